@@ -25,6 +25,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/cataloglayer"
 	"github.com/operator-bindery/bindery/layers"
 )
@@ -195,11 +196,11 @@ func TestRegistry(t *testing.T) {
 	insecure := images.Registry{SkipTLSVerify: &yes, PlainHTTP: true}
 	to := func(img *Image, name string) images.Result {
 		t.Helper()
-		d, err := images.Parse("docker://" + host + "/" + name)
+		d, err := images.BuiltIn().Parse("docker://" + host + "/" + name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := images.Copy(t.Context(), img.Store(), img.Top(), []images.Destination{d},
+		r, err := images.Copy(t.Context(), img.Store(), img.Top(), []transport.Destination{d},
 			images.CopyOptions{Registry: insecure, Temp: t.TempDir()})
 		if err != nil {
 			t.Fatal(err)

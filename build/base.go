@@ -33,7 +33,7 @@ type Base struct {
 // NamedBase is the base image with a name that [images.Client.Open] accepts. The client must be open as long as the
 // image that is built of it.
 func NamedBase(client *images.Client, name string) (*Base, error) {
-	if err := client.Transports().Check(name); err != nil {
+	if _, err := client.Transports().Source(name); err != nil {
 		return nil, redact.Error(fmt.Errorf("image %.300q: %w", name, err))
 	}
 	return &Base{name, func(ctx context.Context) (*images.Source, error) { return client.Open(ctx, name) }}, nil

@@ -24,6 +24,8 @@ import (
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/library"
+	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/cataloglayer"
 	"github.com/operator-bindery/bindery/internal/imagetest"
 	"github.com/operator-bindery/bindery/layers"
@@ -121,17 +123,20 @@ func catalog(t testing.TB, in CatalogInput, o Options) *Image {
 	return img
 }
 
+// transports are all that there are.
+var transports = library.Transports(images.BuiltIn())
+
 func push(t testing.TB, img *Image, dests ...string) []images.Result {
 	t.Helper()
-	var ds []images.Destination
+	var ds []transport.Destination
 	for _, d := range dests {
-		parsed, err := images.Parse(d)
+		parsed, err := transports.Parse(d)
 		if err != nil {
 			t.Fatal(err)
 		}
 		ds = append(ds, parsed)
 	}
-	r, err := images.Copy(t.Context(), img.Store(), img.Top(), ds, images.CopyOptions{Temp: t.TempDir()})
+	r, err := images.Copy(t.Context(), img.Store(), img.Top(), ds, images.CopyOptions{Temp: t.TempDir(), Transports: transports})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -441,11 +446,12 @@ func TestDestinationsThatCannotHoldTheImage(t *testing.T) {
 		"oci-archive:" + dir + "/b:v1": {docker, "OCI images only"},
 		"docker-archive:" + dir + "/c": {two, "one platform"},
 	} {
-		d, err := images.Parse(dest)
+		d, err := transports.Parse(dest)
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = images.Copy(t.Context(), c.img.Store(), c.img.Top(), []images.Destination{d}, images.CopyOptions{})
+		_, err = images.Copy(t.Context(), c.img.Store(), c.img.Top(), []transport.Destination{d},
+			images.CopyOptions{Transports: transports})
 		if err == nil || !strings.Contains(err.Error(), c.text) {
 			t.Errorf("%s: got %v", dest, err)
 		}

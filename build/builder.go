@@ -132,7 +132,7 @@ func (b *Builder) image(ctx context.Context, assemble func(Options) (*Image, err
 			err = errors.Join(err, w.Close())
 		}
 	}()
-	space, err := images.NewWorkspace(ctx, nil, b.tempDir)
+	space, err := images.NewWorkspace(ctx, b.tempDir)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/layers"
 )
 
@@ -34,11 +35,11 @@ func TestBuilder(t *testing.T) {
 	if img.Digest != want.Digest || img.Platforms[0].Platform.Architecture != "arm64" {
 		t.Errorf("%s for %v instead of %s", img.Digest, img.Platforms[0].Platform, want.Digest)
 	}
-	at, err := images.Parse("oci:" + filepath.Join(t.TempDir(), "out") + ":v1")
+	at, err := images.BuiltIn().Parse("oci:" + filepath.Join(t.TempDir(), "out") + ":v1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := img.Copy(t.Context(), []images.Destination{at}, images.CopyOptions{}); err != nil {
+	if _, err := img.Copy(t.Context(), []transport.Destination{at}, images.CopyOptions{}); err != nil {
 		t.Error(err)
 	}
 	if err := img.Close(); err != nil {

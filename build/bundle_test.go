@@ -18,6 +18,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/bundlefs"
 	"github.com/operator-bindery/bindery/internal/imagetest"
 	"github.com/operator-bindery/bindery/layers"
@@ -266,11 +267,11 @@ func TestRegistryTakesTheBundle(t *testing.T) {
 	yes := true
 	to := func(img *Image, name string) images.Result {
 		t.Helper()
-		d, err := images.Parse("docker://" + host + "/" + name)
+		d, err := images.BuiltIn().Parse("docker://" + host + "/" + name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := images.Copy(t.Context(), img.Store(), img.Top(), []images.Destination{d},
+		r, err := images.Copy(t.Context(), img.Store(), img.Top(), []transport.Destination{d},
 			images.CopyOptions{Registry: images.Registry{SkipTLSVerify: &yes, PlainHTTP: true}, Temp: t.TempDir()})
 		if err != nil {
 			t.Fatal(err)

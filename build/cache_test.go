@@ -19,6 +19,7 @@ import (
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/cataloglayer"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 	"github.com/operator-bindery/bindery/layers"
@@ -226,8 +227,8 @@ func TestWrongNotes(t *testing.T) {
 	k, l := o.Cache, img.Layers[0]
 	lied, _ := build1(t, sampleFS(), o)
 	_, err := images.Copy(t.Context(), lied.Store(), lied.Top(),
-		[]images.Destination{{Transport: images.OCI, Path: filepath.Join(t.TempDir(), "out"), Name: "v1"}},
-		images.CopyOptions{Temp: t.TempDir()})
+		[]transport.Destination{{Transport: transport.OCI, Path: filepath.Join(t.TempDir(), "out"), Name: "v1"}},
+		images.CopyOptions{Temp: t.TempDir(), Transports: transports})
 	var stale *staleError
 	if !errors.As(err, &stale) || stale.Was != other || stale.Made != l.Digest {
 		t.Errorf("got %v", err)
@@ -310,12 +311,12 @@ func TestKnownIndexAndBundle(t *testing.T) {
 
 func pushInsecure(t testing.TB, img *Image, dest string) {
 	t.Helper()
-	d, err := images.Parse(dest)
+	d, err := images.BuiltIn().Parse(dest)
 	if err != nil {
 		t.Fatal(err)
 	}
 	yes := true
-	if _, err := images.Copy(t.Context(), img.Store(), img.Top(), []images.Destination{d},
+	if _, err := images.Copy(t.Context(), img.Store(), img.Top(), []transport.Destination{d},
 		images.CopyOptions{Registry: images.Registry{SkipTLSVerify: &yes, PlainHTTP: true},
 			Temp: t.TempDir()}); err != nil {
 		t.Fatal(err)
@@ -406,8 +407,8 @@ func TestCopyRebuildsAStaleImage(t *testing.T) {
 	warned := ""
 	stale.warn = func(text string) { warned += text }
 	results, err := stale.Copy(t.Context(),
-		[]images.Destination{{Transport: images.OCI, Path: filepath.Join(t.TempDir(), "out"), Name: "v1"}},
-		images.CopyOptions{Temp: t.TempDir()})
+		[]transport.Destination{{Transport: transport.OCI, Path: filepath.Join(t.TempDir(), "out"), Name: "v1"}},
+		images.CopyOptions{Temp: t.TempDir(), Transports: transports})
 	if err != nil || len(results) != 1 || stale.Digest != img.Digest || !strings.Contains(warned,
 		"differs from the cache record") {
 		t.Errorf("%v, %v, %s instead of %s, %q", results, err, stale.Digest, img.Digest, warned)

@@ -7,13 +7,14 @@ import (
 	"go.podman.io/image/v5/docker/reference"
 
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/transport"
 )
 
 // Copy copies the image to all destinations as [images.Copy] does, and records in [Options.Cache] which repositories
 // have its layers. A cached layer may differ from its record, which is detected only when a destination reads its
 // bytes. The image is then rebuilt without the cache, with another digest, and copied. Nothing else may use the image
 // meanwhile.
-func (i *Image) Copy(ctx context.Context, dests []images.Destination, o images.CopyOptions) ([]images.Result, error) {
+func (i *Image) Copy(ctx context.Context, dests []transport.Destination, o images.CopyOptions) ([]images.Result, error) {
 	var results []images.Result
 	err := i.current(ctx, func() (err error) {
 		results, err = images.Copy(ctx, i.Store(), i.Top(), dests, o)
@@ -27,11 +28,11 @@ func (i *Image) Copy(ctx context.Context, dests []images.Destination, o images.C
 
 // Push is [Image.Copy] to a name in a registry, such as registry.example.com/acme/catalog:v1.
 func (i *Image) Push(ctx context.Context, name string, o images.CopyOptions) (images.Result, error) {
-	dest, err := images.Parse("docker://" + strings.TrimPrefix(name, "docker://"))
+	dest, err := images.BuiltIn().Parse("docker://" + strings.TrimPrefix(name, "docker://"))
 	if err != nil {
 		return images.Result{}, err
 	}
-	results, err := i.Copy(ctx, []images.Destination{dest}, o)
+	results, err := i.Copy(ctx, []transport.Destination{dest}, o)
 	if err != nil {
 		return images.Result{}, err
 	}
@@ -72,8 +73,8 @@ func (i *Image) pushed(results []images.Result) {
 		layer[l.Digest.String()] = true
 	}
 	for _, r := range results {
-		at, err := images.Parse(r.Destination)
-		if err != nil || at.Transport != images.Docker {
+		at, err := images.BuiltIn().Parse(r.Destination)
+		if err != nil || !at.InRegistry() {
 			continue
 		}
 		ref, err := reference.ParseNormalizedNamed(at.Name)

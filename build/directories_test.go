@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/transport"
 )
 
 // elsewhere writes an image of each architecture to a directory, as another builder does.
@@ -91,12 +92,12 @@ func TestDamagedDirectories(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := filepath.Join(t.TempDir(), "out")
-	d, err := images.Parse("dir:" + out)
+	d, err := transports.Parse("dir:" + out)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := images.Copy(t.Context(), img.Store(), img.Top(), []images.Destination{d},
-		images.CopyOptions{Temp: t.TempDir()}); err == nil {
+	if _, err := images.Copy(t.Context(), img.Store(), img.Top(), []transport.Destination{d},
+		images.CopyOptions{Temp: t.TempDir(), Transports: transports}); err == nil {
 		t.Error("a layer with another content was passed on")
 	}
 	if _, err := os.Lstat(out); err == nil {

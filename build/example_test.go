@@ -8,6 +8,7 @@ import (
 
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 	"github.com/operator-bindery/bindery/layers"
 )
@@ -28,11 +29,11 @@ func ExampleBuilder_Catalog() {
 		log.Fatal(err)
 	}
 	defer img.Close()
-	dest, err := images.Parse("docker://" + registry.Host() + "/acme/catalog:v1")
+	dest, err := images.BuiltIn().Parse("docker://" + registry.Host() + "/acme/catalog:v1")
 	if err != nil {
 		log.Fatal(err)
 	}
-	results, err := img.Copy(ctx, []images.Destination{dest},
+	results, err := img.Copy(ctx, []transport.Destination{dest},
 		images.CopyOptions{Registry: images.Registry{PlainHTTP: true, SkipTLSVerify: new(true)}})
 	if err != nil {
 		log.Fatal(err)

@@ -24,6 +24,8 @@ import (
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/operator-bindery/bindery/images/transport"
+	"github.com/operator-bindery/bindery/images/trust"
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
@@ -95,7 +97,7 @@ func TestRealRegistry(t *testing.T) {
 	host, ca := realRegistry(t)
 	f, text := large(t, 3<<20)
 	r := Registry{CAFile: ca, AuthFile: authFileFor(t, host+"/a")}
-	pushed, err := copyOf(t.Context(), of(t, f), []Destination{parse(t, "docker://"+host+"/a/b:v1")}, CopyOptions{Registry: r})
+	pushed, err := copyOf(t.Context(), of(t, f), []transport.Destination{parse(t, "docker://"+host+"/a/b:v1")}, CopyOptions{Registry: r})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,12 +128,12 @@ func TestRealRegistry(t *testing.T) {
 	policy := filepath.Join(t.TempDir(), "policy.json")
 	write(t, policy, fmt.Sprintf(`{"default":[{"type":"signedBy","keyType":"GPGKeys","keyPath":%q}]}`, ca))
 	if _, err := read(t.Context(), quick(t, ClientOptions{Registry: r, PolicyFile: policy}),
-		host+"/a/b:v1"); !errors.Is(err, ErrPolicy) || !strings.Contains(err.Error(), "signature was required") {
+		host+"/a/b:v1"); !errors.Is(err, trust.ErrPolicy) || !strings.Contains(err.Error(), "signature was required") {
 		t.Errorf("a policy of signatures: %v", err)
 	}
 	// A base image is read with the client's credentials.
 	ref := opened(t, quick(t, ClientOptions{Registry: r}), host+"/a/b:v1")
-	if _, err := copyOf(t.Context(), of(t, ref), []Destination{parse(t, "oci:"+filepath.Join(t.TempDir(), "out"))},
+	if _, err := copyOf(t.Context(), of(t, ref), []transport.Destination{parse(t, "oci:"+filepath.Join(t.TempDir(), "out"))},
 		CopyOptions{}); err != nil {
 		t.Error(err)
 	}
@@ -142,7 +144,7 @@ func TestRealRegistryBehindABadLine(t *testing.T) {
 	host, ca := realRegistry(t)
 	f, text := large(t, 3<<20)
 	direct := Registry{CAFile: ca, AuthFile: authFileFor(t, host)}
-	if _, err := copyOf(t.Context(), of(t, f), []Destination{parse(t, "docker://"+host+"/a/b:v1")},
+	if _, err := copyOf(t.Context(), of(t, f), []transport.Destination{parse(t, "docker://"+host+"/a/b:v1")},
 		CopyOptions{Registry: direct}); err != nil {
 		t.Fatal(err)
 	}

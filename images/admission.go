@@ -10,9 +10,10 @@ import (
 	"go.podman.io/image/v5/manifest"
 
 	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/images/transport"
+	"github.com/operator-bindery/bindery/images/trust"
 	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/internal/sigblob"
-	"github.com/operator-bindery/bindery/internal/trust"
 )
 
 // admission asks the signature policy about what is read of one image. An image is accepted if its own manifest is, or
@@ -24,8 +25,8 @@ import (
 type admission struct {
 	client *Client
 	name   string // as given, for events
-	asked  sourceName
-	place  *Place
+	asked  transport.Source
+	place  *transport.Place
 }
 
 // verdict is what is known about a manifest, for what is below it.
@@ -35,7 +36,7 @@ type verdict struct {
 }
 
 // admission returns what asks the policy about an image; nil if every image is accepted.
-func (c *Client) admission(n sourceName, name string, place *Place) *admission {
+func (c *Client) admission(n transport.Source, name string, place *transport.Place) *admission {
 	if c.policy == nil && !c.o.RequireSigned && len(c.o.TrustedKeys) == 0 {
 		return nil
 	}
@@ -75,7 +76,7 @@ func (a *admission) admit(ctx context.Context, above verdict, text []byte, kind 
 
 // joinRefusals returns one error about an image and the index that it is in.
 func joinRefusals(refused []error) error {
-	var last, top *PolicyError
+	var last, top *trust.PolicyError
 	if len(refused) == 1 || !errors.As(refused[len(refused)-1], &last) || !errors.As(refused[0], &top) {
 		return refused[len(refused)-1]
 	}
@@ -89,28 +90,28 @@ func joinRefusals(refused []error) error {
 }
 
 // judge asks the policy. refusal is its answer; err is a failure to ask, such as of a registry that does not answer.
-func (a *admission) judge(ctx context.Context, e *trust.Evidence) (refusal *PolicyError, err error) {
+func (a *admission) judge(ctx context.Context, e *trust.Evidence) (refusal *trust.PolicyError, err error) {
 	if len(a.client.o.TrustedKeys) > 0 {
 		return a.judgeKeys(ctx, e)
 	}
 	policy := a.client.policy
 	if policy == nil {
-		return &PolicyError{Unverified: true,
+		return &trust.PolicyError{Unverified: true,
 			Err: errors.New("a signature is required, and there is no policy.json that says whose")}, nil
 	}
-	rule, err := policy.Rule(a.asked.policyName())
+	rule, err := policy.Rule(a.asked)
 	if err != nil {
 		return nil, err
 	}
 	if a.client.o.RequireSigned && !rule.Verifies && !rule.Rejects {
-		return &PolicyError{File: rule.File, Scope: rule.Scope, Unverified: true, Err: fmt.Errorf(
+		return &trust.PolicyError{File: rule.File, Scope: rule.Scope, Unverified: true, Err: fmt.Errorf(
 			"a signature is required, and %s accepts the image without one (%s)", rule.File, rule.Scope)}, nil
 	}
-	refused, err := policy.Judge(ctx, a.asked.policyName(), e)
+	refused, err := policy.Judge(ctx, a.asked, e)
 	if err != nil || refused == nil {
 		return nil, err
 	}
-	answer := &PolicyError{File: rule.File, Scope: rule.Scope, Err: refused}
+	answer := &trust.PolicyError{File: rule.File, Scope: rule.Scope, Err: refused}
 	if e.Read && rule.Attached {
 		a.explain(answer, e)
 	}
@@ -118,11 +119,11 @@ func (a *admission) judge(ctx context.Context, e *trust.Evidence) (refusal *Poli
 }
 
 // explain adds to a refusal where signatures were looked for.
-func (a *admission) explain(answer *PolicyError, e *trust.Evidence) {
+func (a *admission) explain(answer *trust.PolicyError, e *trust.Evidence) {
 	if !a.place.Can().Attachments {
 		return
 	}
-	repository, wanted, file := a.place.signaturesAt()
+	repository, wanted, file := a.signaturesAt()
 	switch {
 	case !wanted:
 		answer.SearchOff, answer.SearchOffBy = repository, file
@@ -137,4 +138,13 @@ func signatureTag(repository string, d digest.Digest) string {
 		return sigblob.Tag(d)
 	}
 	return repository + ":" + sigblob.Tag(d)
+}
+
+// signaturesAt tells where signatures are looked for, as the place says; places that do not say it have them by their
+// name.
+func (a *admission) signaturesAt() (repository string, wanted bool, file string) {
+	if a.place.SignaturesAt != nil {
+		return a.place.SignaturesAt()
+	}
+	return a.place.Reader.Name(), true, ""
 }

@@ -20,6 +20,7 @@ import (
 	"go.podman.io/image/v5/signature"
 
 	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/images/trust"
 	"github.com/operator-bindery/bindery/internal/supplytest"
 )
 
@@ -58,7 +59,7 @@ func TestFailuresToReadSignatures(t *testing.T) {
 					c := quick(t,
 						ClientOptions{Registry: access, PolicyFile: filepath.Join(policies, "p256-default.json")})
 					err := openOnce(t.Context(), c, repository+":"+tag)
-					if !errors.Is(err, ErrRegistry) || errors.Is(err, ErrPolicy) {
+					if !errors.Is(err, ErrRegistry) || errors.Is(err, trust.ErrPolicy) {
 						t.Errorf("got %v", err)
 					}
 				})
@@ -175,7 +176,7 @@ func TestSignaturesInMirrors(t *testing.T) {
 	} {
 		c := quick(t, ClientOptions{Registry: v.access, PolicyFile: filepath.Join(policies, v.policy+".json")})
 		err := openOnce(t.Context(), c, v.name)
-		if v.accepted && err != nil || !v.accepted && !errors.Is(err, ErrPolicy) {
+		if v.accepted && err != nil || !v.accepted && !errors.Is(err, trust.ErrPolicy) {
 			t.Errorf("%s: got %v", v.what, err)
 		}
 	}
@@ -198,21 +199,21 @@ func TestWhyThereIsNoSignature(t *testing.T) {
 	for name, c := range map[string]struct {
 		o    ClientOptions
 		name string
-		want PolicyError
+		want trust.PolicyError
 	}{
 		"not signed": {ClientOptions{Registry: access, PolicyFile: policy}, signedImage,
-			PolicyError{NotFound: physical + ":" + top}},
+			trust.PolicyError{NotFound: physical + ":" + top}},
 		"registries.d says nothing": {ClientOptions{Registry: nothing, PolicyFile: policy}, signedImage,
-			PolicyError{SearchOff: physical}},
+			trust.PolicyError{SearchOff: physical}},
 		"registries.d says no": {ClientOptions{Registry: switchedOff, PolicyFile: policy}, signedImage,
-			PolicyError{SearchOff: physical, SearchOffBy: filepath.Join(off, "off.yaml")}},
+			trust.PolicyError{SearchOff: physical, SearchOffBy: filepath.Join(off, "off.yaml")}},
 		"a layout": {ClientOptions{PolicyFile: layoutPolicy(t, policies, "p256-repo", supplytest.Repository)}, layout,
-			PolicyError{NotFound: top}},
+			trust.PolicyError{NotFound: top}},
 		"another key": {ClientOptions{Registry: access, PolicyFile: filepath.Join(policies, "p256-other-default.json")},
-			signedImage, PolicyError{NotFound: physical + ":" + top}},
+			signedImage, trust.PolicyError{NotFound: physical + ":" + top}},
 	} {
 		err := openOnce(t.Context(), quick(t, c.o), c.name)
-		var got *PolicyError
+		var got *trust.PolicyError
 		if !errors.As(err, &got) {
 			t.Errorf("%s: got %v", name, err)
 			continue
@@ -240,8 +241,8 @@ func TestMissingKeys(t *testing.T) {
 			`"registry.example.com/acme":[{`+rule+`}]}}}`, key))
 		c := quick(t, ClientOptions{Registry: access, PolicyFile: file})
 		err := openOnce(t.Context(), c, signedImage)
-		var policy *PolicyFileError
-		if !errors.As(err, &policy) || !errors.Is(err, ErrPolicy) || !strings.Contains(err.Error(), file) ||
+		var policy *trust.PolicyFileError
+		if !errors.As(err, &policy) || !errors.Is(err, trust.ErrPolicy) || !strings.Contains(err.Error(), file) ||
 			!strings.Contains(err.Error(), key) || strings.Contains(err.Error(), "failed to pull") {
 			t.Errorf("%s: got %v", rule, err)
 		}
@@ -279,7 +280,7 @@ func TestRequiredSignatures(t *testing.T) {
 			_, access := vectorRegistry(t, c.vector, supplytest.Repository)
 			for what, err := range ways(t, ClientOptions{Registry: access, PolicyFile: c.policy, RequireSigned: true},
 				c.image) {
-				var policy *PolicyError
+				var policy *trust.PolicyError
 				if !c.refused && err != nil || c.refused && (!errors.As(err, &policy) ||
 					policy.Unverified != c.unverified || policy.File != c.policy) {
 					t.Errorf("%s: got %v", what, err)
@@ -298,7 +299,7 @@ func TestRequiredSignaturesWithoutAPolicy(t *testing.T) {
 	}
 	client.policy = nil
 	_, err := client.Image(t.Context(), signedImage, v1.Platform{})
-	var policy *PolicyError
+	var policy *trust.PolicyError
 	if !errors.As(err, &policy) || !policy.Unverified || policy.File != "" {
 		t.Errorf("got %v", err)
 	}
@@ -341,7 +342,7 @@ func TestDirectoriesThatTheLibrarySigned(t *testing.T) {
 			}
 		}
 		for what, err := range ways(t, bad, "dir:"+dir) {
-			if !errors.Is(err, ErrPolicy) {
+			if !errors.Is(err, trust.ErrPolicy) {
 				t.Errorf("%s by another key: %v", what, err)
 			}
 		}
@@ -353,7 +354,7 @@ func TestDirectoriesThatTheLibrarySigned(t *testing.T) {
 			write(t, f, "no signature")
 		}
 		for what, err := range ways(t, good, "dir:"+dir) {
-			if !errors.Is(err, ErrPolicy) {
+			if !errors.Is(err, trust.ErrPolicy) {
 				t.Errorf("%s without a good signature: %v", what, err)
 			}
 		}

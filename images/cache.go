@@ -1,6 +1,8 @@
 package images
 
-import "github.com/operator-bindery/bindery/internal/blobcache"
+import (
+	"github.com/operator-bindery/bindery/internal/blobcache"
+)
 
 // Cache stores manifests and blobs of registries in a directory that all processes of one user may share. Blobs are
 // compared with their digests each time they are read. It is safe for concurrent use.

@@ -10,21 +10,20 @@ import (
 	"go.podman.io/image/v5/docker/reference"
 
 	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/redact"
+	"github.com/operator-bindery/bindery/internal/registry"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
-// IfNone is the value of [CopyOptions.IfDigest] for tags that must not exist.
-const IfNone = store.IfNone
-
 // CheckPush checks, before an image is made, that the repositories of those destinations that are in registries can be
 // written to: it opens an upload session in each. Errors are those that [Copy] would return, of the class
-// [ErrRegistry], [ErrNoAttachments], or a [*ConflictError] if [CopyOptions.IfDigest] is set and a tag does not exist.
+// [ErrRegistry], [transport.ErrNoAttachments], or a [*store.ConflictError] if [CopyOptions.IfDigest] is set and a tag does not exist.
 // Other destinations are not checked.
 //
 // Pass the result to [Copy] in [CopyOptions.Checked], which goes on with its connections and uploads, and close it
 // after that. It is nil if no destination is in a registry.
-func CheckPush(ctx context.Context, dests []Destination, o CopyOptions) (_ *PushCheck, err error) {
+func CheckPush(ctx context.Context, dests []transport.Destination, o CopyOptions) (_ *PushCheck, err error) {
 	all := ctx
 	ctx, cancel := o.deadline(ctx)
 	defer cancel()
@@ -39,7 +38,7 @@ func CheckPush(ctx context.Context, dests []Destination, o CopyOptions) (_ *Push
 		}
 	}()
 	for _, d := range dests {
-		if d.local() {
+		if !d.InRegistry() {
 			continue
 		}
 		if check.remote == nil {
@@ -66,14 +65,14 @@ func CheckPush(ctx context.Context, dests []Destination, o CopyOptions) (_ *Push
 type PushCheck struct {
 	remote    *Remote
 	checked   []*RemoteRepository
-	conflicts []*ConflictError
+	conflicts []*store.ConflictError
 }
 
 // destination checks one destination.
-func (k *PushCheck) destination(ctx context.Context, d Destination, want string) error {
-	named, err := d.named()
+func (k *PushCheck) destination(ctx context.Context, d transport.Destination, want string) error {
+	named, err := d.Repository()
 	if err != nil {
-		return err
+		return registry.Wrap(err)
 	}
 	to, err := k.remote.Repository(named.Name())
 	if err != nil {
@@ -106,7 +105,7 @@ func (k *PushCheck) destination(ctx context.Context, d Destination, want string)
 
 // Conflicts returns the tags that point to another image than [CopyOptions.IfDigest] says. The copy fails for them,
 // unless the image that is copied has that digest.
-func (k *PushCheck) Conflicts() []*ConflictError {
+func (k *PushCheck) Conflicts() []*store.ConflictError {
 	if k == nil {
 		return nil
 	}
@@ -126,7 +125,7 @@ func (k *PushCheck) Close(context.Context) (err error) {
 
 // CheckIfDigest checks the text of [CopyOptions.IfDigest].
 func CheckIfDigest(text string) error {
-	if text == "" || text == IfNone {
+	if text == "" || text == store.IfNone {
 		return nil
 	}
 	return verify.Digest(digest.Digest(text))

@@ -17,11 +17,12 @@ import (
 
 	"github.com/operator-bindery/bindery/images/signature"
 	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/images/transport"
+	"github.com/operator-bindery/bindery/images/trust"
 	"github.com/operator-bindery/bindery/internal/layouts"
 	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/internal/registriesd"
 	"github.com/operator-bindery/bindery/internal/registry"
-	"github.com/operator-bindery/bindery/internal/trust"
 )
 
 // ClientOptions configure a [Client]. The zero value reads images for linux/amd64 without credentials, makes one
@@ -44,7 +45,7 @@ type ClientOptions struct {
 	Timeout time.Duration
 	// Policy reads the policy.json to enforce: policy.Read of package images/policy, which has build tags of the
 	// containers library. Without it, a policy.json that is there is an error.
-	Policy func(ctx context.Context, file string) (Policy, error)
+	Policy trust.Reader
 	// PolicyFile is the policy.json to enforce. By default it is that of the containers tools; if there is none, every
 	// image is accepted.
 	PolicyFile string
@@ -58,7 +59,7 @@ type ClientOptions struct {
 	// one. What the policy rejects stays rejected.
 	TrustedKeys []signature.PublicKey
 	// Transports are those that names can have; nil means those of [BuiltIn].
-	Transports Transports
+	Transports transport.Table
 	// Cache stores manifests and blobs of registries; nil stores nothing.
 	Cache *Cache
 	// Lock pins names to digests; nil pins nothing.
@@ -76,13 +77,13 @@ type ClientOptions struct {
 // Client opens images of every transport for reading. It is safe for concurrent use.
 type Client struct {
 	o          ClientOptions
-	transports Transports
+	transports transport.Table
 
 	startLock sync.Mutex
 	closed    bool
 	sys       *types.SystemContext // nil until the first image is opened
 	scratch   *layouts.Stage
-	policy    Policy // nil accepts everything
+	policy    trust.Policy // nil accepts everything
 	remote    *registry.Client
 
 	// verified has the images whose signatures have been accepted, by name and digest.
@@ -106,7 +107,7 @@ func NewClient(o ClientOptions) (*Client, error) {
 }
 
 // Transports returns the transports that names can have; of a nil client those of [BuiltIn].
-func (c *Client) Transports() Transports {
+func (c *Client) Transports() transport.Table {
 	if c == nil {
 		return BuiltIn()
 	}
@@ -152,7 +153,7 @@ func (c *Client) start(ctx context.Context) (err error) {
 
 // readPolicy reads the policy.json of the options, by default that of the containers tools. It returns nil, which accepts
 // every image, if there is none.
-func (o *ClientOptions) readPolicy(ctx context.Context) (_ Policy, err error) {
+func (o *ClientOptions) readPolicy(ctx context.Context) (_ trust.Policy, err error) {
 	file := o.PolicyFile
 	if file == "" {
 		if file, err = trust.Default(); file == "" || err != nil {
@@ -160,7 +161,7 @@ func (o *ClientOptions) readPolicy(ctx context.Context) (_ Policy, err error) {
 		}
 	}
 	if o.Policy == nil {
-		return nil, &PolicyFileError{File: file,
+		return nil, &trust.PolicyFileError{File: file,
 			Err: errors.New("this program evaluates no policies: ClientOptions.Policy of package images is not set")}
 	}
 	return o.Policy(ctx, file)
@@ -228,7 +229,7 @@ func pullError(name string, err error) error {
 // aboutConfiguration returns the error about an invalid policy or invalid files of registries.d in another error: it is
 // not about an image. It returns nil if there is none.
 func aboutConfiguration(err error) error {
-	var policy *PolicyFileError
+	var policy *trust.PolicyFileError
 	var places *registriesd.Error
 	switch {
 	case errors.As(err, &policy):

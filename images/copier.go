@@ -9,12 +9,11 @@ import (
 	"slices"
 	"sync"
 
-	"go.podman.io/image/v5/docker"
 	"go.podman.io/image/v5/docker/reference"
-	"go.podman.io/image/v5/types"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/registry"
 )
@@ -24,44 +23,44 @@ type copier struct {
 	from    store.Reader
 	top     v1.Descriptor
 	o       CopyOptions
-	sys     *types.SystemContext
 	scratch *Workspace
 	remote  *Remote // nil until a destination is in a registry
 	places  []*writtenPlace
-	edges   []*edge
+	edges   []*edge // in their order
 	events  sync.Mutex
+}
+
+// edge is a destination that is no [store.Writer], and the image beside it.
+type edge struct {
+	dest      transport.Destination
+	filled    *transport.Filled
+	committed bool
 }
 
 // writtenPlace is a repository or a layout that gets the image under one or several names.
 type writtenPlace struct {
 	key   string
 	to    store.Writer
-	dests []Destination
+	dests []transport.Destination
 	names []store.Name
 }
 
-func newCopier(ctx context.Context, from store.Reader, top v1.Descriptor, dests []Destination,
+func newCopier(ctx context.Context, from store.Reader, top v1.Descriptor, dests []transport.Destination,
 	o CopyOptions) (*copier, error) {
-	w, err := NewWorkspace(ctx, dests, o.Temp)
+	w, err := o.Workspace(ctx, dests)
 	if err != nil {
 		return nil, err
 	}
-	sys, err := o.Registry.System(ctx, w.Dir())
-	if err != nil {
-		return nil, errors.Join(err, w.Close())
-	}
-	return &copier{from: from, top: top, o: o, sys: sys, scratch: w}, nil
+	return &copier{from: from, top: top, o: o, scratch: w}, nil
 }
 
 // close removes what is staged and was not put in its place, and what the run has opened.
 func (c *copier) close(ctx context.Context) (err error) {
 	for _, e := range c.edges {
-		if e.out != nil {
-			err = errors.Join(err, e.out.Discard())
-		}
+		err = errors.Join(err, e.filled.Discard())
 	}
 	for _, p := range c.places {
-		if p.dests[0].local() {
+		if !p.dests[0].InRegistry() {
 			err = errors.Join(err, p.to.Discard())
 		}
 	}
@@ -71,9 +70,9 @@ func (c *copier) close(ctx context.Context) (err error) {
 	return errors.Join(err, c.scratch.Close())
 }
 
-// open adds a destination: to the places, where those in one repository or layout are one, or to those at the edge.
-func (c *copier) open(ctx context.Context, d Destination) error {
-	row := c.o.transports().row(d.Transport)
+// open adds a destination to the places, where those in one repository or layout are one.
+func (c *copier) open(ctx context.Context, d transport.Destination) error {
+	row := c.o.transports().Row(d.Transport)
 	switch {
 	case row == nil:
 		return fmt.Errorf("%w: unknown transport %q", fault.ErrInvalid, d.Transport)
@@ -81,8 +80,39 @@ func (c *copier) open(ctx context.Context, d Destination) error {
 		return c.openRepository(ctx, d)
 	case row.Write != nil:
 		return c.openPlace(ctx, d, row)
+	case row.Fill == nil:
+		return fmt.Errorf("no image is written to %s by the transports of this program (package images/library has one): %w",
+			row.Prefix(), errors.ErrUnsupported)
 	}
-	c.edges = append(c.edges, &edge{d: d})
+	return nil
+}
+
+// fill writes the image beside a destination that is no place of its own.
+func (c *copier) fill(ctx context.Context, d transport.Destination) error {
+	row := c.o.transports().Row(d.Transport)
+	if row.Fill == nil {
+		return nil
+	}
+	filled, err := row.Fill(ctx, d.Path, d.Name, transport.Content{From: c.from, Top: c.top, Platform: c.o.Platform,
+		Private: c.scratch.Dir(), Event: func(e store.Event) {
+			e.Destination = d.String()
+			c.event(e)
+		}})
+	if err != nil {
+		return err
+	}
+	c.edges = append(c.edges, &edge{dest: d, filled: filled})
+	return nil
+}
+
+// commit puts the images beside their destinations in place.
+func (c *copier) commit(ctx context.Context) error {
+	for _, e := range c.edges {
+		if err := e.filled.Commit(ctx); err != nil {
+			return fmt.Errorf("%s: %w", e.dest, err)
+		}
+		e.committed = true
+	}
 	return nil
 }
 
@@ -96,10 +126,10 @@ func (c *copier) place(key string) *writtenPlace {
 	return nil
 }
 
-func (c *copier) openRepository(ctx context.Context, d Destination) error {
-	named, err := d.named()
+func (c *copier) openRepository(ctx context.Context, d transport.Destination) error {
+	named, err := d.Repository()
 	if err != nil {
-		return err
+		return registry.Wrap(err)
 	}
 	if canonical, ok := named.(reference.Canonical); ok && canonical.Digest() != c.top.Digest {
 		return registry.Wrap(fmt.Errorf("%w: the image has the digest %s", fault.ErrIntegrity, c.top.Digest))
@@ -127,11 +157,11 @@ func (c *copier) openRepository(ctx context.Context, d Destination) error {
 }
 
 // openPlace opens a place of a transport that is written by its row.
-func (c *copier) openPlace(ctx context.Context, d Destination, row *TransportRow) error {
+func (c *copier) openPlace(ctx context.Context, d transport.Destination, row *transport.Row) error {
 	key := string(d.Transport) + ":" + filepath.Clean(d.Path)
 	p := c.place(key)
 	if p == nil {
-		to, err := row.Write(ctx, d.Path, d.Name, PlaceOptions{Limits: Limits{}.WithDefaults(), Temp: c.scratch.Dir(),
+		to, err := row.Write(ctx, d.Path, d.Name, transport.Options{Limits: Limits{}.WithDefaults(), Temp: c.scratch.Dir(),
 			Private: c.scratch.Dir()})
 		if err != nil {
 			return err
@@ -143,7 +173,7 @@ func (c *copier) openPlace(ctx context.Context, d Destination, row *TransportRow
 	return nil
 }
 
-func (p *writtenPlace) add(d Destination, n store.Name) {
+func (p *writtenPlace) add(d transport.Destination, n store.Name) {
 	p.dests, p.names = append(p.dests, d), append(p.names, n)
 }
 
@@ -174,22 +204,24 @@ func (c *copier) options() store.CopyOptions {
 }
 
 // results returns those of the destinations that are written, in the order of the destinations.
-func (c *copier) results(dests []Destination, accounts []store.Account) (results []Result) {
+func (c *copier) results(dests []transport.Destination, accounts []store.Account) (results []Result) {
 	done := map[string]Result{}
 	for i, a := range accounts {
 		p := c.places[i]
 		for n, d := range p.dests {
 			switch {
-			case d.local() && a.Done:
+			case !d.InRegistry() && a.Done:
 				done[d.String()] = layoutResult(d, a, n == 0)
-			case !d.local() && n < a.Tagged:
+			case d.InRegistry() && n < a.Tagged:
 				done[d.String()] = repositoryResult(d, p.to.Name(), a, n == 0)
 			}
 		}
 	}
 	for _, e := range c.edges {
 		if e.committed {
-			done[e.d.String()] = e.result
+			text := e.dest.String()
+			done[text] = Result{Destination: text, Reference: text, Digest: e.filled.Digest, MediaType: e.filled.MediaType,
+				Written: e.filled.Written, Reused: e.filled.Reused}
 		}
 	}
 	for _, d := range dests {
@@ -210,11 +242,24 @@ func (c *copier) event(e store.Event) {
 }
 
 // transports returns the table of the options.
-func (o CopyOptions) transports() Transports {
+func (o CopyOptions) transports() transport.Table {
 	if o.Transports == nil {
 		return BuiltIn()
 	}
 	return o.Transports
+}
+
+// checkAttachable returns an error if there are attachments and a destination keeps none.
+func (o CopyOptions) checkAttachable(dests []transport.Destination) error {
+	if len(o.Attachments) == 0 {
+		return nil
+	}
+	for _, d := range dests {
+		if err := o.transports().CheckAttachments(d); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // remote returns the client of a copy, or of its check.
@@ -224,13 +269,4 @@ func (o CopyOptions) remote(ctx context.Context, event func(store.Event)) (*Remo
 	}
 	return NewRemote(ctx, RemoteOptions{Registry: o.Registry, Retries: o.Retries, Backoff: o.Backoff, Stall: o.Stall,
 		Temp: o.Temp, Events: event})
-}
-
-// named is the name of a destination in a registry.
-func (d Destination) named() (reference.Named, error) {
-	ref, err := docker.ParseReference("//" + d.Name)
-	if err != nil {
-		return nil, registry.Wrap(err)
-	}
-	return ref.DockerReference(), nil
 }

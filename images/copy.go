@@ -8,9 +8,9 @@ import (
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
-	"go.podman.io/image/v5/manifest"
 
 	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/redact"
 )
 
@@ -18,7 +18,7 @@ import (
 type CopyOptions struct {
 	Registry Registry
 	// Transports are those that destinations can have; nil means those of [BuiltIn].
-	Transports Transports
+	Transports transport.Table
 	// Retries is how often a request is repeated if the registry is busy or fails, or the connection breaks.
 	Retries int
 	// Backoff is the first pause between attempts; it doubles, up to 30 seconds. Zero means one second.
@@ -30,7 +30,7 @@ type CopyOptions struct {
 	// Temp is the directory for temporary files that are not beside an output; empty means the system's.
 	Temp string
 	// IfDigest, unless empty, is what the tags in registries must point to until they are written: a digest, or
-	// [IfNone] for no image; otherwise the error is a [*ConflictError]. Tags are compared before anything is written,
+	// [store.IfNone] for no image; otherwise the error is a [*store.ConflictError]. Tags are compared before anything is written,
 	// and again just before each is written, since most registries cannot compare and set in one step.
 	IfDigest string
 	// Checked, unless nil, is the result of [CheckPush] with the same options. Its events go to the Events of the
@@ -40,7 +40,7 @@ type CopyOptions struct {
 	// Linux.
 	Platform v1.Platform
 	// Attachments are written beside the image in every destination, in their order. Destinations that keep none are
-	// refused before anything is written; see [ErrNoAttachments].
+	// refused before anything is written; see [transport.ErrNoAttachments].
 	Attachments []store.Attachment
 	// Events, unless nil, receives the steps of the copy, from one goroutine at a time.
 	Events func(store.Event)
@@ -77,13 +77,13 @@ type Result struct {
 //
 // A blob is read from the source only if the registry has it neither in the repository nor in another one that it can
 // be mounted from ([store.Abilities]).
-func Copy(ctx context.Context, from store.Reader, top v1.Descriptor, dests []Destination,
+func Copy(ctx context.Context, from store.Reader, top v1.Descriptor, dests []transport.Destination,
 	o CopyOptions) (results []Result, err error) {
 	ctx, cancel := o.deadline(ctx)
 	defer cancel()
 	defer func() { err = redact.Error(err) }()
-	for _, check := range []error{checkDistinct(dests), CheckIfDigest(o.IfDigest), o.checkAttachable(dests),
-		checkFormats(top.MediaType, dests)} {
+	for _, check := range []error{o.checkDistinct(dests), CheckIfDigest(o.IfDigest), o.checkAttachable(dests),
+		o.checkFormats(top.MediaType, dests)} {
 		if check != nil {
 			return nil, check
 		}
@@ -98,20 +98,14 @@ func Copy(ctx context.Context, from store.Reader, top v1.Descriptor, dests []Des
 			return nil, fmt.Errorf("%s: %w", d, err)
 		}
 	}
-	for _, e := range c.edges {
-		if e.out, err = c.fillEdge(ctx, e); err != nil {
-			return nil, fmt.Errorf("%s: %w", e.d, err)
+	for _, d := range dests {
+		if err := c.fill(ctx, d); err != nil {
+			return nil, fmt.Errorf("%s: %w", d, err)
 		}
 	}
 	accounts, err := store.Copy(ctx, from, top, c.targets(), c.options())
-	for _, e := range c.edges {
-		if err != nil {
-			break
-		}
-		if err = e.out.Commit(ctx); err != nil {
-			err = fmt.Errorf("%s: %w", e.d, err)
-		}
-		e.committed = err == nil
+	if err == nil {
+		err = c.commit(ctx)
 	}
 	return c.results(dests, accounts), err
 }
@@ -126,11 +120,11 @@ func (o CopyOptions) deadline(ctx context.Context) (context.Context, context.Can
 }
 
 // checkDistinct returns an error if two destinations are the same file, since the second image would replace the first.
-func checkDistinct(dests []Destination) error {
+func (o CopyOptions) checkDistinct(dests []transport.Destination) error {
 	seen := map[string]bool{}
 	for _, d := range dests {
 		key := d.String()
-		if d.local() && d.Transport != OCI && d.Transport != Store {
+		if row := o.transports().Row(d.Transport); row != nil && row.Files && !row.Many {
 			key = d.Path
 		}
 		if seen[key] {
@@ -142,17 +136,14 @@ func checkDistinct(dests []Destination) error {
 }
 
 // checkFormats returns an error if a destination cannot hold an image of a media type without converting it.
-func checkFormats(kind string, dests []Destination) error {
+func (o CopyOptions) checkFormats(mediaType string, dests []transport.Destination) error {
 	for _, d := range dests {
-		switch {
-		case d.Transport == DockerArchive && manifest.MIMETypeIsMultiImage(kind):
-			return fmt.Errorf(
-				"%s: an archive of docker holds the image of one platform, and this is an index of several", d)
-		case (d.Transport == OCI || d.Transport == OCIArchive) && kind != v1.MediaTypeImageManifest &&
-			kind != v1.MediaTypeImageIndex:
-			return fmt.Errorf(
-				"%s: an OCI layout holds OCI images only, and this is %s: take the oci format, or a destination of "+
-					"docker://, dir: or docker-archive", d, kind)
+		row := o.transports().Row(d.Transport)
+		if row == nil || row.Takes == nil {
+			continue
+		}
+		if err := row.Takes(mediaType); err != nil {
+			return fmt.Errorf("%s: %w", d, err)
 		}
 	}
 	return nil

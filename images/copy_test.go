@@ -17,13 +17,14 @@ import (
 	"go.podman.io/image/v5/transports/alltransports"
 	"go.podman.io/image/v5/types"
 
+	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/layouts"
 	"github.com/operator-bindery/bindery/internal/limit"
 )
 
 func copyTo(t testing.TB, src types.ImageReference, dests ...string) ([]Result, error) {
 	t.Helper()
-	var ds []Destination
+	var ds []transport.Destination
 	for _, d := range dests {
 		ds = append(ds, parse(t, d))
 	}
@@ -167,7 +168,7 @@ func TestTwentyWritersIntoOneLayout(t *testing.T) {
 	for i := range 20 {
 		src, dest := simple(t, fmt.Sprint("catalog ", i)), parse(t, fmt.Sprintf("oci:%s:v%d", dir, i))
 		writers.Go(func() {
-			if _, err := copyOf(t.Context(), of(t, src), []Destination{dest}, CopyOptions{}); err != nil {
+			if _, err := copyOf(t.Context(), of(t, src), []transport.Destination{dest}, CopyOptions{}); err != nil {
 				t.Errorf("writer %d: %v", i, err)
 			}
 		})
@@ -226,7 +227,7 @@ func TestFailuresLeaveTheOldOutputAndNothingElse(t *testing.T) {
 					defer cancel()
 					breakIt(src, cancel)
 					scratch := t.TempDir()
-					if _, err := copyOf(ctx, of(t, src), []Destination{parse(t, dest)}, CopyOptions{Temp: scratch}); err == nil {
+					if _, err := copyOf(ctx, of(t, src), []transport.Destination{parse(t, dest)}, CopyOptions{Temp: scratch}); err == nil {
 						t.Fatal("no error")
 					} else if name == "cancelled" && !errors.Is(err, context.Canceled) {
 						t.Errorf("got %v", err)

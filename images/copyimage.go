@@ -9,6 +9,7 @@ import (
 
 	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/redact"
 )
 
@@ -22,17 +23,13 @@ type CopyResult struct {
 
 // CheckCopy returns the error that [Client.Copy] has, before any work, for a source whose attachments the destination
 // cannot keep, and for a name that is none.
-func CheckCopy(name string, dest Destination, what referrers.Kinds) error {
-	return BuiltIn().checkCopy(name, dest, what)
-}
-
-func (ts Transports) checkCopy(name string, dest Destination, what referrers.Kinds) error {
-	asked, err := ts.parse(name)
+func CheckCopy(ts transport.Table, name string, dest transport.Destination, what referrers.Kinds) error {
+	asked, err := ts.Source(name)
 	if err != nil {
 		return redact.Error(fmt.Errorf("image %.300q: %w", name, err))
 	}
-	if what != (referrers.Kinds{}) && ts.row(asked.transport).Attachments {
-		return ts.checkAttachments(dest)
+	if what != (referrers.Kinds{}) && ts.Row(asked.Transport).Attachments {
+		return ts.CheckAttachments(dest)
 	}
 	return nil
 }
@@ -42,12 +39,12 @@ func (ts Transports) checkCopy(name string, dest Destination, what referrers.Kin
 // once, and the policy of the client must accept the image. What the destination has is not sent again, and a registry
 // mounts blobs from the source if that is in it.
 //
-// A destination that keeps no attachments is an [ErrNoAttachments] before anything is written, unless none are asked
+// A destination that keeps no attachments is an [transport.ErrNoAttachments] before anything is written, unless none are asked
 // for or the source keeps none. The Attachments of the options are not used.
-func (c *Client) Copy(ctx context.Context, name string, dest Destination, what referrers.Kinds,
+func (c *Client) Copy(ctx context.Context, name string, dest transport.Destination, what referrers.Kinds,
 	o CopyOptions) (_ CopyResult, err error) {
 	result := CopyResult{Source: redact.Text(name), Account: referrers.Account{Copied: []referrers.Copied{}}}
-	if err := c.transports.checkCopy(name, dest, what); err != nil {
+	if err := CheckCopy(c.transports, name, dest, what); err != nil {
 		return result, err
 	}
 	ctx, cancel := o.deadline(ctx)
@@ -61,10 +58,10 @@ func (c *Client) Copy(ctx context.Context, name string, dest Destination, what r
 	if what != (referrers.Kinds{}) && src.Can().Attachments {
 		o.Attachments = []store.Attachment{&copiedAttachments{from: src, what: what, account: &result.Account}}
 	}
-	done, err := Copy(ctx, src, src.Top, []Destination{dest}, o)
+	done, err := Copy(ctx, src, src.Top, []transport.Destination{dest}, o)
 	if len(done) > 0 {
 		result.Result = done[0]
-		if dest.Transport == DockerArchive { // the archive has no manifest that could have a digest
+		if c.transports.Row(dest.Transport).Converts { // the image has no manifest there that others know
 			result.Digest, result.MediaType = src.Top.Digest, src.Top.MediaType
 		}
 	}

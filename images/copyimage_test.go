@@ -19,6 +19,7 @@ import (
 	"github.com/operator-bindery/bindery/images/policy"
 	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/supplytest"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
@@ -47,7 +48,7 @@ func anyImage(t testing.TB) *Client {
 
 func copyAll(t testing.TB, c *Client, from, to string) CopyResult {
 	t.Helper()
-	d, err := Parse(to)
+	d, err := BuiltIn().Parse(to)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,10 +167,10 @@ func TestAttachments(t *testing.T) {
 	src := packages(t, "a")
 	old := filepath.Join(dir, "old")
 	testregistry.Image{Layers: []map[string]string{{"x": "y"}}}.WriteLayout(t, old, "before")
-	dests := []Destination{{Docker, "", r.Host() + "/a/b:v1"}, {Docker, "", r.Host() + "/a/b:v2"},
-		{OCI, filepath.Join(dir, "new"), "v1"}, {OCI, filepath.Join(dir, "new"), "v2"},
-		{OCI, old, "registry.example.com/a/b:v1"},
-		{OCIArchive, filepath.Join(dir, "x.tar"), ""}}
+	dests := []transport.Destination{to(transport.Docker, "", r.Host()+"/a/b:v1"), to(transport.Docker, "", r.Host()+"/a/b:v2"),
+		to(transport.OCI, filepath.Join(dir, "new"), "v1"), to(transport.OCI, filepath.Join(dir, "new"), "v2"),
+		to(transport.OCI, old, "registry.example.com/a/b:v1"),
+		to(transport.OCIArchive, filepath.Join(dir, "x.tar"), "")}
 	var names []string
 	a := attaching(func(ctx context.Context, to store.Writer, image store.Image) error {
 		names = append(names, image.Name)
@@ -207,9 +208,9 @@ func TestAttachments(t *testing.T) {
 func TestAttachmentFails(t *testing.T) {
 	r, dir := testregistry.New(t), t.TempDir()
 	failing := attaching(func(context.Context, store.Writer, store.Image) error { return io.ErrNoProgress })
-	for _, d := range []Destination{{Docker, "", r.Host() + "/a/b:v1"}, {OCI, filepath.Join(dir, "new"), "v1"},
-		{OCIArchive, filepath.Join(dir, "x.tar"), ""}} {
-		_, err := copyOf(t.Context(), of(t, packages(t, "a")), []Destination{d}, CopyOptions{Registry: plain,
+	for _, d := range []transport.Destination{to(transport.Docker, "", r.Host()+"/a/b:v1"), to(transport.OCI, filepath.Join(dir, "new"), "v1"),
+		to(transport.OCIArchive, filepath.Join(dir, "x.tar"), "")} {
+		_, err := copyOf(t.Context(), of(t, packages(t, "a")), []transport.Destination{d}, CopyOptions{Registry: plain,
 			Attachments: []store.Attachment{failing}})
 		if !errors.Is(err, io.ErrNoProgress) || !strings.Contains(err.Error(), d.String()) {
 			t.Errorf("%s: %v", d, err)
@@ -228,9 +229,9 @@ func TestAttachmentsAreRefused(t *testing.T) {
 		t.Error("called")
 		return nil
 	})
-	for _, bad := range []Destination{{DockerArchive, filepath.Join(dir, "x.tar"), ""},
-		{Directory, filepath.Join(dir, "x"), ""}, {Store, "", "localhost/x:v1"}} {
-		dests := []Destination{{Docker, "", r.Host() + "/a/b:v1"}, bad}
+	for _, bad := range []transport.Destination{to(transport.DockerArchive, filepath.Join(dir, "x.tar"), ""),
+		to(transport.Directory, filepath.Join(dir, "x"), ""), to(transport.Store, "", "localhost/x:v1")} {
+		dests := []transport.Destination{to(transport.Docker, "", r.Host()+"/a/b:v1"), bad}
 		o := CopyOptions{Registry: plain, Attachments: []store.Attachment{never}}
 		_, err := copyOf(t.Context(), of(t, packages(t, "a")), dests, o)
 		_, checked := CheckPush(t.Context(), dests, o)
@@ -238,7 +239,7 @@ func TestAttachmentsAreRefused(t *testing.T) {
 		_, copied := anyImage(t).Copy(t.Context(), r.Host()+"/a/b:v1", bad, everything, o)
 		for what, err := range map[string]error{"Copy": err, "CheckPush": checked, "OpenWriter": opened,
 			"Client.Copy": copied} {
-			if !errors.Is(err, ErrNoAttachments) || !strings.Contains(err.Error(), bad.String()) {
+			if !errors.Is(err, transport.ErrNoAttachments) || !strings.Contains(err.Error(), bad.String()) {
 				t.Errorf("%s to %s: %v", what, bad, err)
 			}
 		}
@@ -247,7 +248,11 @@ func TestAttachmentsAreRefused(t *testing.T) {
 		t.Errorf("%v %v", left, r.Requests())
 	}
 	for _, name := range []string{"dir:" + dir, "docker-archive:" + dir + "/x.tar", "containers-storage:x"} {
-		if err := BuiltIn().CheckKeeps(name); !errors.Is(err, ErrNoAttachments) {
+		asked, err := transports.Source(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := transports.CheckAttached(asked); !errors.Is(err, transport.ErrNoAttachments) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -265,7 +270,7 @@ func TestCopyWithoutAListFails(t *testing.T) {
 			}
 			return false
 		})
-		d := Destination{OCI, filepath.Join(t.TempDir(), "x"), "v1"}
+		d := to(transport.OCI, filepath.Join(t.TempDir(), "x"), "v1")
 		_, err := anyImage(t).Copy(t.Context(), r.Host()+"/a/b:v1", d, everything, CopyOptions{Registry: plain})
 		if !errors.Is(err, ErrRegistry) {
 			t.Errorf("%d: %v", status, err)
@@ -304,8 +309,8 @@ func TestOpenWriter(t *testing.T) {
 	r, dir := testregistry.New(t), t.TempDir()
 	c := anyImage(t)
 	from := "oci:" + supplytest.Unpack(t, "multi-unsigned") + ":multi"
-	dests := map[string]Destination{"registry": {Docker, "", r.Host() + "/a/b:v1"},
-		"layout": {OCI, filepath.Join(dir, "layout"), "v1"}, "archive": {OCIArchive, filepath.Join(dir, "x.tar"), "v1"}}
+	dests := map[string]transport.Destination{"registry": to(transport.Docker, "", r.Host()+"/a/b:v1"),
+		"layout": to(transport.OCI, filepath.Join(dir, "layout"), "v1"), "archive": to(transport.OCIArchive, filepath.Join(dir, "x.tar"), "v1")}
 	for _, kind := range slices.Sorted(maps.Keys(dests)) {
 		d := dests[kind]
 		copyAll(t, c, from, d.String())

@@ -71,17 +71,6 @@ type describer struct {
 	seen map[string]bool
 }
 
-// isImage tells whether an entry of an index is an image to run, and no attestation or signature.
-func isImage(entry v1.Descriptor, entries int) bool {
-	if entry.ArtifactType != "" {
-		return false
-	}
-	if entry.Platform == nil {
-		return entries == 1
-	}
-	return entry.Platform.OS != "unknown" && entry.Platform.Architecture != "unknown"
-}
-
 func (d *describer) addImage(ctx context.Context, one *Image, text []byte, entry v1.Descriptor) error {
 	v := Variant{Digest: one.Digest}
 	if err := one.readManifest(ctx, text); err != nil {

@@ -1,9 +1,7 @@
 package images
 
 import (
-	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
-	"github.com/operator-bindery/bindery/internal/imagestore"
 	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/registry"
 )
@@ -20,8 +18,6 @@ var (
 	ErrRegistry = fault.ErrRegistry
 	// ErrPlainHTTP is the error of a registry that does not speak TLS, where plain HTTP is not allowed.
 	ErrPlainHTTP = registry.ErrPlainHTTP
-	// ErrStore is the class of errors about stores of images that cannot be used.
-	ErrStore = imagestore.ErrStore
 )
 
 // LimitError is an error of the class [ErrLimit] about a limit that can be set. Its text names the limit and its value.
@@ -44,10 +40,6 @@ const (
 	// RefusedRepository is a repository that does not exist and that the registry does not make.
 	RefusedRepository = registry.RefusedRepository
 )
-
-// ConflictError is the error of a copy with [CopyOptions.IfDigest] whose tag points to another image. It was not
-// written. Its fields are the Name of the tag, and the digests Want and Got, which are empty for no image.
-type ConflictError = store.ConflictError
 
 // IsUnauthorized tells whether an error is a registry's refusal of the credentials, or of a request without any.
 func IsUnauthorized(err error) bool { return registry.IsUnauthorized(err) }

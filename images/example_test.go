@@ -11,6 +11,7 @@ import (
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/policy"
+	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
@@ -94,10 +95,10 @@ func ExampleCopy() {
 		log.Fatal(err)
 	}
 	defer src.Close()
-	var dests []images.Destination
+	var dests []transport.Destination
 	for _, text := range []string{"oci:" + dir + "/etcd:v0.9.4",
 		"docker://" + registry.Host() + "/mirror/etcd:v0.9.4"} {
-		dest, err := images.Parse(text)
+		dest, err := images.BuiltIn().Parse(text)
 		if err != nil {
 			log.Fatal(err)
 		}

@@ -22,6 +22,8 @@ import (
 	"go.podman.io/image/v5/docker/reference"
 	"go.podman.io/image/v5/types"
 
+	"github.com/operator-bindery/bindery/images/library"
+	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/libimage"
 )
 
@@ -213,9 +215,17 @@ func simple(t testing.TB, seed string) *fixture {
 		gzipLayer(t, tarOf(t, entry{name: "configs/a/catalog.yaml", body: seed})))
 }
 
-func parse(t testing.TB, text string) Destination {
+// transports are all that there are.
+var transports = library.Transports(BuiltIn())
+
+// to returns a destination.
+func to(at transport.Name, path, name string) transport.Destination {
+	return transport.Destination{Transport: at, Path: path, Name: name}
+}
+
+func parse(t testing.TB, text string) transport.Destination {
 	t.Helper()
-	d, err := Parse(text)
+	d, err := transports.Parse(text)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,8 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
-	"strings"
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
@@ -88,7 +86,7 @@ func (s *Source) Image(ctx context.Context, p v1.Platform) (_ *Image, err error)
 				return nil
 			}
 			n.Entries = make([]v1.Descriptor, 1)
-			n.Entries[0], err = choose(n.Text, p, orAny)
+			n.Entries[0], err = store.Choose(n.Text, p, orAny)
 			return err
 		},
 	})
@@ -122,46 +120,6 @@ func (s *Source) within(ctx context.Context) (context.Context, context.CancelFun
 		return ctx, func() {}
 	}
 	return withDeadline(ctx, s.deadline, s.client.o.Timeout)
-}
-
-// choose returns the first image of an index for a platform. If there is none and orAny is set, it returns the first
-// for Linux.
-func choose(text []byte, p v1.Platform, orAny bool) (v1.Descriptor, error) {
-	var index v1.Index
-	if err := json.Unmarshal(text, &index); err != nil {
-		return v1.Descriptor{}, fmt.Errorf("%w: index: %v", fault.ErrInvalid, err)
-	}
-	if len(index.Manifests) > limit.MaxIndexEntries {
-		return v1.Descriptor{}, fmt.Errorf("index: %w: %d entries (limit %d)", fault.ErrLimit, len(index.Manifests),
-			limit.MaxIndexEntries)
-	}
-	var seen []string
-	var other *v1.Descriptor
-	for n, d := range index.Manifests {
-		if err := verify.Digest(d.Digest); err != nil {
-			return v1.Descriptor{}, fmt.Errorf("index: %w", err)
-		}
-		if d.Platform == nil {
-			if len(index.Manifests) == 1 {
-				return d, nil
-			}
-			continue
-		}
-		if d.Platform.OS == p.OS && d.Platform.Architecture == p.Architecture && (p.Variant == "" ||
-			p.Variant == d.Platform.Variant) {
-			return d, nil
-		}
-		seen = append(seen, fmt.Sprintf("%.40q", d.Platform.OS+"/"+d.Platform.Architecture))
-		if other == nil && d.Platform.OS == "linux" && isImage(d, len(index.Manifests)) {
-			other = &index.Manifests[n]
-		}
-	}
-	if orAny && other != nil {
-		return *other, nil
-	}
-	slices.Sort(seen)
-	return v1.Descriptor{}, fmt.Errorf("%w: no image for %s/%s in the index, which has %s", fault.ErrInvalid, p.OS,
-		p.Architecture, strings.Join(slices.Compact(seen), ", "))
 }
 
 func (i *Image) readManifest(ctx context.Context, text []byte) error {

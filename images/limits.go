@@ -1,6 +1,8 @@
 package images
 
-import "github.com/operator-bindery/bindery/internal/limit"
+import (
+	"github.com/operator-bindery/bindery/internal/limit"
+)
 
 // Limits bound what is read from an image. Its fields are, with their defaults if they are zero:
 //

@@ -20,8 +20,8 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
-	"go.podman.io/image/v5/docker/reference"
 
+	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/limit"
 )
@@ -76,31 +76,6 @@ func TestLocalTransports(t *testing.T) {
 		transport, rest, _ := strings.Cut(name, ":")
 		if _, err := read(t.Context(), quick(t, ClientOptions{}), transport+":"+filepath.Join(dir, rest)); err == nil {
 			t.Errorf("%s: no error", name)
-		}
-	}
-}
-
-func TestNames(t *testing.T) {
-	for text, want := range map[string]string{
-		"quay.io/a/b":           "//quay.io/a/b:latest",
-		"docker://quay.io/a:v1": "//quay.io/a:v1",
-		"localhost:5000/a:v1":   "//localhost:5000/a:v1",
-		"localhost/a":           "//localhost/a:latest",
-		"busybox":               "//busybox:latest",
-		"docker.io/busybox:1":   "//busybox:1",
-		"acme/op":               "//acme/op:latest",
-		"quay.io/a:v1@sha256:" + strings.Repeat("a", 64): "//quay.io/a@sha256:" + strings.Repeat("a", 64),
-	} {
-		n, err := BuiltIn().parse(text)
-		if err != nil || "//"+reference.FamiliarString(n.repository) != want {
-			t.Errorf("%s: %v, %v", text, n, err)
-		}
-	}
-	for _, bad := range []string{"", "docker:quay.io/a", "QUAY/a", "quay.io/A", "a\nb",
-		"quay.io/a@sha512:" + strings.Repeat("a", 128), "quay.io/a@md5:d41d8cd98f00b204e9800998ecf8427e", "oci:",
-		"dir:", "quay.io/a:", "https://quay.io/a"} {
-		if n, err := BuiltIn().parse(bad); err == nil || BuiltIn().Check(bad) == nil {
-			t.Errorf("%q: %v", bad, n)
 		}
 	}
 }
@@ -372,16 +347,16 @@ func TestWhatIsNoArchive(t *testing.T) {
 		"text": "archive", "xz": "compressed with xz: decompress it",
 		"bomb": string(limit.Ratio), "cut.gz": "unexpected end", "sparse": "sparse", "nowhere": "no such file",
 	} {
-		for _, transport := range []Transport{OCIArchive, DockerArchive} {
+		for _, kind := range []transport.Name{transport.OCIArchive, transport.DockerArchive} {
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			_, err := read(t.Context(), quick(t, ClientOptions{}), string(transport)+":"+at(name))
+			_, err := read(t.Context(), quick(t, ClientOptions{}), string(kind)+":"+at(name))
 			runtime.ReadMemStats(&after)
 			if err == nil || !strings.Contains(err.Error(), text) {
-				t.Errorf("%s, %s: got %v", transport, name, err)
+				t.Errorf("%s, %s: got %v", kind, name, err)
 			}
 			if n := after.TotalAlloc - before.TotalAlloc; n > 64<<20 {
-				t.Errorf("%s, %s: took %d bytes", transport, name, n)
+				t.Errorf("%s, %s: took %d bytes", kind, name, n)
 			}
 		}
 	}
@@ -443,8 +418,8 @@ func FuzzArchive(f *testing.F) {
 		if err := os.WriteFile(path, text, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		for _, transport := range []Transport{OCIArchive, DockerArchive} {
-			img, err := quick(t, ClientOptions{NoPolicy: true}).Image(t.Context(), string(transport)+":"+path, v1.Platform{})
+		for _, kind := range []transport.Name{transport.OCIArchive, transport.DockerArchive} {
+			img, err := quick(t, ClientOptions{NoPolicy: true}).Image(t.Context(), string(kind)+":"+path, v1.Platform{})
 			if err != nil {
 				continue
 			}

@@ -19,6 +19,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/opencontainers/go-digest"
 
+	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/filelock"
@@ -183,7 +184,7 @@ func checkLocked(name string, d digest.Digest) error {
 }
 
 // lockedName returns the name of a reference in the file.
-func lockedName(name string) string { return strings.TrimPrefix(name, string(Docker)+"://") }
+func lockedName(name string) string { return strings.TrimPrefix(name, string(transport.Docker)+"://") }
 
 // Digest returns the digest of a reference, if the lock has it.
 func (l *Lock) Digest(name string) (digest.Digest, bool) {

@@ -9,6 +9,7 @@ import (
 	"go.podman.io/image/v5/types"
 
 	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/libimage"
 )
 
@@ -57,6 +58,9 @@ func of(t testing.TB, ref types.ImageReference) placed {
 }
 
 // copyOf is Copy of an image at a place.
-func copyOf(ctx context.Context, p placed, dests []Destination, o CopyOptions) ([]Result, error) {
+func copyOf(ctx context.Context, p placed, dests []transport.Destination, o CopyOptions) ([]Result, error) {
+	if o.Transports == nil {
+		o.Transports = transports
+	}
 	return Copy(ctx, p, p.top, dests, o)
 }

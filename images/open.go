@@ -14,6 +14,7 @@ import (
 	"go.podman.io/image/v5/docker/reference"
 
 	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/registry"
 )
@@ -26,10 +27,10 @@ import (
 // The policy of the client is asked about the image, and about each image of an index that it does not accept as a whole
 // when that is read.
 //
-// Errors are a [*PullError] and of the classes [ErrInvalid], [ErrLimit], [ErrIntegrity], [ErrRegistry] and [ErrPolicy],
+// Errors are a [*PullError] and of the classes [ErrInvalid], [ErrLimit], [ErrIntegrity], [ErrRegistry] and [trust.ErrPolicy],
 // or of the file system; [fs.ErrNotExist] if there is no such image. They name the image and contain no credentials. An
-// image that the signature policy refuses is also a [*PolicyError]; a policy that cannot be used is a
-// [*PolicyFileError] alone.
+// image that the signature policy refuses is also a [*trust.PolicyError]; a policy that cannot be used is a
+// [*trust.PolicyFileError] alone.
 func (c *Client) Open(ctx context.Context, name string) (*Source, error) {
 	return c.open(ctx, name, true)
 }
@@ -62,7 +63,7 @@ func (c *Client) open(ctx context.Context, name string, judged bool) (_ *Source,
 	}
 	ctx, cancel := withDeadline(ctx, deadline, c.o.Timeout)
 	defer cancel()
-	asked, err := c.transports.parse(name)
+	asked, err := c.transports.Source(name)
 	if err != nil {
 		return nil, err
 	}
@@ -74,14 +75,14 @@ func (c *Client) open(ctx context.Context, name string, judged bool) (_ *Source,
 }
 
 // source makes a source of a place. The place is closed after an error.
-func (c *Client) source(ctx context.Context, asked sourceName, name string, at *Place, judged bool,
+func (c *Client) source(ctx context.Context, asked transport.Source, name string, at *transport.Place, judged bool,
 	deadline time.Time) (*Source, error) {
 	s, err := newSource(ctx, at)
 	if err != nil {
 		return nil, err
 	}
 	s.client, s.asked, s.Given, s.deadline, s.noted = c, asked, name, deadline, c.oddLayers(name)
-	if named := asked.named(); named != nil {
+	if named := asked.Named(); named != nil {
 		s.Repository = named.Name()
 	}
 	s.note(s.text)
@@ -100,7 +101,7 @@ func (c *Client) source(ctx context.Context, asked sourceName, name string, at *
 // At opens an image at a place that is open, such as an image that was assembled and is not written yet. No policy and no
 // lock is asked. The place stays open when the source is closed.
 func At(ctx context.Context, place store.Reader, top v1.Descriptor) (*Source, error) {
-	return newSource(ctx, &Place{Reader: place, Top: top})
+	return newSource(ctx, &transport.Place{Reader: place, Top: top})
 }
 
 // At opens an image that was carried to another place, such as an archive, as [Client.Open] opens it where its name
@@ -111,27 +112,27 @@ func At(ctx context.Context, place store.Reader, top v1.Descriptor) (*Source, er
 func (c *Client) At(ctx context.Context, name string, place store.Reader,
 	top v1.Descriptor) (_ *Source, err error) {
 	defer func() { err = pullError(name, err) }()
-	asked, err := c.transports.parse(name)
+	asked, err := c.transports.Source(name)
 	if err != nil {
 		return nil, err
 	}
 	if err := c.start(ctx); err != nil {
 		return nil, err
 	}
-	at := &Place{Reader: place, Top: top, Signatures: attachedSignatures(place)}
-	if asked.transport == Docker {
-		at.Named = asked.repository.String()
+	at := &transport.Place{Reader: place, Top: top, Signatures: attachedSignatures(place)}
+	if asked.Transport == transport.Docker {
+		at.Named = asked.Repository.String()
 	}
 	return c.source(ctx, asked, name, at, true, time.Time{})
 }
 
 // place opens the place of a name, by the digest in the lock if it has one.
-func (c *Client) place(ctx context.Context, asked sourceName, name string) (*Place, error) {
+func (c *Client) place(ctx context.Context, asked transport.Source, name string) (*transport.Place, error) {
 	if err := c.start(ctx); err != nil {
 		return nil, err
 	}
-	named := asked.repository
-	if asked.transport == Docker {
+	named := asked.Repository
+	if asked.Transport == transport.Docker {
 		var err error
 		if asked, err = c.pinned(asked, name); err != nil {
 			return nil, err
@@ -145,30 +146,30 @@ func (c *Client) place(ctx context.Context, asked sourceName, name string) (*Pla
 }
 
 // pinned replaces the tag of a name by the digest in the lock, if that has one.
-func (c *Client) pinned(asked sourceName, name string) (_ sourceName, err error) {
+func (c *Client) pinned(asked transport.Source, name string) (_ transport.Source, err error) {
 	if d, locked := c.o.Lock.Digest(name); locked {
-		asked.repository, err = pin(asked.repository, d)
+		asked.Repository, err = pin(asked.Repository, d)
 	}
 	return asked, err
 }
 
 // openPlace opens the place of a name. The error is also [fs.ErrNotExist] if there is no such image.
-func (c *Client) openPlace(ctx context.Context, asked sourceName) (at *Place, err error) {
+func (c *Client) openPlace(ctx context.Context, asked transport.Source) (at *transport.Place, err error) {
 	defer func() {
 		var status *StatusError
 		if errors.As(err, &status) && status.Status == http.StatusNotFound || errors.Is(err, fault.ErrInvalid) {
 			err = notThere{err}
 		}
 	}()
-	if row := c.transports.row(asked.transport); row.Open != nil {
-		return row.Open(ctx, asked.path, asked.name,
-			PlaceOptions{Limits: c.o.Limits.WithDefaults(), Temp: c.o.Temp, Private: c.scratch.Path})
+	if row := c.transports.Row(asked.Transport); row.Parse != nil {
+		return row.Open(ctx, asked.Path, asked.Name,
+			transport.Options{Limits: c.o.Limits.WithDefaults(), Temp: c.o.Temp, Private: c.scratch.Path})
 	}
-	src, err := c.remote.Open(ctx, asked.repository)
+	src, err := c.remote.Open(ctx, asked.Repository)
 	if err != nil {
 		return nil, err
 	}
-	return &Place{Reader: src, Top: src.Top(), OpenedAt: src.OpenedAt, Signatures: src.Signatures,
+	return &transport.Place{Reader: src, Top: src.Top(), OpenedAt: src.OpenedAt, Signatures: src.Signatures,
 		SignaturesAt: src.SignaturesAt}, nil
 }
 
@@ -200,7 +201,7 @@ func withDeadline(ctx context.Context, deadline time.Time,
 // is no such image. Errors are those of [Client.Open].
 func (c *Client) Digest(ctx context.Context, name string) (_ digest.Digest, err error) {
 	defer func() { err = pullError(name, err) }()
-	asked, err := c.transports.parse(name)
+	asked, err := c.transports.Source(name)
 	if err != nil {
 		return "", err
 	}
@@ -225,11 +226,11 @@ func (c *Client) Digest(ctx context.Context, name string) (_ digest.Digest, err 
 // other transports.
 func (c *Client) Head(ctx context.Context, name string) (_ v1.Descriptor, err error) {
 	defer func() { err = pullError(name, err) }()
-	asked, err := c.transports.parse(name)
+	asked, err := c.transports.Source(name)
 	if err != nil {
 		return v1.Descriptor{}, err
 	}
-	if asked.transport != Docker {
+	if asked.Transport != transport.Docker {
 		return v1.Descriptor{}, fmt.Errorf("%w: %s is not in a registry", fault.ErrInvalid, name)
 	}
 	if err := c.start(ctx); err != nil {
@@ -238,7 +239,7 @@ func (c *Client) Head(ctx context.Context, name string) (_ v1.Descriptor, err er
 	if asked, err = c.pinned(asked, name); err != nil {
 		return v1.Descriptor{}, err
 	}
-	return c.remote.Head(ctx, asked.repository)
+	return c.remote.Head(ctx, asked.Repository)
 }
 
 // Opened returns the images that the client has opened so far, by their names as they were given, without "docker://":

@@ -19,6 +19,7 @@ import (
 	"go.podman.io/image/v5/manifest"
 	"go.podman.io/image/v5/types"
 
+	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
@@ -69,7 +70,7 @@ func pushTo(t testing.TB, src types.ImageReference, o CopyOptions, names ...stri
 	if o.Backoff == 0 {
 		o.Backoff = time.Millisecond
 	}
-	var dests []Destination
+	var dests []transport.Destination
 	for _, name := range names {
 		dests = append(dests, parse(t, "docker://"+name))
 	}
@@ -279,7 +280,7 @@ func TestTagThatFails(t *testing.T) {
 		return true
 	})
 	out := t.TempDir() + "/layout"
-	dests := []Destination{parse(t, "oci:"+out+":v1")}
+	dests := []transport.Destination{parse(t, "oci:"+out+":v1")}
 	for _, tag := range []string{"v1", "v2", "v3"} {
 		dests = append(dests, parse(t, "docker://"+reg.Host()+"/a/b:"+tag))
 	}

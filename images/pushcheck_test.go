@@ -10,6 +10,8 @@ import (
 
 	"github.com/opencontainers/go-digest"
 
+	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
@@ -54,7 +56,7 @@ func TestCheckPush(t *testing.T) {
 			if c.registry != nil {
 				reg.Interfere(c.registry)
 			}
-			var dests []Destination
+			var dests []transport.Destination
 			for _, d := range c.dests {
 				dests = append(dests, parse(t, strings.ReplaceAll(d, "HOST", reg.Host())))
 			}
@@ -122,7 +124,7 @@ func TestCheckedPush(t *testing.T) {
 				reg.Interfere(c.registry)
 			}
 			o := CopyOptions{Registry: insecure()}
-			check, err := CheckPush(t.Context(), []Destination{parse(t, "docker://"+at)}, o)
+			check, err := CheckPush(t.Context(), []transport.Destination{parse(t, "docker://"+at)}, o)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -158,16 +160,16 @@ func TestCheckPushIfDigest(t *testing.T) {
 	}{
 		"as it should be":       {"v1", is.String(), false, 0},
 		"another image":         {"v1", other.String(), false, 1},
-		"an image for none":     {"v1", IfNone, false, 1},
-		"none, as it should be": {"v2", IfNone, false, 0},
+		"an image for none":     {"v1", store.IfNone, false, 1},
+		"none, as it should be": {"v2", store.IfNone, false, 0},
 		"no image":              {"v2", other.String(), true, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			reg := testregistry.New(t)
 			put(reg, "a/b", "v1", there)
-			check, err := CheckPush(t.Context(), []Destination{parse(t, "docker://"+reg.Host()+"/a/b:"+c.tag)},
+			check, err := CheckPush(t.Context(), []transport.Destination{parse(t, "docker://"+reg.Host()+"/a/b:"+c.tag)},
 				CopyOptions{Registry: insecure(), IfDigest: c.condition})
-			var conflict *ConflictError
+			var conflict *store.ConflictError
 			if errors.As(err, &conflict) != c.refused || !c.refused && err != nil ||
 				len(check.Conflicts()) != c.conflicts {
 				t.Errorf("got %v, %v", err, check.Conflicts())

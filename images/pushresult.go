@@ -3,6 +3,7 @@ package images
 import (
 	"github.com/opencontainers/go-digest"
 	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/images/transport"
 )
 
 // How is the way in which a blob got into a repository.
@@ -56,7 +57,7 @@ var kinds = map[store.EventKind]How{store.EventBlobDone: Pushed, store.EventBlob
 	store.EventBlobReused: Reused}
 
 // repositoryResult is the result of a destination in a repository. Of several names the first has the transfers.
-func repositoryResult(d Destination, repository string, a store.Account, first bool) Result {
+func repositoryResult(d transport.Destination, repository string, a store.Account, first bool) Result {
 	r := Result{Destination: d.String(), Reference: repository + "@" + a.Digest.String(), Digest: a.Digest,
 		MediaType: a.MediaType, Traffic: &Traffic{}, Blobs: make([]Transfer, 0, len(a.Moves))}
 	if first {
@@ -74,7 +75,7 @@ func repositoryResult(d Destination, repository string, a store.Account, first b
 }
 
 // layoutResult is the result of a destination in a layout.
-func layoutResult(d Destination, a store.Account, first bool) Result {
+func layoutResult(d transport.Destination, a store.Account, first bool) Result {
 	r := Result{Destination: d.String(), Reference: d.String(), Digest: a.Digest, MediaType: a.MediaType}
 	for _, m := range a.Moves {
 		t := Transfer{Digest: m.Digest, How: kinds[m.Kind]}

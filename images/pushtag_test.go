@@ -13,6 +13,7 @@ import (
 
 	"github.com/opencontainers/go-digest"
 
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
@@ -30,10 +31,10 @@ func TestIfDigest(t *testing.T) {
 		"as it should be":                {old, nil, was.String(), false},
 		"another image":                  {other, nil, was.String(), true},
 		"no image":                       {nil, nil, was.String(), true},
-		"an image where none should be":  {old, nil, IfNone, true},
-		"none, as it should be":          {nil, nil, IfNone, false},
+		"an image where none should be":  {old, nil, store.IfNone, true},
+		"none, as it should be":          {nil, nil, store.IfNone, false},
 		"moved meanwhile":                {old, other, was.String(), true},
-		"made meanwhile":                 {nil, other, IfNone, true},
+		"made meanwhile":                 {nil, other, store.IfNone, true},
 		"the same image is there by now": {old, next, was.String(), false},
 		"it was there before":            {next, nil, was.String(), false},
 	} {
@@ -57,7 +58,7 @@ func TestIfDigest(t *testing.T) {
 				return false
 			})
 			_, err := pushTo(t, next, CopyOptions{IfDigest: c.condition, Retries: 1}, reg.Host()+"/a/b:v1")
-			var conflict *ConflictError
+			var conflict *store.ConflictError
 			if errors.As(err, &conflict) != c.conflict || !c.conflict && err != nil {
 				t.Fatalf("got %v", err)
 			}
@@ -66,7 +67,7 @@ func TestIfDigest(t *testing.T) {
 				if now != string(next.manifest) {
 					t.Error("the tag does not name the image")
 				}
-				want := map[string]string{IfNone: "*"}[c.condition]
+				want := map[string]string{store.IfNone: "*"}[c.condition]
 				if want == "" {
 					want = `"` + c.condition + `"`
 				}
@@ -81,7 +82,7 @@ func TestIfDigest(t *testing.T) {
 			if c.then == nil && reg.Count("POST ") > 0 {
 				t.Error("blobs were sent")
 			}
-			if string(conflict.Want) != strings.TrimSuffix(c.condition, IfNone) || !strings.Contains(err.Error(),
+			if string(conflict.Want) != strings.TrimSuffix(c.condition, store.IfNone) || !strings.Contains(err.Error(),
 				string(conflict.Got)) {
 				t.Errorf("got %+v: %v", conflict, err)
 			}
@@ -108,7 +109,7 @@ func TestConditionThatTheRegistryRefuses(t *testing.T) {
 				return true
 			})
 			_, err := pushTo(t, next, CopyOptions{IfDigest: was.String()}, reg.Host()+"/a/b:v1")
-			var conflict *ConflictError
+			var conflict *store.ConflictError
 			if c.want != (err == nil) || !c.want && !errors.As(err, &conflict) {
 				t.Errorf("got %v", err)
 			}
@@ -122,7 +123,7 @@ func TestConditionsOfAllNamesHoldFirst(t *testing.T) {
 	put(reg, "a/b", "v2", simple(t, "other"))
 	_, err := pushTo(t, simple(t, "next"), CopyOptions{IfDigest: was.String()}, reg.Host()+"/a/b:v1",
 		reg.Host()+"/a/b:v2")
-	var conflict *ConflictError
+	var conflict *store.ConflictError
 	if !errors.As(err, &conflict) || !strings.HasSuffix(conflict.Name, ":v2") {
 		t.Errorf("got %v", err)
 	}

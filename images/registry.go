@@ -1,6 +1,8 @@
 package images
 
-import "github.com/operator-bindery/bindery/internal/registry"
+import (
+	"github.com/operator-bindery/bindery/internal/registry"
+)
 
 // Registry is the configuration for registries. The zero value has the defaults of the containers library, without
 // credentials. Most programs call its method Env, which completes it with what podman and docker find on the machine:

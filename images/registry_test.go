@@ -17,6 +17,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/internal/testregistry"
@@ -33,7 +34,7 @@ func TestPush(t *testing.T) {
 	src := simple(t, "x")
 	o := CopyOptions{Registry: insecure()}
 	dest := parse(t, "docker://"+host+"/a/b:v1")
-	r, err := copyOf(t.Context(), of(t, src), []Destination{dest}, o)
+	r, err := copyOf(t.Context(), of(t, src), []transport.Destination{dest}, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +51,7 @@ func TestPush(t *testing.T) {
 	// The image is there: the second push opens nothing and sends nothing.
 	src.opened = func(d digest.Digest) { t.Errorf("%s was read again", d) }
 	reg.Forget()
-	r, err = copyOf(t.Context(), of(t, src), []Destination{dest}, o)
+	r, err = copyOf(t.Context(), of(t, src), []transport.Destination{dest}, o)
 	if err != nil || len(r[0].Reused) != 3 || len(r[0].Written) != 0 {
 		t.Errorf("second push: %+v, %v", r, err)
 	}
@@ -92,7 +93,7 @@ func TestPushRecoversFromTransientFailures(t *testing.T) {
 							retried++
 						}
 					}}
-				r, err := copyOf(t.Context(), of(t, simple(t, "x")), []Destination{parse(t, "docker://"+host+"/a/b:v1")}, o)
+				r, err := copyOf(t.Context(), of(t, simple(t, "x")), []transport.Destination{parse(t, "docker://"+host+"/a/b:v1")}, o)
 				if err != nil || !failed.Load() {
 					t.Fatalf("failed %v, retried %d: %v", failed.Load(), retried, err)
 				}
@@ -122,7 +123,7 @@ func TestPushGivesUp(t *testing.T) {
 			})
 			o := CopyOptions{Registry: insecure(), Retries: 2, Backoff: time.Millisecond}
 			out := filepath.Join(t.TempDir(), "layout")
-			dests := []Destination{parse(t, "oci:"+out+":v1"), parse(t, "docker://"+host+"/a/b:v1")}
+			dests := []transport.Destination{parse(t, "oci:"+out+":v1"), parse(t, "docker://"+host+"/a/b:v1")}
 			_, err := copyOf(t.Context(), of(t, simple(t, "x")), dests, o)
 			if err == nil {
 				t.Fatal("no error")
@@ -178,7 +179,7 @@ func TestPushIsReadBack(t *testing.T) {
 			reg := testregistry.New(t)
 			host := reg.Host()
 			reg.Interfere(c.interfere)
-			_, err := copyOf(t.Context(), of(t, simple(t, "x")), []Destination{parse(t, "docker://"+host+"/a/b:v1")},
+			_, err := copyOf(t.Context(), of(t, simple(t, "x")), []transport.Destination{parse(t, "docker://"+host+"/a/b:v1")},
 				CopyOptions{Registry: insecure()})
 			if !errors.Is(err, c.want) || c.want == nil && err != nil {
 				t.Errorf("got %v, want %v", err, c.want)
@@ -210,7 +211,7 @@ func TestStalledPush(t *testing.T) {
 				again = append(again, e.Err)
 			}
 		}}
-	if _, err := copyOf(t.Context(), of(t, simple(t, "x")), []Destination{parse(t, "docker://"+host+"/a/b:v1")}, o); err != nil {
+	if _, err := copyOf(t.Context(), of(t, simple(t, "x")), []transport.Destination{parse(t, "docker://"+host+"/a/b:v1")}, o); err != nil {
 		t.Fatal(err)
 	}
 	if len(again) != 1 || !strings.Contains(again[0].Error(), "nothing has moved for 300ms") {
@@ -235,7 +236,7 @@ func TestTimeoutEndsAPush(t *testing.T) {
 		return true
 	})
 	o := CopyOptions{Registry: insecure(), Retries: 5, Backoff: time.Millisecond, Timeout: 300 * time.Millisecond}
-	_, err := copyOf(t.Context(), of(t, simple(t, "x")), []Destination{parse(t, "docker://"+host+"/a/b:v1")}, o)
+	_, err := copyOf(t.Context(), of(t, simple(t, "x")), []transport.Destination{parse(t, "docker://"+host+"/a/b:v1")}, o)
 	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(fmt.Sprint(err), "not done within") {
 		t.Errorf("got %v", err)
 	}
@@ -271,7 +272,7 @@ func TestCredentialsAreUsedAndNeverShown(t *testing.T) {
 	}
 	env := func(name string) string { return map[string]string{"REGISTRY_AUTH_FILE": auth}[name] }
 	o := CopyOptions{Registry: insecure().Env(env)}
-	_, err := copyOf(t.Context(), of(t, simple(t, "x")), []Destination{parse(t, "docker://"+host+"/a/b:v1")}, o)
+	_, err := copyOf(t.Context(), of(t, simple(t, "x")), []transport.Destination{parse(t, "docker://"+host+"/a/b:v1")}, o)
 	if err == nil || !seen.Load() {
 		t.Fatalf("seen %v, error %v", seen.Load(), err)
 	}
@@ -283,16 +284,16 @@ func TestCredentialsAreUsedAndNeverShown(t *testing.T) {
 func TestSelfSignedCertificate(t *testing.T) {
 	reg := testregistry.NewTLS(t)
 	dest := parse(t, "docker://"+reg.Host()+"/a/b:v1")
-	if _, err := copyOf(t.Context(), of(t, simple(t, "x")), []Destination{dest}, CopyOptions{}); err == nil ||
+	if _, err := copyOf(t.Context(), of(t, simple(t, "x")), []transport.Destination{dest}, CopyOptions{}); err == nil ||
 		!strings.Contains(err.Error(), "certificate") {
 		t.Errorf("got %v", err)
 	}
 	ca := reg.CAFile(t)
-	if _, err := copyOf(t.Context(), of(t, simple(t, "x")), []Destination{dest},
+	if _, err := copyOf(t.Context(), of(t, simple(t, "x")), []transport.Destination{dest},
 		CopyOptions{Registry: Registry{CAFile: ca}}); err != nil {
 		t.Errorf("with the CA file: %v", err)
 	}
-	if _, err := copyOf(t.Context(), of(t, simple(t, "x")), []Destination{dest},
+	if _, err := copyOf(t.Context(), of(t, simple(t, "x")), []transport.Destination{dest},
 		CopyOptions{Registry: Registry{CAFile: ca + "x"}}); err == nil {
 		t.Error("a missing CA file is no error")
 	}

@@ -23,6 +23,8 @@ import (
 
 	"github.com/operator-bindery/bindery/images/policy"
 	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/images/transport"
+	"github.com/operator-bindery/bindery/images/trust"
 	"github.com/operator-bindery/bindery/internal/blobcache"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/testregistry"
@@ -607,7 +609,7 @@ func TestReferencesOfAClient(t *testing.T) {
 			return err
 		}
 		defer src.Close()
-		_, err = Copy(t.Context(), src, src.Top, []Destination{parse(t, "oci:"+filepath.Join(t.TempDir(), "out"))},
+		_, err = Copy(t.Context(), src, src.Top, []transport.Destination{parse(t, "oci:"+filepath.Join(t.TempDir(), "out"))},
 			CopyOptions{})
 		return err
 	}
@@ -625,7 +627,7 @@ func TestReferencesOfAClient(t *testing.T) {
 	if err := into(t, quick(t, ClientOptions{}), "oci:"+layout); err != nil {
 		t.Error(err)
 	}
-	if err := into(t, quick(t, ClientOptions{PolicyFile: reject}), "oci:"+layout); !errors.Is(err, ErrPolicy) {
+	if err := into(t, quick(t, ClientOptions{PolicyFile: reject}), "oci:"+layout); !errors.Is(err, trust.ErrPolicy) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := quick(t, ClientOptions{}).Open(t.Context(), "Not A Name"); err == nil {

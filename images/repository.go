@@ -7,11 +7,14 @@ import (
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"go.podman.io/image/v5/docker/reference"
 
 	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/layouts"
 	"github.com/operator-bindery/bindery/internal/redact"
+	"github.com/operator-bindery/bindery/internal/registry"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
@@ -66,9 +69,9 @@ func (w *Writer) Discard() error { return errors.Join(w.Writer.Discard(), w.clos
 
 // OpenWriter opens the place of an image that exists, for writing attachments. Of the options those for registries,
 // Retries, Backoff, Stall, Temp and Events are used. The caller calls Commit, and in any case Discard. The error is of
-// the class [ErrNoAttachments] for transports without attachments.
-func OpenWriter(ctx context.Context, dest Destination, o CopyOptions) (_ *Writer, err error) {
-	if err := dest.CheckAttachments(); err != nil {
+// the class [transport.ErrNoAttachments] for transports without attachments.
+func OpenWriter(ctx context.Context, dest transport.Destination, o CopyOptions) (_ *Writer, err error) {
+	if err := o.transports().CheckAttachments(dest); err != nil {
 		return nil, err
 	}
 	defer func() {
@@ -76,12 +79,12 @@ func OpenWriter(ctx context.Context, dest Destination, o CopyOptions) (_ *Writer
 			err = redact.Error(fmt.Errorf("%s: %w", dest, err))
 		}
 	}()
-	if dest.local() {
+	if !dest.InRegistry() {
 		return openLayoutWriter(ctx, dest, o)
 	}
-	named, err := dest.named()
+	named, err := dest.Repository()
 	if err != nil {
-		return nil, err
+		return nil, registry.Wrap(err)
 	}
 	o.Checked = nil
 	remote, err := o.remote(ctx, o.Events)
@@ -111,8 +114,8 @@ func OpenWriter(ctx context.Context, dest Destination, o CopyOptions) (_ *Writer
 }
 
 // openLayoutWriter is OpenWriter for layouts and archives.
-func openLayoutWriter(ctx context.Context, dest Destination, o CopyOptions) (_ *Writer, err error) {
-	at, top, err := openLayout(ctx, dest.place(), Limits{}, o.Temp)
+func openLayoutWriter(ctx context.Context, dest transport.Destination, o CopyOptions) (_ *Writer, err error) {
+	at, top, err := openLayout(ctx, filePlace(dest.Transport, dest.Path, dest.Name), Limits{}, o.Temp)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +124,7 @@ func openLayoutWriter(ctx context.Context, dest Destination, o CopyOptions) (_ *
 		return nil, err
 	}
 	image.Name = nameInLayout(top.Annotations[v1.AnnotationRefName])
-	out, err := layouts.NewAddition(ctx, dest.place())
+	out, err := layouts.NewAddition(ctx, filePlace(dest.Transport, dest.Path, dest.Name))
 	if err != nil {
 		return nil, err
 	}
@@ -130,4 +133,15 @@ func openLayoutWriter(ctx context.Context, dest Destination, o CopyOptions) (_ *
 		return nil, errors.Join(err, out.Discard())
 	}
 	return &Writer{Writer: to, Image: image, closing: func() error { return nil }}, nil
+}
+
+// tagOrDigest returns the part of a name that chooses the image in its repository: the digest, else the tag.
+func tagOrDigest(named reference.Named) string {
+	switch named := named.(type) {
+	case reference.Canonical:
+		return named.Digest().String()
+	case reference.Tagged:
+		return named.Tag()
+	}
+	return "latest"
 }

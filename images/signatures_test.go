@@ -17,6 +17,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/images/trust"
 	"github.com/operator-bindery/bindery/internal/libimage"
 	"github.com/operator-bindery/bindery/internal/supplytest"
 	"github.com/operator-bindery/bindery/internal/testregistry"
@@ -107,7 +108,7 @@ func (v signedVector) check(t *testing.T, what string, err error) {
 	t.Helper()
 	switch {
 	case v.refused == "" && err == nil, v.refused != "" && err != nil && strings.Contains(err.Error(), v.refused) &&
-		(errors.Is(err, ErrPolicy) || v.vector == "neg-sig-blob-corrupt"):
+		(errors.Is(err, trust.ErrPolicy) || v.vector == "neg-sig-blob-corrupt"):
 	default:
 		t.Errorf("%s: got %v, want %q", what, err, v.refused)
 	}
@@ -142,7 +143,7 @@ func ways(t *testing.T, o ClientOptions, name string) map[string]error {
 		}(),
 		"reference": readByReference(t, quick(t, o), name),
 	}
-	if BuiltIn().CheckKeeps(name) == nil {
+	if asked, err := transports.Source(name); err == nil && transports.CheckAttached(asked) == nil {
 		all["copy"] = copyFromSource(t, quick(t, o), name)
 	}
 	return all
@@ -339,7 +340,7 @@ func TestInstancesOfAnIndexThatIsNotSigned(t *testing.T) {
 			packLayout(t, changed, archive)
 			o := ClientOptions{PolicyFile: layoutPolicy(t, policies, "p256-default", supplytest.IndexRepository)}
 			for what, err := range ways(t, o, "oci-archive:"+archive+":multi") {
-				if c.refused[what] != errors.Is(err, ErrPolicy) || !c.refused[what] && err != nil {
+				if c.refused[what] != errors.Is(err, trust.ErrPolicy) || !c.refused[what] && err != nil {
 					t.Errorf("%s: got %v", what, err)
 				}
 			}
@@ -386,7 +387,7 @@ func TestSignedIndexInAnIndex(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer src.Close()
-	if _, _, err := src.GetManifest(t.Context(), &in.Manifests[0].Digest); !errors.Is(err, ErrPolicy) {
+	if _, _, err := src.GetManifest(t.Context(), &in.Manifests[0].Digest); !errors.Is(err, trust.ErrPolicy) {
 		t.Errorf("an image before the index that covers it: got %v", err)
 	}
 	for _, d := range []digest.Digest{inner.Digest, in.Manifests[0].Digest, in.Manifests[1].Digest} {
@@ -402,7 +403,7 @@ func TestSignedIndexInAnIndex(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer beside.Close()
-	if _, err := beside.Survey(t.Context()); !errors.Is(err, ErrPolicy) {
+	if _, err := beside.Survey(t.Context()); !errors.Is(err, trust.ErrPolicy) {
 		t.Errorf("an image beside the signed index: got %v", err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/operator-bindery/bindery/images/signature"
 	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/supplytest"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
@@ -31,8 +32,8 @@ func BenchmarkSignedPush(b *testing.B) {
 				if signed {
 					o.Attachments = []store.Attachment{signature.NewSigning(signature.SignOptions{Keys: keys})}
 				}
-				dest := Destination{Transport: Docker, Name: fmt.Sprintf("%s/acme/n%d:v1", reg.Host(), n)}
-				if _, err := copyOf(b.Context(), of(b, from), []Destination{dest}, o); err != nil {
+				dest := transport.Destination{Transport: transport.Docker, Name: fmt.Sprintf("%s/acme/n%d:v1", reg.Host(), n)}
+				if _, err := copyOf(b.Context(), of(b, from), []transport.Destination{dest}, o); err != nil {
 					b.Fatal(err)
 				}
 			}

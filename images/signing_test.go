@@ -17,6 +17,7 @@ import (
 
 	"github.com/operator-bindery/bindery/images/signature"
 	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/supplytest"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
@@ -46,7 +47,7 @@ func TestLibraryAcceptsSignatures(t *testing.T) {
 				{Platform: v1.Platform{OS: "linux", Architecture: "arm64"}, Layers: []map[string]string{{"a": "arm"}}}})
 			name := reg.Host() + "/acme/catalog:v1"
 			plain := true
-			w, err := OpenWriter(t.Context(), Destination{Transport: Docker, Name: name},
+			w, err := OpenWriter(t.Context(), transport.Destination{Transport: transport.Docker, Name: name},
 				CopyOptions{Registry: Registry{SkipTLSVerify: &plain, PlainHTTP: true}})
 			if err != nil {
 				t.Fatal(err)
@@ -108,8 +109,8 @@ func TestSignaturesComeBeforeTheTag(t *testing.T) {
 	plain := true
 	o := CopyOptions{Registry: Registry{SkipTLSVerify: &plain, PlainHTTP: true},
 		Attachments: []store.Attachment{signer(t, "p256", signature.SignOptions{})}}
-	dest := Destination{Transport: Docker, Name: reg.Host() + "/acme/catalog:v1"}
-	if _, err := copyOf(t.Context(), of(t, from), []Destination{dest}, o); err != nil {
+	dest := transport.Destination{Transport: transport.Docker, Name: reg.Host() + "/acme/catalog:v1"}
+	if _, err := copyOf(t.Context(), of(t, from), []transport.Destination{dest}, o); err != nil {
 		t.Fatal(err)
 	}
 	tag, sig, listed := -1, -1, -1
@@ -152,7 +153,7 @@ func TestSignatureWhoseBlobIsNotSeen(t *testing.T) {
 		return true
 	})
 	plain := true
-	w, err := OpenWriter(t.Context(), Destination{Transport: Docker, Name: reg.Host() + "/acme/catalog:v1"},
+	w, err := OpenWriter(t.Context(), transport.Destination{Transport: transport.Docker, Name: reg.Host() + "/acme/catalog:v1"},
 		CopyOptions{Registry: Registry{SkipTLSVerify: &plain, PlainHTTP: true}})
 	if err != nil {
 		t.Fatal(err)

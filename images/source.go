@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 	"sync"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"go.podman.io/image/v5/manifest"
 
 	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/redact"
@@ -39,8 +41,8 @@ type Source struct {
 	Repository string
 
 	client   *Client // nil if it was opened by its place alone
-	asked    sourceName
-	place    *Place
+	asked    transport.Source
+	place    *transport.Place
 	text     []byte // of Top
 	noted    func(v1.Manifest)
 	deadline time.Time
@@ -56,10 +58,10 @@ type Source struct {
 }
 
 // newSource reads the index or manifest of a place. The place is closed after an error.
-func newSource(ctx context.Context, p *Place) (*Source, error) {
+func newSource(ctx context.Context, p *transport.Place) (*Source, error) {
 	s := &Source{Reader: p.Reader, place: p, Top: p.Top, Digest: p.Digest, OpenedAt: p.OpenedAt}
 	if err := s.readTop(ctx); err != nil {
-		return nil, errors.Join(err, p.close())
+		return nil, errors.Join(err, closePlace(p))
 	}
 	if s.Digest == "" {
 		s.Digest = s.Top.Digest
@@ -96,16 +98,34 @@ func checkManifest(text []byte, want v1.Descriptor) error {
 	return nil
 }
 
+// closePlace ends the use of a place.
+func closePlace(p *transport.Place) error {
+	if p.Close == nil {
+		return nil
+	}
+	return p.Close()
+}
+
+// ofManifest says of an error that it is about a manifest, unless it says so itself.
+func ofManifest(err error) error {
+	if strings.HasPrefix(err.Error(), "manifest: ") {
+		return err
+	}
+	return fmt.Errorf("manifest: %w", err)
+}
+
 // Close closes the place, unless it was open before.
-func (s *Source) Close() error { return s.place.close() }
+func (s *Source) Close() error { return closePlace(s.place) }
 
 // InRegistry tells whether the image is in a registry, so that others can pull it by its name.
-func (s *Source) InRegistry() bool { return s.asked.transport == Docker && s.Repository != "" }
+func (s *Source) InRegistry() bool {
+	return s.asked.Transport == transport.Docker && s.Repository != ""
+}
 
 // Named returns the reference of the image in a registry as it was given, with the tag "latest" if it had none; empty if
 // the name is none.
 func (s *Source) Named() string {
-	if named := s.asked.named(); named != nil {
+	if named := s.asked.Named(); named != nil {
 		return named.String()
 	}
 	return ""
@@ -223,7 +243,7 @@ func (s *Source) CheckEntries(ctx context.Context, platforms []v1.Platform) erro
 
 // CheckAccepted returns an error unless the policy accepts the image: itself, or of an index every entry, whatever it is
 // for, since others may choose an entry that this package does not. It asks the policy also if the source was opened
-// without it. Errors are of the class [ErrPolicy] for what is refused.
+// without it. Errors are of the class [trust.ErrPolicy] for what is refused.
 func (s *Source) CheckAccepted(ctx context.Context) error {
 	if err := s.ask(ctx); err != nil {
 		return s.about(err)

@@ -9,6 +9,7 @@ import (
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/operator-bindery/bindery/images/trust"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
@@ -37,7 +38,7 @@ func TestPolicies(t *testing.T) {
 			yes := insecure()
 			for from, ok := range map[string]bool{"docker://" + reg.Host() + "/a/b:v1": c.remote, layout: c.onLocal} {
 				_, err := read(t.Context(), quick(t, ClientOptions{Registry: yes, PolicyFile: file}), from)
-				if ok && err != nil || !ok && (!errors.Is(err, ErrPolicy) || !strings.Contains(err.Error(), c.text)) {
+				if ok && err != nil || !ok && (!errors.Is(err, trust.ErrPolicy) || !strings.Contains(err.Error(), c.text)) {
 					t.Errorf("%s: got %v", from, err)
 				}
 			}
@@ -72,12 +73,12 @@ func TestPoliciesThatCannotBeUnderstood(t *testing.T) {
 			if o.PolicyFile == "" {
 				t.Setenv("CONTAINERS_POLICY_JSON", file)
 			}
-			if err := open(o); !errors.Is(err, ErrPolicy) || !strings.Contains(err.Error(), file) {
+			if err := open(o); !errors.Is(err, trust.ErrPolicy) || !strings.Contains(err.Error(), file) {
 				t.Errorf("%s: got %v", name, err)
 			}
 		}
 	}
-	if err := open(ClientOptions{PolicyFile: file + "x"}); !errors.Is(err, ErrPolicy) || !strings.Contains(err.Error(),
+	if err := open(ClientOptions{PolicyFile: file + "x"}); !errors.Is(err, trust.ErrPolicy) || !strings.Contains(err.Error(),
 		file+"x") {
 		t.Errorf("a missing policy that is named: %v", err)
 	}
@@ -96,7 +97,7 @@ func TestPoliciesAreNotPassedOver(t *testing.T) {
 			t.Fatal(err)
 		}
 		src, err := c.Open(t.Context(), layout)
-		var about *PolicyFileError
+		var about *trust.PolicyFileError
 		if (err == nil) != want || err != nil && (!errors.As(err, &about) || about.File != file) {
 			t.Errorf("%+v: %v", o, err)
 		}

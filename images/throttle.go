@@ -1,6 +1,8 @@
 package images
 
-import "github.com/operator-bindery/bindery/internal/registry"
+import (
+	"github.com/operator-bindery/bindery/internal/registry"
+)
 
 // Throttle limits the requests and bytes of all clients and remotes that have it. It is safe for concurrent use; nil
 // limits nothing.

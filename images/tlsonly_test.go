@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
@@ -19,7 +20,7 @@ func TestSkippedVerificationIsNotPlainHTTP(t *testing.T) {
 	defer server.Close()
 	yes := true
 	host := strings.TrimPrefix(server.URL, "http://")
-	_, err := copyOf(t.Context(), of(t, simple(t, "x")), []Destination{parse(t, "docker://"+host+"/a/b:v1")},
+	_, err := copyOf(t.Context(), of(t, simple(t, "x")), []transport.Destination{parse(t, "docker://"+host+"/a/b:v1")},
 		CopyOptions{Registry: Registry{SkipTLSVerify: &yes}})
 	if !errors.Is(err, ErrPlainHTTP) || !errors.Is(err, fault.ErrRegistry) {
 		t.Errorf("got %v", err)
@@ -31,7 +32,7 @@ func TestSkippedVerificationIsNotPlainHTTP(t *testing.T) {
 
 func TestSkippedVerificationAcceptsAnyCertificate(t *testing.T) {
 	host := testregistry.NewTLS(t).Host()
-	dest := []Destination{parse(t, "docker://"+host+"/a/b:v1")}
+	dest := []transport.Destination{parse(t, "docker://"+host+"/a/b:v1")}
 	if _, err := copyOf(t.Context(), of(t, simple(t, "x")), dest, CopyOptions{}); err == nil {
 		t.Error("an unknown certificate was accepted")
 	}

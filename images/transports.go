@@ -3,150 +3,135 @@ package images
 import (
 	"context"
 	"errors"
-	"slices"
+	"fmt"
+	"path/filepath"
 	"strings"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"go.podman.io/image/v5/docker/reference"
+	"go.podman.io/image/v5/manifest"
 
 	"github.com/operator-bindery/bindery/images/store"
-	"github.com/operator-bindery/bindery/internal/imagestore"
+	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/layouts"
 )
 
-// TransportRow describes a transport: how its images are named and opened, and what it can do.
-type TransportRow struct {
-	// Name is what stands before the colon, as the containers tools write it.
-	Name Transport
-	// Form is the form of a name, such as "oci:DIR[:TAG]", and About says in a few words what it is.
-	Form, About string
-	// Files tells that an image is a file or directory, whose path is in its name.
-	Files bool
-	// Attachments tells that signatures and other attachments are kept beside images.
-	Attachments bool
-	// Parse reads what is after the colon: a place, and the name of the image there. Nil is for registries, whose names
-	// are HOST/REPOSITORY[:TAG][@DIGEST].
-	Parse func(rest string) (path, name string, err error)
-	// Open opens an image for reading. Nil is for registries, which the client opens.
-	Open func(ctx context.Context, path, name string, o PlaceOptions) (*Place, error)
-	// Write opens the place for an image to be written. Nil is for registries, which [Copy] opens, and for what the
-	// containers library writes.
-	Write func(ctx context.Context, path, name string, o PlaceOptions) (store.Writer, error)
-}
-
-// PlaceOptions are how a place is opened.
-type PlaceOptions struct {
-	// Limits are for archives. None is zero.
-	Limits Limits
-	// Temp is the directory for what is decompressed of archives; empty means the system's. Private is a directory that
-	// exists as long as the client.
-	Temp, Private string
-}
-
-// Transports is a table of transports. It is not changed once a client has it.
-type Transports []TransportRow
-
-// BuiltIn returns the transports of this package, that of registries first. A program appends its own.
-func BuiltIn() Transports {
-	files := func(t Transport, form, about string, attachments bool,
-		parse func(string) (string, string, error)) TransportRow {
-		return TransportRow{Name: t, Form: form, About: about, Files: true, Attachments: attachments, Parse: parse,
-			Open: func(ctx context.Context, path, name string, o PlaceOptions) (*Place, error) {
-				return openFiles(ctx, layouts.Place{Format: layouts.Format(t), Path: path, Name: name}, o)
-			}}
+// BuiltIn returns the transports of this package, that of registries first. Archives of docker and directories of the
+// containers tools are only read; library.Transports of package images/library has all that can be written.
+func BuiltIn() transport.Table {
+	return transport.Table{
+		{Name: transport.Docker, Form: "docker://HOST/REPOSITORY[:TAG]", About: "a repository of a registry",
+			Attachments: true},
+		layoutRow(transport.Row{Name: transport.OCI, Form: "oci:DIR[:TAG]", About: "an OCI image layout", Many: true,
+			Check: transport.CheckLayout}),
+		layoutRow(transport.Row{Name: transport.OCIArchive, Form: "oci-archive:FILE[:TAG]",
+			About: "an OCI image layout in an archive", Check: checkArchive}),
+		filesRow(transport.Row{Name: transport.DockerArchive, Form: "docker-archive:FILE[:NAME]",
+			About: "an archive of \"docker save\"", Converts: true, Parse: transport.PathAndName,
+			NameOf: func(name string) string { return name }, Check: checkDockerArchive, Takes: takesOneImage}),
+		filesRow(transport.Row{Name: transport.Directory, Form: "dir:DIR", About: "a directory of the containers tools",
+			Parse: func(rest string) (string, string, error) {
+				if rest == "" {
+					return "", "", errors.New("the path is empty")
+				}
+				return rest, "", nil
+			}, Check: transport.CheckFile}),
 	}
-	layout := func(r TransportRow) TransportRow {
-		r.Write = func(ctx context.Context, path, name string, o PlaceOptions) (store.Writer, error) {
-			return writeLayout(ctx, layouts.Place{Format: layouts.Format(r.Name), Path: path, Name: name}, o)
+}
+
+// filesRow completes the row of a transport whose images are in files.
+func filesRow(r transport.Row) transport.Row {
+	r.Files = true
+	r.Open = func(ctx context.Context, path, name string, o transport.Options) (*transport.Place, error) {
+		src, err := layouts.OpenSource(ctx, filePlace(r.Name, path, name), o.Limits, o.Temp)
+		if err != nil {
+			return nil, err
 		}
-		return r
+		return &transport.Place{Reader: src, Top: src.Top(), Named: nameInLayout(src.Top().Annotations[v1.AnnotationRefName]),
+			Signatures: src.Signatures, Close: src.Close}, nil
 	}
-	return Transports{
-		{Name: Docker, Form: "docker://HOST/REPOSITORY[:TAG]", About: "a repository of a registry", Attachments: true},
-		layout(files(OCI, "oci:DIR[:TAG]", "an OCI image layout", true, pathAndName)),
-		layout(files(OCIArchive, "oci-archive:FILE[:TAG]", "an OCI image layout in an archive", true, pathAndName)),
-		files(DockerArchive, "docker-archive:FILE[:NAME]", "an archive of \"docker save\"", false, pathAndName),
-		files(Directory, "dir:DIR", "a directory of the containers tools", false,
-			func(rest string) (string, string, error) { return rest, "", checkPath(rest) }),
-		{Name: Store, Form: "containers-storage:NAME", About: "podman's storage", Parse: parseStored, Open: openStored},
-	}
+	return r
 }
 
-// openFiles opens an image in files.
-func openFiles(ctx context.Context, p layouts.Place, o PlaceOptions) (*Place, error) {
-	src, err := layouts.OpenSource(ctx, p, o.Limits, o.Temp)
-	if err != nil {
-		return nil, err
+// layoutRow completes the row of a transport whose images are in OCI layouts.
+func layoutRow(r transport.Row) transport.Row {
+	r.Attachments, r.Parse, r.NameOf, r.Takes = true, transport.PathAndName, tagOf, takesOCI
+	r.Write = func(ctx context.Context, path, name string, o transport.Options) (store.Writer, error) {
+		out, err := layouts.NewOutput(ctx, filePlace(r.Name, path, name))
+		if err != nil {
+			return nil, err
+		}
+		to, err := out.Writer(ctx, o.Limits, o.Temp)
+		if err != nil {
+			return nil, errors.Join(err, out.Discard())
+		}
+		return to, nil
 	}
-	return &Place{Reader: src, Top: src.Top(), Named: nameInLayout(src.Top().Annotations[v1.AnnotationRefName]),
-		Signatures: src.Signatures, Close: src.Close}, nil
+	return filesRow(r)
 }
 
-// writeLayout stages a layout, or an addition to one.
-func writeLayout(ctx context.Context, p layouts.Place, o PlaceOptions) (store.Writer, error) {
-	out, err := layouts.NewOutput(ctx, p)
-	if err != nil {
-		return nil, err
-	}
-	to, err := out.Writer(ctx, o.Limits, o.Temp)
-	if err != nil {
-		return nil, errors.Join(err, out.Discard())
-	}
-	return to, nil
+func filePlace(transport transport.Name, path, name string) layouts.Place {
+	return layouts.Place{Format: layouts.Format(transport), Path: path, Name: name}
 }
 
-// openStored opens an image in a store. The library takes another place than the system's for temporary files.
-func openStored(ctx context.Context, path, name string, o PlaceOptions) (*Place, error) {
-	src, err := imagestore.OpenSource(ctx, imagestore.Name{Place: path, Image: name}, o.Private)
-	if err != nil {
-		return nil, err
-	}
-	return &Place{Reader: src, Top: src.Top(), Digest: src.Identity(), Original: src.Original(), Close: src.Close}, nil
+// tagOf returns the tag of a name.
+func tagOf(name string) string {
+	_, tag, _ := strings.Cut(name[strings.LastIndexByte(name, '/')+1:], ":")
+	return tag
 }
 
-// row returns the row of a transport; nil if there is none.
-func (ts Transports) row(name Transport) *TransportRow {
-	if i := slices.IndexFunc(ts, func(r TransportRow) bool { return r.Name == name }); i >= 0 {
-		return &ts[i]
+// checkArchive checks a file to write a layout to.
+func checkArchive(path, name string) error {
+	if base := filepath.Base(path); base == "." || base == string(filepath.Separator) {
+		return errors.New("the path is a directory")
+	}
+	return transport.CheckLayout(path, name)
+}
+
+// checkDockerArchive checks a file to write an archive of docker to. The image in it need not have a name.
+func checkDockerArchive(path, name string) error {
+	if err := transport.CheckFile(path, name); err != nil || name == "" {
+		return err
+	}
+	named, err := reference.ParseNormalizedNamed(name)
+	if err != nil {
+		return fmt.Errorf("docker-archive parsing reference: %w", err)
+	}
+	if _, tagged := reference.TagNameOnly(named).(reference.Tagged); !tagged {
+		return fmt.Errorf("reference does not include a tag: %s", named)
+	}
+	if _, digested := named.(reference.Digested); digested {
+		return fmt.Errorf("docker-archive doesn't support digest references: %s", named)
 	}
 	return nil
 }
 
-// Prefix is what a name of the transport begins with.
-func (r *TransportRow) Prefix() string {
-	if r.Parse == nil {
-		return string(r.Name) + "://"
+// takesOneImage refuses an index for an archive of docker.
+func takesOneImage(mediaType string) error {
+	if !manifest.MIMETypeIsMultiImage(mediaType) {
+		return nil
 	}
-	return string(r.Name) + ":"
+	return errors.New("an archive of docker holds the image of one platform, and this is an index of several")
 }
 
-// prefixes lists what names begin with.
-func (ts Transports) prefixes() string {
-	var all []string
-	for _, r := range ts {
-		all = append(all, r.Prefix())
+// takesOCI refuses docker's formats for a layout.
+func takesOCI(mediaType string) error {
+	if mediaType == v1.MediaTypeImageManifest || mediaType == v1.MediaTypeImageIndex {
+		return nil
 	}
-	return strings.Join(all, ", ")
+	return fmt.Errorf("an OCI layout holds OCI images only, and this is %s: take the oci format, or a destination of "+
+		"docker://, dir: or docker-archive", mediaType)
 }
 
-// Has tells whether a text begins as a name of one of the transports.
-func (ts Transports) Has(text string) bool {
-	return slices.ContainsFunc(ts, func(r TransportRow) bool { return strings.HasPrefix(text, r.Prefix()) })
-}
-
-// Check checks the text of a name for [Client.Open].
-func (ts Transports) Check(text string) error {
-	_, err := ts.parse(text)
-	return err
-}
-
-// CheckKeeps returns an [ErrNoAttachments] for the name of an image whose place keeps no attachments.
-func (ts Transports) CheckKeeps(text string) error {
-	n, err := ts.parse(text)
+// nameInLayout returns the name of an image in a layout if it is one of a registry, with a host; else it is empty.
+func nameInLayout(name string) string {
+	host, _, ok := strings.Cut(name, "/")
+	if !ok || !strings.ContainsAny(host, ".:") && host != "localhost" {
+		return ""
+	}
+	ref, err := reference.ParseNormalizedNamed(name)
 	if err != nil {
-		return pullError(text, err)
+		return ""
 	}
-	if !ts.row(n.transport).Attachments {
-		return pullError(text, &noAttachments{string(n.transport) + ":" + n.path})
-	}
-	return nil
+	return reference.TagNameOnly(ref).String()
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/operator-bindery/bindery/images/signature"
 	"github.com/operator-bindery/bindery/images/store"
-	"github.com/operator-bindery/bindery/internal/trust"
+	"github.com/operator-bindery/bindery/images/trust"
 )
 
 // judgeKeys requires a signature of a manifest or index by one of the trusted keys, in place of what the policy
@@ -18,23 +18,23 @@ import (
 // for. What the policy rejects stays rejected.
 //
 // An attached signature must be for the name of the image. Bundles have no name, and neither have images in layouts.
-func (a *admission) judgeKeys(ctx context.Context, e *trust.Evidence) (refusal *PolicyError, err error) {
+func (a *admission) judgeKeys(ctx context.Context, e *trust.Evidence) (refusal *trust.PolicyError, err error) {
 	if policy := a.client.policy; policy != nil {
-		rule, err := policy.Rule(a.asked.policyName())
+		rule, err := policy.Rule(a.asked)
 		if err != nil {
 			return nil, err
 		}
 		if rule.Rejects {
-			return &PolicyError{File: rule.File, Scope: rule.Scope,
+			return &trust.PolicyError{File: rule.File, Scope: rule.Scope,
 				Err: fmt.Errorf("%s rejects the image (%s)", rule.File, rule.Scope)}, nil
 		}
 	}
 	if !a.place.Can().Attachments {
-		return &PolicyError{Err: fmt.Errorf("an image of %s has no signature that a trusted key could verify: it can "+
-			"be in a registry or an OCI layout", string(a.asked.transport))}, nil
+		return &trust.PolicyError{Err: fmt.Errorf("an image of %s has no signature that a trusted key could verify: it can "+
+			"be in a registry or an OCI layout", string(a.asked.Transport))}, nil
 	}
 	o := signature.VerifyOptions{Keys: a.client.o.TrustedKeys}
-	if named := a.asked.named(); named != nil {
+	if named := a.asked.Named(); named != nil {
 		if o.Identity, err = signature.ParseIdentity(named.String()); err != nil {
 			return nil, err
 		}
@@ -48,7 +48,7 @@ func (a *admission) judgeKeys(ctx context.Context, e *trust.Evidence) (refusal *
 	case report.Verified:
 		return nil, nil
 	}
-	answer := &PolicyError{Err: errors.New("no trusted key has signed the image")}
+	answer := &trust.PolicyError{Err: errors.New("no trusted key has signed the image")}
 	var why []string
 	for _, f := range report.Refusals() {
 		why = append(why, fmt.Sprintf("%s: %s", f.Form, f.Problem))
@@ -56,7 +56,7 @@ func (a *admission) judgeKeys(ctx context.Context, e *trust.Evidence) (refusal *
 	if len(why) > 0 {
 		answer.Err = fmt.Errorf("%w: %s", answer.Err, strings.Join(why, "; "))
 	} else {
-		repository, _, _ := a.place.signaturesAt()
+		repository, _, _ := a.signaturesAt()
 		answer.NotFound = signatureTag(repository, e.Digest)
 	}
 	return answer, nil

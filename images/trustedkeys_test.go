@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/operator-bindery/bindery/images/signature"
+	"github.com/operator-bindery/bindery/images/trust"
 	"github.com/operator-bindery/bindery/internal/supplytest"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
@@ -83,7 +84,7 @@ func TestTrustedKeys(t *testing.T) {
 			o := ClientOptions{Registry: access, PolicyFile: anything, TrustedKeys: publicKeys(t, c.keys...)}
 			for _, name := range []string{repository + ":" + tag, "oci:" + supplytest.Unpack(t, c.vector) + ":" + tag} {
 				for what, err := range ways(t, o, name) {
-					if c.accepted && err != nil || !c.accepted && !errors.Is(err, ErrPolicy) {
+					if c.accepted && err != nil || !c.accepted && !errors.Is(err, trust.ErrPolicy) {
 						t.Errorf("%.4s %s: got %v", name, what, err)
 					}
 				}
@@ -109,7 +110,7 @@ func TestTrustedKeysAndNames(t *testing.T) {
 		_, access := vectorRegistry(t, c.vector, repository)
 		err := openOnce(t.Context(), quick(t, ClientOptions{Registry: access, TrustedKeys: publicKeys(t, "p256")}),
 			c.name)
-		if c.accepted && err != nil || !c.accepted && !errors.Is(err, ErrPolicy) {
+		if c.accepted && err != nil || !c.accepted && !errors.Is(err, trust.ErrPolicy) {
 			t.Errorf("%s %s: got %v", c.vector, c.name, err)
 		}
 	}
@@ -123,13 +124,13 @@ func TestTrustedKeysAreNotAll(t *testing.T) {
 	keys := publicKeys(t, "p256")
 	err := openOnce(t.Context(), quick(t, ClientOptions{Registry: access, PolicyFile: reject, TrustedKeys: keys}),
 		signedImage)
-	if !errors.Is(err, ErrPolicy) || !strings.Contains(err.Error(), reject) {
+	if !errors.Is(err, trust.ErrPolicy) || !strings.Contains(err.Error(), reject) {
 		t.Errorf("a policy that rejects: got %v", err)
 	}
 	for _, to := range []string{"dir:", "docker-archive:"} {
 		name := to + filepath.Join(t.TempDir(), "image")
 		mustCopy(t, simple(t, "x"), name)
-		if err := openOnce(t.Context(), quick(t, ClientOptions{TrustedKeys: keys}), name); !errors.Is(err, ErrPolicy) {
+		if err := openOnce(t.Context(), quick(t, ClientOptions{TrustedKeys: keys}), name); !errors.Is(err, trust.ErrPolicy) {
 			t.Errorf("%s: got %v", to, err)
 		}
 	}
@@ -141,7 +142,7 @@ func TestTrustedKeysAreNotAll(t *testing.T) {
 		return fail
 	})
 	err = openOnce(t.Context(), quick(t, ClientOptions{Registry: access, TrustedKeys: keys}), signedImage)
-	if !errors.Is(err, ErrRegistry) || errors.Is(err, ErrPolicy) {
+	if !errors.Is(err, ErrRegistry) || errors.Is(err, trust.ErrPolicy) {
 		t.Errorf("a registry that fails: got %v", err)
 	}
 }

@@ -51,7 +51,7 @@ func (s *Source) walk(ctx context.Context, v visitor) error {
 			}
 			n.Entries = nil
 			for _, d := range n.Parts.Manifests {
-				if isImage(d, len(n.Parts.Manifests)) {
+				if store.IsImage(d, len(n.Parts.Manifests)) {
 					n.Entries = append(n.Entries, d)
 				} else if v.other != nil {
 					v.other(d)

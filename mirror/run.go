@@ -84,7 +84,7 @@ func (o Options) begin(ctx context.Context) (*run, error) {
 		Problems: []Problem{}}}
 	r.progress.events, r.tally.progress = o.Events, &r.progress
 	var err error
-	r.work, err = images.NewWorkspace(ctx, nil, o.Spec.Build.Dir)
+	r.work, err = images.NewWorkspace(ctx, o.Spec.Build.Dir)
 	return r, err
 }
 

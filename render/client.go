@@ -8,7 +8,9 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/library"
 	"github.com/operator-bindery/bindery/images/policy"
+	"github.com/operator-bindery/bindery/images/transport"
 )
 
 // prepare returns the options of one call with an account and an image client. done closes the client if it is not the
@@ -23,8 +25,9 @@ func (o Options) prepare() (_ *Options, done func() error, err error) {
 		return &o, nothing, nil
 	}
 	o.Images, err = images.NewClient(images.ClientOptions{
-		Policy:   policy.Read,
-		Registry: images.Registry{}.Env(os.Getenv), Retries: defaultRetries,
+		Policy:     policy.Read,
+		Transports: transports(),
+		Registry:   images.Registry{}.Env(os.Getenv), Retries: defaultRetries,
 		Platform: v1.Platform{OS: "linux", Architecture: runtime.GOARCH}, AnyPlatform: true,
 	})
 	if err != nil {
@@ -32,6 +35,9 @@ func (o Options) prepare() (_ *Options, done func() error, err error) {
 	}
 	return &o, o.Images.Close, nil
 }
+
+// transports are those of the default client.
+func transports() transport.Table { return library.Transports(images.BuiltIn()) }
 
 // closing calls done and joins its error to err.
 func closing(err error, done func() error) error {

@@ -10,6 +10,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/policy"
+	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 	"github.com/operator-bindery/bindery/render"
 )
@@ -66,11 +67,11 @@ func pushBundle(ctx context.Context, name string) {
 		log.Fatal(err)
 	}
 	defer img.Close()
-	dest, err := images.Parse("docker://" + name)
+	dest, err := images.BuiltIn().Parse("docker://" + name)
 	if err != nil {
 		log.Fatal(err)
 	}
-	if _, err := img.Copy(ctx, []images.Destination{dest},
+	if _, err := img.Copy(ctx, []transport.Destination{dest},
 		images.CopyOptions{Registry: images.Registry{PlainHTTP: true, SkipTLSVerify: new(true)}}); err != nil {
 		log.Fatal(err)
 	}

@@ -78,7 +78,7 @@ func OpenIndex(ctx context.Context, ref string, o Options) (_ *Index, err error)
 // copyDatabase copies the database of an image to a private directory, which done removes.
 func copyDatabase(ctx context.Context, img *images.Image, name string,
 	o *Options) (path string, done func() error, err error) {
-	work, err := images.NewWorkspace(ctx, nil, o.TempDir)
+	work, err := images.NewWorkspace(ctx, o.TempDir)
 	if err != nil {
 		return "", nil, err
 	}

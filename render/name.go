@@ -6,7 +6,7 @@ import (
 
 	dockerref "go.podman.io/image/v5/docker/reference"
 
-	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/redact"
 )
@@ -36,9 +36,9 @@ func (e *NameError) Unwrap() []error { return []error{syscall.ENOENT, e.Reason} 
 func (e *NameError) ErrorClass() fault.Class { return fault.Local }
 
 // CheckName refuses references that are no full names of images, with a transport or a registry: a [*NameError].
-func CheckName(ref string) error { return checkName(ref, images.BuiltIn()) }
+func CheckName(ref string) error { return checkName(ref, transports()) }
 
-func checkName(ref string, transports images.Transports) error {
+func checkName(ref string, transports transport.Table) error {
 	if transports.Has(ref) {
 		return nil
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/declcfg/edit"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/regularfile"
 	"github.com/operator-bindery/bindery/sqlite"
 )
@@ -116,9 +117,9 @@ var ErrFileType = errors.New("unsupported file type")
 // the reference begins with a transport such as "docker://". A directory with the subdirectories "manifests" and
 // "metadata" is a bundle, an OCI layout is refused, a directory with a package.yaml and no file-based catalog has
 // package manifests, and any other directory is a catalog.
-func Classify(ref string) (Kind, error) { return classify(ref, images.BuiltIn()) }
+func Classify(ref string) (Kind, error) { return classify(ref, transports()) }
 
-func classify(ref string, transports images.Transports) (Kind, error) {
+func classify(ref string, transports transport.Table) (Kind, error) {
 	if transports.Has(ref) {
 		return Image, nil
 	}
@@ -250,7 +251,12 @@ func reference(ctx context.Context, ref string, kind Kind, o *Options) iter.Seq2
 }
 
 // transports are those that names of images can have.
-func (o *Options) transports() images.Transports { return o.Images.Transports() }
+func (o *Options) transports() transport.Table {
+	if o.Images == nil {
+		return transports()
+	}
+	return o.Images.Transports()
+}
 
 // check determines the kind of a reference and refuses it if it cannot be rendered, before anything is read.
 func check(ref string, o *Options) (Kind, error) {

@@ -14,21 +14,22 @@ import (
 	"github.com/operator-bindery/bindery/images/signature"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/images/storetest"
+	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/render"
 )
 
 // memory is a transport whose images are in a repository in memory: memory:NAME:TAG.
-func memory(place *storetest.Memory) images.TransportRow {
-	return images.TransportRow{Name: "memory", Form: "memory:NAME:TAG", About: "memory", Attachments: true,
+func memory(place *storetest.Memory) transport.Row {
+	return transport.Row{Name: "memory", Form: "memory:NAME:TAG", About: "memory", Attachments: true,
 		Parse: func(rest string) (path, name string, err error) {
 			path, name, _ = strings.Cut(rest, ":")
 			return path, name, nil
 		},
-		Open: func(ctx context.Context, _, tag string, _ images.PlaceOptions) (*images.Place, error) {
+		Open: func(ctx context.Context, _, tag string, _ transport.Options) (*transport.Place, error) {
 			top, err := place.Head(ctx, tag)
-			return &images.Place{Reader: place, Top: top}, err
+			return &transport.Place{Reader: place, Top: top}, err
 		},
-		Write: func(context.Context, string, string, images.PlaceOptions) (store.Writer, error) { return place, nil }}
+		Write: func(context.Context, string, string, transport.Options) (store.Writer, error) { return place, nil }}
 }
 
 // A transport is a row of a table that the client is given: an image of it is written, signed, rendered, built upon,
@@ -71,11 +72,11 @@ func TestATransportIsOneRow(t *testing.T) {
 	}
 	const name = "memory:etcd:v1"
 	made := bundle()
-	to, err := client.Transports().Destination(name)
+	to, err := client.Transports().Parse(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := made.Copy(ctx, []images.Destination{to}, images.CopyOptions{Transports: client.Transports(),
+	if _, err := made.Copy(ctx, []transport.Destination{to}, images.CopyOptions{Transports: client.Transports(),
 		Attachments: []store.Attachment{signing}, Temp: dir}); err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +101,7 @@ func TestATransportIsOneRow(t *testing.T) {
 	if _, err := client.Open(ctx, "memory:other:v1"); err == nil {
 		t.Error("the policy rejects it, and it is opened")
 	}
-	dest, err := images.Parse("oci:" + filepath.Join(dir, "layout") + ":v1")
+	dest, err := images.BuiltIn().Parse("oci:" + filepath.Join(dir, "layout") + ":v1")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/imagetest"
 	"github.com/operator-bindery/bindery/layers"
 )
@@ -152,11 +153,11 @@ func layout(t testing.TB, text string, o Options) string {
 	}
 	defer img.Close()
 	name := "oci:" + filepath.Join(t.TempDir(), "image") + ":v1"
-	d, err := images.Parse(name)
+	d, err := images.BuiltIn().Parse(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := images.Copy(t.Context(), img.Store(), img.Top(), []images.Destination{d}, images.CopyOptions{}); err != nil {
+	if _, err := images.Copy(t.Context(), img.Store(), img.Top(), []transport.Destination{d}, images.CopyOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	return name

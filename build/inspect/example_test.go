@@ -11,6 +11,7 @@ import (
 	"github.com/operator-bindery/bindery/build/inspect"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/policy"
+	"github.com/operator-bindery/bindery/images/transport"
 )
 
 // An image is rebuilt from its content and compared.
@@ -31,11 +32,11 @@ func ExampleExamine() {
 	}
 	defer img.Close()
 	name := "oci:" + filepath.Join(dir, "catalog")
-	dest, err := images.Parse(name)
+	dest, err := images.BuiltIn().Parse(name)
 	if err != nil {
 		log.Fatal(err)
 	}
-	if _, err := img.Copy(ctx, []images.Destination{dest}, images.CopyOptions{}); err != nil {
+	if _, err := img.Copy(ctx, []transport.Destination{dest}, images.CopyOptions{}); err != nil {
 		log.Fatal(err)
 	}
 	client, err := images.NewClient(images.ClientOptions{Policy: policy.Read})

@@ -238,7 +238,7 @@ func (l *layerCheck) database(ctx context.Context) error {
 
 // databasePackages loads a database, which validates it, and returns the sorted names of its packages.
 func databasePackages(ctx context.Context, temp string, write func(io.Writer) error) (_ []string, err error) {
-	work, err := images.NewWorkspace(ctx, nil, temp)
+	work, err := images.NewWorkspace(ctx, temp)
 	if err != nil {
 		return nil, err
 	}

@@ -23,7 +23,9 @@ import (
 	"github.com/operator-bindery/bindery/build/inspect"
 	"github.com/operator-bindery/bindery/bundle"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/library"
 	"github.com/operator-bindery/bindery/images/policy"
+	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/imagetest"
 )
 
@@ -105,12 +107,12 @@ func write(t testing.TB, in fs.FS, o build.Options, dest string) {
 func carry(t testing.TB, img *build.Image, dest string) {
 	t.Helper()
 	defer img.Close()
-	d, err := images.Parse(dest)
+	d, err := images.BuiltIn().Parse(dest)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := images.Copy(t.Context(), img.Store(), img.Top(), []images.Destination{d},
-		images.CopyOptions{Temp: t.TempDir()}); err != nil {
+	if _, err := images.Copy(t.Context(), img.Store(), img.Top(), []transport.Destination{d},
+		images.CopyOptions{Temp: t.TempDir(), Transports: library.Transports(images.BuiltIn())}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -78,7 +78,7 @@ func (c *imageCheck) opmTop(ctx context.Context, v *view, tree *images.Tree, k *
 		})
 		packages = append(packages, opmcache.Package{Name: pkg, Files: all[pkg]})
 	}
-	work, err := images.NewWorkspace(ctx, nil, c.o.Temp)
+	work, err := images.NewWorkspace(ctx, c.o.Temp)
 	if err != nil {
 		return err
 	}

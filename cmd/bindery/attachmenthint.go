@@ -4,12 +4,12 @@ import (
 	"errors"
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
-	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/transport"
 )
 
 // withAttachmentHint adds to an error about a place that keeps no attachments what the command can do instead.
 func (p *program) withAttachmentHint(object string, err error) error {
-	if !errors.Is(err, images.ErrNoAttachments) {
+	if !errors.Is(err, transport.ErrNoAttachments) {
 		return err
 	}
 	e := &cmdline.Error{Class: cmdline.ClassUsage, Object: object, Err: err}

@@ -13,7 +13,6 @@ import (
 
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
-	"github.com/operator-bindery/bindery/images"
 )
 
 func (p *program) buildCommand() *cli.Command {
@@ -163,7 +162,7 @@ func (p *program) makeImage(c *cli.Context, in string, o build.Options,
 			return err
 		}
 	}
-	work, err := images.NewWorkspace(c.Context, dests, "")
+	work, err := p.copyOptions(c).Workspace(c.Context, dests)
 	if err != nil {
 		return withOutputHint(c, err)
 	}

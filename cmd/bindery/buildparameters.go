@@ -13,7 +13,6 @@ import (
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/provenance"
 	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/render"
@@ -163,10 +162,10 @@ func portable(name string) string {
 	if key, value, ok := strings.Cut(name, "="); ok && !strings.ContainsAny(key, `/\:`) {
 		return key + "=" + portable(value) // NAME=IMAGE or NAME=DIR
 	}
-	for _, transport := range images.BuiltIn() {
+	for _, transport := range transports {
 		t := transport.Prefix()
-		if rest, ok := strings.CutPrefix(name, t); ok && transport.Name != images.Docker {
-			if transport.Name == images.Store {
+		if rest, ok := strings.CutPrefix(name, t); ok && transport.Parse != nil {
+			if !transport.Files {
 				if at := strings.LastIndexByte(rest, ']'); at >= 0 {
 					rest = rest[at+1:]
 				}

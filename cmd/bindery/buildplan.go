@@ -83,7 +83,7 @@ func (p *program) planned(c *cli.Context, in string, o build.Options,
 	if err := checkResultFiles(c, in); err != nil {
 		return false, err
 	}
-	work, err := images.NewWorkspace(c.Context, nil, "")
+	work, err := images.NewWorkspace(c.Context, "")
 	if err != nil {
 		return false, err
 	}

@@ -3,27 +3,20 @@ package main
 import (
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"go.podman.io/image/v5/docker/reference"
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
-	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/render"
 )
-
-// imageTransports returns the prefixes of image names.
-func imageTransports() []string {
-	return []string{string(images.Docker), string(images.OCI), string(images.OCIArchive), string(images.DockerArchive),
-		string(images.Directory), string(images.Store)}
-}
 
 // imageName refuses a name that is not a full image name. Most are misspelled paths: a short name is never looked up in
 // a default registry.
 func imageName(ref, hint string) error {
-	transport, _, _ := strings.Cut(ref, ":")
-	if slices.Contains(imageTransports(), transport) {
+	name, _, _ := strings.Cut(ref, ":")
+	if transports.Row(transport.Name(name)) != nil {
 		return nil
 	}
 	if _, err := reference.ParseNamed(ref); err != nil {

@@ -2,13 +2,13 @@ package main
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/bundle/unpackjob"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/images/transport"
 )
 
 func (p *program) bundleUnpackJobCommand() *cli.Command {
@@ -73,7 +73,7 @@ func (p *program) bundleUnpackJob(c *cli.Context) error {
 		}
 		o.Owner = &unpackjob.Owner{Name: name, UID: uid}
 	}
-	if transport, _, _ := strings.Cut(o.Image, ":"); slices.Contains(imageTransports(), transport) {
+	if name, _, _ := strings.Cut(o.Image, ":"); transports.Row(transport.Name(name)) != nil {
 		return &cmdline.Error{Class: cmdline.ClassUsage, Object: o.Image,
 			Err:  fmt.Errorf("%q is not in a registry: a cluster cannot pull it", o.Image),
 			Hint: "the argument is the name by which the cluster pulls the image, REGISTRY/REPOSITORY:TAG"}

@@ -105,6 +105,7 @@ func (p *program) clientOptions(c *cli.Context) (images.ClientOptions, error) {
 	moved := p.moved()
 	o := images.ClientOptions{
 		Policy:        policy.Read,
+		Transports:    transports,
 		Registry:      registryOptions(c),
 		Retries:       c.Int("retries"),
 		Timeout:       c.Duration("timeout"),

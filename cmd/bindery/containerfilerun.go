@@ -21,6 +21,7 @@ import (
 	"github.com/operator-bindery/bindery/bundle"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/fullbuild"
 	"github.com/operator-bindery/bindery/layers"
 )
@@ -56,7 +57,7 @@ func (p *program) runContainerfile(c *cli.Context, b *ofContainerfile, o build.O
 		return &cmdline.ExitStatus{Status: status}
 	}
 	// Not in the destination's directory: not every file system supports the store of the build.
-	work, err := images.NewWorkspace(c.Context, nil, "")
+	work, err := images.NewWorkspace(c.Context, "")
 	if err != nil {
 		return err
 	}
@@ -122,12 +123,12 @@ func (p *program) runContainerfile(c *cli.Context, b *ofContainerfile, o build.O
 
 // seeDirectory opens an image in a "dir:" directory and calls see with it.
 func (p *program) seeDirectory(ctx context.Context, dir string, see seeing) (err error) {
-	client, err := images.NewClient(images.ClientOptions{AnyPlatform: true, NoPolicy: true})
+	client, err := images.NewClient(images.ClientOptions{Transports: transports, AnyPlatform: true, NoPolicy: true})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, client.Close()) }()
-	img, err := client.Image(ctx, string(images.Directory)+":"+dir, v1.Platform{})
+	img, err := client.Image(ctx, string(transport.Directory)+":"+dir, v1.Platform{})
 	if err != nil {
 		return err
 	}

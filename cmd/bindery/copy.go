@@ -14,6 +14,7 @@ import (
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/printable"
 	"github.com/operator-bindery/bindery/internal/regularfile"
 )
@@ -52,7 +53,7 @@ or by an equals sign, as "registry mirror" prints them.` +
 // imagePair is one image to copy.
 type imagePair struct {
 	source      string
-	destination images.Destination
+	destination transport.Destination
 }
 
 func (p *program) copyImages(c *cli.Context) error {
@@ -69,7 +70,7 @@ func (p *program) copyImages(c *cli.Context) error {
 		return err
 	}
 	for _, pair := range pairs {
-		if err := images.CheckCopy(pair.source, pair.destination, what); err != nil {
+		if err := images.CheckCopy(transports, pair.source, pair.destination, what); err != nil {
 			return p.withAttachmentHint(pair.destination.String(), err)
 		}
 	}
@@ -243,7 +244,7 @@ func (p *program) imagePairs(c *cli.Context) ([]imagePair, error) {
 			return nil, wrong(err)
 		}
 		place := d.String()
-		if d.InFiles() && d.Transport != images.OCI {
+		if row := transports.Row(d.Transport); row.Files && !row.Many {
 			place = d.Path // it holds one image
 		}
 		if places[place] {

@@ -27,7 +27,7 @@ type copyOutcome struct {
 
 // place is where an image of a list goes: the repository, or the path.
 func (i imagePair) place() string {
-	if i.destination.Transport != images.Docker {
+	if !i.destination.InRegistry() {
 		return i.destination.Path
 	}
 	repository, _ := splitName(i.destination.Name)

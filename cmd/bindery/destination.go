@@ -13,6 +13,8 @@ import (
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/library"
+	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/redact"
 )
 
@@ -81,7 +83,7 @@ func withoutPolicy(flags []cli.Flag) []cli.Flag {
 // target has the names and the destinations of the image.
 type target struct {
 	names        []string
-	destinations []images.Destination
+	destinations []transport.Destination
 }
 
 // readTarget reads [destinationFlags]. Without --push, --load and --output the image goes to an OCI layout in the
@@ -114,7 +116,7 @@ func readTargetOf(c *cli.Context, outputs []string) (target, error) {
 			outputs = append(outputs, "docker://"+t.names[i])
 		}
 		if c.Bool("load") {
-			outputs = append(outputs, images.InStore(t.names[i]).String())
+			outputs = append(outputs, library.InStore(t.names[i]).String())
 		}
 	}
 	if len(outputs) == 0 {
@@ -125,7 +127,7 @@ func readTargetOf(c *cli.Context, outputs []string) (target, error) {
 	}
 	seen := map[string]bool{}
 	for _, text := range outputs {
-		d, err := images.Parse(text)
+		d, err := transports.Parse(text)
 		if err != nil {
 			return t, &cmdline.Error{Class: cmdline.ClassUsage, Object: text,
 				Err: fmt.Errorf("--output %q: %w", text, err)}
@@ -144,8 +146,8 @@ func readTargetOf(c *cli.Context, outputs []string) (target, error) {
 }
 
 // checkRegistry refuses a destination without a registry host: the library would default to docker.io.
-func checkRegistry(d images.Destination) error {
-	if d.Transport != images.Docker {
+func checkRegistry(d transport.Destination) error {
+	if !d.InRegistry() {
 		return nil
 	}
 	host, _, ok := strings.Cut(d.Name, "/")
@@ -165,7 +167,7 @@ func (t target) checkIfDigest(text string) error {
 	if err := images.CheckIfDigest(text); err != nil {
 		return cmdline.Usagef("invalid --if-digest value %.200q, expected sha256:... or none", text)
 	}
-	if !slices.ContainsFunc(t.destinations, func(d images.Destination) bool { return d.Transport == images.Docker }) {
+	if !slices.ContainsFunc(t.destinations, transport.Destination.InRegistry) {
 		return cmdline.Usagef("--if-digest requires --push or --output docker://NAME")
 	}
 	return nil
@@ -173,24 +175,19 @@ func (t target) checkIfDigest(text string) error {
 
 // withNames adds the image's names to a local destination without a name: all of them to a layout, the first one to an
 // archive.
-func (t target) withNames(d images.Destination) []images.Destination {
-	if d.Name != "" || len(t.names) == 0 || d.Transport == images.Directory {
-		return []images.Destination{d}
+func (t target) withNames(d transport.Destination) []transport.Destination {
+	row := transports.Row(d.Transport)
+	if d.Name != "" || len(t.names) == 0 || row.NameOf == nil {
+		return []transport.Destination{d}
 	}
-	switch d.Transport {
-	case images.DockerArchive:
-		d.Name = t.names[0]
-	case images.OCIArchive:
-		_, d.Name = splitName(t.names[0])
-	case images.OCI:
-		var out []images.Destination
-		for _, name := range t.names {
-			_, d.Name = splitName(name)
-			out = append(out, d)
+	var out []transport.Destination
+	for _, name := range t.names {
+		d.Name = row.NameOf(name)
+		if out = append(out, d); !row.Many {
+			break
 		}
-		return out
 	}
-	return []images.Destination{d}
+	return out
 }
 
 var namePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/-]*$`)

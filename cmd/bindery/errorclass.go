@@ -10,6 +10,7 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/declcfg/edit"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/trust"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/render"
@@ -25,7 +26,7 @@ func withClass(err error) error {
 	var unauthorized docker.ErrUnauthorizedForCredentials
 	var status docker.UnexpectedHTTPStatusError
 	switch {
-	case errors.Is(err, images.ErrPolicy):
+	case errors.Is(err, trust.ErrPolicy):
 		return &cmdline.Error{Class: cmdline.ClassInput, Err: err}
 	case errors.As(err, &unauthorized), errors.As(err, &status), errors.Is(err, docker.ErrTooManyRequests):
 		return &cmdline.Error{Class: cmdline.ClassNetwork, Err: err}

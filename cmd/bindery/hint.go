@@ -23,6 +23,9 @@ import (
 	"github.com/operator-bindery/bindery/declcfg/edit"
 	"github.com/operator-bindery/bindery/declcfg/template"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/library"
+	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/images/trust"
 	"github.com/operator-bindery/bindery/internal/imagefs"
 	"github.com/operator-bindery/bindery/internal/nearest"
 	"github.com/operator-bindery/bindery/internal/regularfile"
@@ -49,10 +52,10 @@ func (p *program) withHint(err error) error {
 	var reference *render.ReferenceError
 	var answer *images.StatusError
 	var unauthorized docker.ErrUnauthorizedForCredentials
-	var conflict *images.ConflictError
+	var conflict *store.ConflictError
 	var invalid *declcfg.ValidationError
 	var empty *declcfg.EmptyError
-	var policy *images.PolicyError
+	var policy *trust.PolicyError
 	switch {
 	case registryHint(err) != "":
 		text = registryHint(err)
@@ -86,7 +89,7 @@ func (p *program) withHint(err error) error {
 	case errors.As(err, &name):
 		text = "a reference is a catalog directory, a bundle directory, an index database or an image: " +
 			"REGISTRY/NAME:TAG, docker://NAME, oci:DIR:TAG, oci-archive:FILE"
-	case errors.Is(err, images.ErrStore):
+	case errors.Is(err, library.ErrStore):
 		text = "without podman's storage: --output oci-archive:FILE and \"podman load -i FILE\"; to read \"podman " +
 			"save --format oci-archive -o FILE NAME\" and oci-archive:FILE"
 	case errors.Is(err, render.ErrFileType) && errors.As(err, &reference) && codecOf(reference.Reference) != "":
@@ -130,7 +133,7 @@ func namesAddress(text string) bool {
 func isAboutImage(p declcfg.Problem) bool { return p.Rule == declcfg.RuleImage }
 
 // conflictHint explains how to proceed if the image's name refers to another digest than --if-digest.
-func conflictHint(e *images.ConflictError) string {
+func conflictHint(e *store.ConflictError) string {
 	switch {
 	case e.Got == "":
 		return "the tag does not exist: use --if-digest none to create it"

@@ -6,7 +6,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/render"
 	"github.com/operator-bindery/bindery/serve"
 )
@@ -28,16 +27,16 @@ func (p *program) imageSource(ctx context.Context, ref string, o render.Options)
 // catalogHelp is the help paragraph about references for commands that read catalogs and not bundles.
 var catalogHelp = "A reference is a catalog directory, a directory with package manifests (package.yaml), an index " +
 	"database, or an image of\n" +
-	"a catalog or of a database: NAME or docker://NAME in a registry, " + forms(images.OCI, images.OCIArchive) + ",\n" +
-	forms(images.DockerArchive, images.Directory, images.Store) + ". A local path takes precedence over an image of " +
+	"a catalog or of a database: NAME or docker://NAME in a registry, " + forms(0, 2) + ",\n" +
+	forms(2, len(transports)) + ". A local path takes precedence over an image of " +
 	"the same name."
 
 // referenceHelp is the same paragraph for commands that also read bundles.
 var referenceHelp = "A reference is a catalog directory, a bundle directory, a directory with package manifests " +
 	"(package.yaml), an index\n" +
 	"database, or an image of a catalog, of a database or of a bundle: NAME or docker://NAME in a registry, " +
-	forms(images.OCI) + ",\n" +
-	forms(images.OCIArchive, images.DockerArchive, images.Directory, images.Store) + ". A local path takes " +
+	forms(0, 1) + ",\n" +
+	forms(1, len(transports)) + ". A local path takes " +
 	"precedence\n" +
 	"over an image of the same name."
 

@@ -36,7 +36,7 @@ func (p *program) migrateImage(c *cli.Context, m *migration, src, out string,
 	if c.Bool("dry-run") {
 		dests, dir = nil, ""
 	}
-	work, err := images.NewWorkspace(c.Context, dests, "")
+	work, err := p.copyOptions(c).Workspace(c.Context, dests)
 	if err != nil {
 		return nil, nil, withOutputHint(c, err)
 	}

@@ -14,6 +14,8 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/library"
+	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/indeximage"
 	"github.com/operator-bindery/bindery/internal/jobs"
 	"github.com/operator-bindery/bindery/internal/version"
@@ -120,7 +122,7 @@ func (p *program) migrateList(c *cli.Context, m *migration) (err error) {
 	if err != nil {
 		return err
 	}
-	work, err := images.NewWorkspace(c.Context, nil, "")
+	work, err := images.NewWorkspace(c.Context, "")
 	if err != nil {
 		return err
 	}
@@ -163,7 +165,8 @@ func (l *migrationList) read(ctx context.Context) ([]jobs.Line, error) {
 	if l.dir == "" {
 		return nil, cmdline.Usagef("--from-file - requires --report-dir")
 	}
-	lines, err := jobs.Parse(in, name, jobs.ListOptions{OutDir: l.flags.outDir, Image: l.destinations})
+	lines, err := jobs.Parse(in, name, jobs.ListOptions{OutDir: l.flags.outDir, Transports: transports,
+		Image: l.destinations})
 	if err != nil {
 		return nil, err
 	}
@@ -190,7 +193,7 @@ func (l *migrationList) read(ctx context.Context) ([]jobs.Line, error) {
 // destinations returns the destinations of the image of a line, as -t, --push, --load and --output determine them for a
 // single migration.
 func (l *migrationList) destinations(names []string,
-	given []images.Destination) ([]string, []images.Destination, error) {
+	given []transport.Destination) ([]string, []transport.Destination, error) {
 	t := target{}
 	for _, name := range names {
 		name, err := checkName(name)
@@ -202,11 +205,11 @@ func (l *migrationList) destinations(names []string,
 	out := slices.Clone(given)
 	for _, name := range t.names {
 		if l.flags.load {
-			out = append(out, images.InStore(name))
+			out = append(out, library.InStore(name))
 		}
 		switch {
 		case l.flags.push:
-			d, err := images.Parse("docker://" + name)
+			d, err := transports.Parse("docker://" + name)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -214,7 +217,7 @@ func (l *migrationList) destinations(names []string,
 		case len(given) == 0 && !l.flags.load:
 			_, tag := splitName(name)
 			out = append(out,
-				images.Destination{Transport: images.OCI, Path: filepath.Join(l.flags.outDir, layoutName(name)),
+				transport.Destination{Transport: transport.OCI, Path: filepath.Join(l.flags.outDir, layoutName(name)),
 					Name: tag})
 		}
 	}
@@ -250,7 +253,7 @@ func (l *migrationList) migrate(ctx context.Context, t *jobs.Task) (_ *migrate.R
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, check.Close(ctx)) }()
-	work, err := images.NewWorkspace(ctx, t.Destinations, "")
+	work, err := l.flags.copy.Workspace(ctx, t.Destinations)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/blobcache"
 	"github.com/operator-bindery/bindery/internal/indeximage"
 	"github.com/operator-bindery/bindery/internal/version"
@@ -24,7 +25,7 @@ const largestKept = 64 << 10
 // out how much there is to copy, and again to copy it. Everything else is read once, so that a cache of it would only be
 // a second copy.
 func (p *program) mirrorWork(c *cli.Context) (dir string, manifests *images.Cache, err error) {
-	work, err := images.NewWorkspace(c.Context, nil, "")
+	work, err := images.NewWorkspace(c.Context, "")
 	if err != nil {
 		return "", nil, err
 	}
@@ -162,7 +163,7 @@ func (p *program) mirrorSigning(c *cli.Context, o *mirror.Options) error {
 	t := target{}
 	if o.Mode == mirror.ToDisk {
 		// Its name at a registry is not known yet: signatures for policies need --sign-identity.
-		t.destinations = []images.Destination{{Transport: images.OCIArchive, Path: o.Archive}}
+		t.destinations = []transport.Destination{{Transport: transport.OCIArchive, Path: o.Archive}}
 	}
 	if err := p.prepareSigning(c, t); err != nil {
 		return err

@@ -310,7 +310,7 @@ func (p *program) ocMirrorRun(c *cli.Context) (err error) {
 
 // ocMirrorClients creates the clients that read, with the flags about one side.
 func (p *program) ocMirrorClients(c *cli.Context, o *mirror.Options, side string) error {
-	client := images.ClientOptions{Policy: policy.Read,
+	client := images.ClientOptions{Policy: policy.Read, Transports: transports,
 		Registry: ocMirrorRegistry(c, side), Retries: c.Int("retry-times"),
 		AnyPlatform: true, Events: p.warnEvent, PolicyFile: c.String("policy")}
 	if !c.Bool("secure-policy") && client.PolicyFile == "" {

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
-	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 	"github.com/operator-bindery/bindery/internal/jobs"
 )
@@ -32,7 +32,7 @@ func checkApart(in, out string) error {
 }
 
 // checkDestinations applies [checkApart] to the destinations of an image.
-func checkDestinations(in string, dests []images.Destination) error {
+func checkDestinations(in string, dests []transport.Destination) error {
 	for _, d := range dests {
 		if !d.InFiles() {
 			continue

@@ -11,6 +11,7 @@ import (
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/declcfg/list"
+	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/imagemap"
 	"github.com/operator-bindery/bindery/render"
 )
@@ -175,8 +176,7 @@ func (p *program) mirrored(c *cli.Context, ref string) ([]string, error) {
 		return nil, err
 	}
 	var out []string
-	if transport, _, _ := strings.Cut(ref,
-		":"); kind == render.Image && (transport == "docker" || !slices.Contains(imageTransports(), transport)) {
+	if from, err := transports.Source(ref); kind == render.Image && err == nil && from.Transport == transport.Docker {
 		out = []string{ref}
 	}
 	return append(out, slices.Sorted(maps.Keys(images))...), nil

@@ -24,6 +24,7 @@ import (
 
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/imagetest"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
@@ -192,7 +193,7 @@ func (r *realRegistry) push(t *testing.T, name string, i testregistry.Image) {
 	layout := filepath.Join(t.TempDir(), "layout")
 	i.WriteLayout(t, layout, "v1")
 	src := imagetest.Opened(t, imagetest.Client(t), "oci:"+layout+":v1")
-	d, err := images.Parse("docker://" + r.host + "/" + name)
+	d, err := transports.Parse("docker://" + r.host + "/" + name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +207,7 @@ func (r *realRegistry) push(t *testing.T, name string, i testregistry.Image) {
 			copyFile(t, from, filepath.Join(access.CertDir, to))
 		}
 	}
-	if _, err := images.Copy(t.Context(), src, src.Top, []images.Destination{d},
+	if _, err := images.Copy(t.Context(), src, src.Top, []transport.Destination{d},
 		images.CopyOptions{Registry: access, Temp: t.TempDir()}); err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 	"github.com/operator-bindery/bindery/layers"
 )
@@ -97,20 +98,20 @@ func (p *program) warnOnce(text string) {
 func (p *program) copyOptions(c *cli.Context) images.CopyOptions {
 	return images.CopyOptions{
 		Registry: registryOptions(c), Retries: c.Int("retries"), Timeout: c.Duration("timeout"),
-		IfDigest: c.String("if-digest"),
+		IfDigest: c.String("if-digest"), Transports: transports,
 		Platform: storedPlatform(c), Events: p.warnEvent,
 		Attachments: append(p.signing.attachments(), p.supplies.attachments()...),
 	}
 }
 
 // checkPush checks that registries accept uploads, before there is an image.
-func (p *program) checkPush(ctx context.Context, dests []images.Destination,
+func (p *program) checkPush(ctx context.Context, dests []transport.Destination,
 	c *cli.Context) (*images.PushCheck, error) {
 	return p.pushCheck(ctx, dests, p.copyOptions(c))
 }
 
 // pushCheck is checkPush with options.
-func (p *program) pushCheck(ctx context.Context, dests []images.Destination,
+func (p *program) pushCheck(ctx context.Context, dests []transport.Destination,
 	o images.CopyOptions) (*images.PushCheck, error) {
 	check, err := images.CheckPush(ctx, dests, o)
 	if err != nil {
@@ -132,7 +133,7 @@ type pushChecking struct {
 
 // beginCheck starts a check. A registry that refuses uploads cancels the context of the command; the caller returns the
 // cause.
-func (p *program) beginCheck(c *cli.Context, dests []images.Destination) *pushChecking {
+func (p *program) beginCheck(c *cli.Context, dests []transport.Destination) *pushChecking {
 	k := &pushChecking{done: make(chan struct{})}
 	all := c.Context
 	c.Context, k.end = context.WithCancelCause(all)
@@ -155,7 +156,7 @@ func (k *pushChecking) wait() (*images.PushCheck, error) {
 }
 
 // copyImage copies the image to its destinations.
-func (p *program) copyImage(ctx context.Context, image *build.Image, dests []images.Destination, c *cli.Context,
+func (p *program) copyImage(ctx context.Context, image *build.Image, dests []transport.Destination, c *cli.Context,
 	check *images.PushCheck) ([]images.Result, error) {
 	if err := p.supplies.read(ctx, image, len(dests) > 0); err != nil || len(dests) == 0 {
 		return nil, err

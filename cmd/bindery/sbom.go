@@ -130,8 +130,8 @@ func (p *program) survey(c *cli.Context, ref string) (*images.Survey, error) {
 // nameOf returns the repository that documents name an image by: that of the name it was opened by, else what a layout
 // says of it: its name there, or that in a bill of materials that was attached when it was built.
 func (p *program) nameOf(c *cli.Context, ref, repository string, top digest.Digest) (_ string, err error) {
-	dest, perr := images.Parse(ref)
-	if repository != "" || perr != nil || dest.Transport == images.Docker || dest.CheckAttachments() != nil {
+	dest, perr := transports.Parse(ref)
+	if repository != "" || perr != nil || dest.InRegistry() || transports.CheckAttachments(dest) != nil {
 		return repository, nil
 	}
 	at, image, err := openAttached(c.Context, p.images, ref)

@@ -15,6 +15,7 @@ import (
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/signature"
 	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/printable"
 	"github.com/operator-bindery/bindery/internal/regularfile"
 )
@@ -179,13 +180,13 @@ func (p *program) attachTo(c *cli.Context, a store.Attachment, made func() []sig
 }
 
 // destinationOf reads the name of an image that is written to: TRANSPORT:DETAILS or a name in a registry.
-func destinationOf(name string) (images.Destination, error) {
-	d, err := images.Parse(name)
+func destinationOf(name string) (transport.Destination, error) {
+	d, err := transports.Parse(name)
 	if err == nil {
 		return d, checkRegistry(d)
 	}
 	transport, _, named := strings.Cut(name, ":")
-	if remote, rerr := images.Parse("docker://" + name); rerr == nil {
+	if remote, rerr := transports.Parse("docker://" + name); rerr == nil {
 		if refused := checkRegistry(remote); refused == nil || named && strings.Contains(transport, "/") {
 			return remote, refused
 		}

@@ -10,7 +10,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
-	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/signature"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/version"
@@ -61,10 +60,10 @@ func (p *program) prepareSigning(c *cli.Context, t target) error {
 		}
 	}
 	for _, d := range t.destinations {
-		if err := d.CheckAttachments(); err != nil {
+		if err := transports.CheckAttachments(d); err != nil {
 			return p.withAttachmentHint(d.String(), err)
 		}
-		if d.Transport != images.Docker && o.Format != signature.FormatBundle && len(o.Identities)+len(o.Names) == 0 {
+		if !d.InRegistry() && o.Format != signature.FormatBundle && len(o.Identities)+len(o.Names) == 0 {
 			return noIdentity(d.String())
 		}
 	}

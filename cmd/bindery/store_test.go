@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/library"
 )
 
 func TestCommandLineNamesAStore(t *testing.T) {
@@ -98,7 +98,7 @@ func TestLoadIsTheStoreUnderEachName(t *testing.T) {
 		"localhost/c:v1":      "containers-storage:localhost/c:v1",
 		"localhost:5000/c:v1": "containers-storage:localhost:5000/c:v1",
 	} {
-		if got := images.InStore(name).String(); got != want {
+		if got := library.InStore(name).String(); got != want {
 			t.Errorf("%s: got %s", name, got)
 		}
 	}

@@ -3,11 +3,11 @@ package main
 import (
 	"strings"
 
-	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/transport"
 )
 
 // storePrefix is the transport of images in a store.
-const storePrefix = string(images.Store) + ":"
+const storePrefix = string(transport.Store) + ":"
 
 // textFlags are flags whose value is free text, where the name of an image has no effect.
 var textFlags = map[string]bool{"label": true, "annotation": true, "message": true, "m": true}
@@ -26,7 +26,7 @@ func namesStoreImage(word string) bool {
 		rest := strings.Trim(word[at:], "\"'")
 		first, _, _ := strings.Cut(rest, ",")
 		for _, name := range []string{rest, first} {
-			if images.BuiltIn().Check(name) == nil {
+			if _, err := transports.Source(name); err == nil {
 				return true
 			}
 		}

@@ -62,7 +62,7 @@ func (s *supplies) setNames(t target) {
 	}
 	s.fileName = s.name
 	for _, d := range t.destinations {
-		if d.Transport == images.Docker {
+		if d.InRegistry() {
 			s.fileName = supply.Repository(d.Name)
 			return
 		}

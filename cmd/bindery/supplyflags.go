@@ -83,7 +83,7 @@ func (p *program) prepareSupplies(c *cli.Context, t target, in string) (err erro
 	}
 	if len(s.formats) > 0 || s.provenance {
 		for _, d := range t.destinations {
-			if err := d.CheckAttachments(); err != nil {
+			if err := transports.CheckAttachments(d); err != nil {
 				return p.withAttachmentHint(d.String(), err)
 			}
 		}

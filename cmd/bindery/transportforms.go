@@ -4,25 +4,27 @@ import (
 	"strings"
 
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/library"
 )
 
-// forms returns how images of transports are named, as the table has it.
-func forms(of ...images.Transport) string {
+// transports are those of every command.
+var transports = library.Transports(images.BuiltIn())
+
+// forms returns how images on this machine are named: transports of the table, from one number to another.
+func forms(from, to int) string {
 	var all []string
-	for _, t := range images.BuiltIn() {
-		for _, wanted := range of {
-			if t.Name == wanted {
-				all = append(all, t.Form)
-			}
+	for _, t := range transports {
+		if t.Parse != nil {
+			all = append(all, t.Form)
 		}
 	}
-	return strings.Join(all, ", ")
+	return strings.Join(all[from:min(to, len(all))], ", ")
 }
 
 // outputTransports lists the prefixes of destinations, those in files first.
 func outputTransports() string {
 	var files, others []string
-	for _, t := range images.BuiltIn() {
+	for _, t := range transports {
 		if t.Files {
 			files = append(files, t.Prefix())
 		} else {

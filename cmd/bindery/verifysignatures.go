@@ -14,7 +14,9 @@ import (
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/signature"
 	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/images/trust"
 	"github.com/operator-bindery/bindery/internal/printable"
+	"github.com/operator-bindery/bindery/internal/redact"
 )
 
 // verifySignatureFlags make "verify" look at signatures instead of the content of the image.
@@ -177,8 +179,12 @@ func (p *program) printVerified(r *signature.Report, files map[string]string, o 
 
 // openAttached opens an image for what is attached to it, without asking the policy.
 func openAttached(ctx context.Context, client *images.Client, name string) (*images.Source, store.Image, error) {
-	if err := client.Transports().CheckKeeps(name); err != nil {
-		return nil, store.Image{}, err
+	asked, err := client.Transports().Source(name)
+	if err == nil {
+		err = client.Transports().CheckAttached(asked)
+	}
+	if err != nil {
+		return nil, store.Image{}, &images.PullError{Name: redact.Text(name), Err: redact.Error(err)}
 	}
 	at, err := client.OpenUnverified(ctx, name)
 	if err != nil {
@@ -230,7 +236,7 @@ func (p *program) verifyByPolicy(c *cli.Context, asJSON bool) error {
 	defer cancel()
 	found, err := describeAccepted(ctx, client, name)
 	verdict := policyVerdict{Image: name, Verified: err == nil}
-	var policy *images.PolicyError
+	var policy *trust.PolicyError
 	switch {
 	case err == nil:
 		verdict.Image = found.Top.String()

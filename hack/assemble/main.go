@@ -20,6 +20,8 @@ import (
 
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/library"
+	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/layers"
 )
 
@@ -42,11 +44,12 @@ func main() {
 func run(compression, server string, load bool, dir, to string) (err error) {
 	start := time.Now()
 	ctx := context.Background()
-	dest, err := images.Parse(to)
+	out := images.CopyOptions{Transports: library.Transports(images.BuiltIn())}
+	dest, err := out.Transports.Parse(to)
 	if err != nil {
 		return err
 	}
-	work, err := images.NewWorkspace(ctx, []images.Destination{dest}, "")
+	work, err := out.Workspace(ctx, []transport.Destination{dest})
 	if err != nil {
 		return err
 	}
@@ -70,7 +73,7 @@ func run(compression, server string, load bool, dir, to string) (err error) {
 		return err
 	}
 	built := time.Since(start)
-	if _, err := images.Copy(ctx, img.Store(), img.Top(), []images.Destination{dest}, images.CopyOptions{}); err != nil {
+	if _, err := images.Copy(ctx, img.Store(), img.Top(), []transport.Destination{dest}, out); err != nil {
 		return err
 	}
 	wall := time.Since(start)

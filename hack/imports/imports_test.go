@@ -42,11 +42,13 @@ var rules = map[string][]string{
 	"bundle/manifests/safety":  {"bundle/manifests"},
 	"bundle/manifests/upgrade": {"bundle/manifests", "bundle/manifests/safety"},
 	"bundle/unpackjob":         nil,
-	"images":                   {"images/referrers", "images/signature"},
-	"images/policy":            nil,
+	"images":                   {"images/referrers", "images/signature", "images/trust"},
+	"images/library":           nil,
+	"images/policy":            {"images/trust"},
 	"images/referrers":         nil,
 	"images/signature":         {"images/referrers"},
 	"images/storetest":         nil,
+	"images/trust":             nil,
 	"layers":                   nil,
 	"sqlite":                   {"declcfg", "declcfg/property"},
 
@@ -56,7 +58,7 @@ var rules = map[string][]string{
 	"mirror/resources": {"mirror/imageset"},
 
 	// From these to a catalog, and from a catalog to an image or an answer.
-	"render":              {"declcfg", "declcfg/edit", "bundle", "images", "images/policy", "sqlite", "internal/appregistry"},
+	"render":              {"declcfg", "declcfg/edit", "bundle", "images", "images/library", "images/policy", "sqlite", "internal/appregistry"},
 	"migrate":             {"declcfg", "declcfg/edit", "images", "render", "sqlite"},
 	"serve":               {"declcfg", "declcfg/property", "sqlite", "serve/api", "serve/web"},
 	"serve/api":           nil,
@@ -86,13 +88,13 @@ var rules = map[string][]string{
 	"internal/indeximage": {"build", "declcfg", "declcfg/edit", "images", "internal/change", "migrate",
 		"render", "sqlite"},
 	"internal/checkup": {"build/inspect", "bundle", "bundle/check", "bundle/manifests", "bundle/manifests/safety",
-		"declcfg", "declcfg/resolve", "declcfg/rules", "images", "images/policy", "render"},
+		"declcfg", "declcfg/resolve", "declcfg/rules", "images", "images/library", "images/policy", "render"},
 	"internal/change": {"declcfg", "declcfg/edit", "internal/catalogdir", "sqlite"},
 	"internal/jobs":   {"images", "migrate", "render"},
 
 	// Non-leaf packages for tests.
 	"internal/catalogdtest": {"declcfg", "images"},
-	"internal/imagetest":    {"images"},
+	"internal/imagetest":    {"images", "images/library"},
 	"internal/edittest": {"bundle", "declcfg", "declcfg/property", "declcfg/edit", "internal/recorded",
 		"internal/supplytest",
 		"internal/testbundles", "sqlite"},
@@ -216,13 +218,41 @@ func forbidden(from, to string) string {
 	return fmt.Sprintf("it may import leaves and %v", rules[from])
 }
 
-// publicLeaf is the leaf that other programs may rely on: what every place of images does.
-const publicLeaf = "images/store"
+// publicLeaves are the leaves that other programs may rely on: what every place of images does, and how places are named
+// and opened.
+var publicLeaves = []string{"images/store", "images/transport"}
 
 // isLeaf reports whether a package may import leaves only, and be imported by all.
 func isLeaf(name string) bool {
 	_, ruled := rules[name]
-	return !ruled && (below(name, "internal") || below(name, "cmd/internal")) || name == publicLeaf
+	return !ruled && (below(name, "internal") || below(name, "cmd/internal")) || slices.Contains(publicLeaves, name)
+}
+
+// edge are the packages of the containers libraries that need build tags or libraries of C. Only what a program imports
+// for them may link them: images/library, images/policy, and what is built on those.
+var edge = []string{"github.com/proglottis/gpgme", "go.podman.io/image/v5/copy", "go.podman.io/image/v5/docker/archive",
+	"go.podman.io/image/v5/signature", "go.podman.io/image/v5/storage", "go.podman.io/storage"}
+
+// A program that reads, builds and pushes images needs no build tags.
+func TestEdge(t *testing.T) {
+	for _, c := range []struct {
+		packages []string
+		linked   bool
+	}{{[]string{"./images", "./build"}, false}, {[]string{"./images/library"}, true}} {
+		cmd := exec.Command("go", append([]string{"list", "-deps"}, c.packages...)...)
+		cmd.Dir, cmd.Stderr = path.Join("..", ".."), os.Stderr
+		cmd.Env = append(os.Environ(), "GOOS=linux", "CGO_ENABLED=1", "GOFLAGS=-buildvcs=false")
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		linked := slices.ContainsFunc(strings.Fields(string(out)), func(p string) bool {
+			return slices.Contains(edge, p) || below(p, "go.podman.io/storage/drivers")
+		})
+		if linked != c.linked {
+			t.Errorf("%v link packages at the edge: %v", c.packages, linked)
+		}
+	}
 }
 
 // below reports whether a package is in a directory or is that directory.

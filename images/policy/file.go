@@ -10,9 +10,10 @@ import (
 	"go.podman.io/image/v5/signature"
 	"go.podman.io/image/v5/types"
 
+	"github.com/operator-bindery/bindery/images/transport"
+	"github.com/operator-bindery/bindery/images/trust"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/regularfile"
-	"github.com/operator-bindery/bindery/internal/trust"
 )
 
 // file is a policy.json. It is not changed after it has been read.
@@ -21,7 +22,7 @@ type file struct {
 	policy *signature.Policy
 }
 
-// Read reads a policy.json. Errors are an images.PolicyFileError.
+// Read reads a policy.json. Errors are an trust.PolicyFileError.
 func Read(ctx context.Context, path string) (trust.Policy, error) {
 	content, err := regularfile.ReadMounted(ctx, path)
 	if err != nil {
@@ -77,12 +78,12 @@ func (r requirement) keyFiles() [][2]string {
 }
 
 // Rule returns what the policy has for the images of a name.
-func (p *file) Rule(n trust.Name) (trust.Rule, error) {
+func (p *file) Rule(n transport.Source) (trust.Rule, error) {
 	rule, _, _, err := p.rule(n)
 	return rule, err
 }
 
-func (p *file) rule(n trust.Name) (rule trust.Rule, ref types.ImageReference, rs []requirement, err error) {
+func (p *file) rule(n transport.Source) (rule trust.Rule, ref types.ImageReference, rs []requirement, err error) {
 	if ref, err = named(n); err != nil {
 		return rule, nil, nil, err
 	}

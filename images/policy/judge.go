@@ -14,11 +14,12 @@ import (
 	"go.podman.io/image/v5/signature"
 	"go.podman.io/image/v5/types"
 
-	"github.com/operator-bindery/bindery/internal/trust"
+	"github.com/operator-bindery/bindery/images/transport"
+	"github.com/operator-bindery/bindery/images/trust"
 )
 
 // Judge asks the policy about a manifest.
-func (p *file) Judge(ctx context.Context, n trust.Name, e *trust.Evidence) (refused, err error) {
+func (p *file) Judge(ctx context.Context, n transport.Source, e *trust.Evidence) (refused, err error) {
 	rule, named, rs, err := p.rule(n)
 	if err != nil {
 		return nil, err

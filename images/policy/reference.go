@@ -14,17 +14,17 @@ import (
 	"go.podman.io/image/v5/oci/layout"
 	"go.podman.io/image/v5/types"
 
+	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/imagestore"
 	"github.com/operator-bindery/bindery/internal/regularfile"
-	"github.com/operator-bindery/bindery/internal/trust"
 	"go.podman.io/image/v5/docker/reference"
 )
 
 // named is the reference of a name for the policy. An image that was carried from a layout has the name of a
 // directory that may be elsewhere; the library's reference needs one that is here.
-func named(n trust.Name) (types.ImageReference, error) {
+func named(n transport.Source) (types.ImageReference, error) {
 	ref, err := libraryReference(n)
-	if err != nil && n.Transport == "oci" && errors.Is(err, fs.ErrNotExist) {
+	if err != nil && n.Transport == transport.OCI && errors.Is(err, fs.ErrNotExist) {
 		return absentLayout{path: n.Path}, nil
 	}
 	return ref, err
@@ -33,7 +33,7 @@ func named(n trust.Name) (types.ImageReference, error) {
 // other is the name of an image of a transport that the library does not know.
 type other struct {
 	types.ImageReference
-	name trust.Name
+	name transport.Source
 }
 
 func (o other) Transport() types.ImageTransport         { return otherTransport(o.name.Transport) }
@@ -69,30 +69,30 @@ func (l absentLayout) PolicyConfigurationNamespaces() []string {
 }
 
 // libraryReference returns the library's reference. It resolves symbolic links of paths.
-func libraryReference(n trust.Name) (types.ImageReference, error) {
+func libraryReference(n transport.Source) (types.ImageReference, error) {
 	details := n.Path
 	if n.Name != "" {
 		details += ":" + n.Name
 	}
 	switch n.Transport {
-	case "oci":
+	case transport.OCI:
 		return layout.ParseReference(details)
-	case "oci-archive", "docker-archive":
+	case transport.OCIArchive, transport.DockerArchive:
 		if info, err := os.Stat(n.Path); err == nil && !info.IsDir() {
 			if err := regularfile.CheckSeekable(n.Path, info); err != nil { // before a path that does not exist is resolved
 				return nil, err
 			}
 		}
-		if n.Transport == "docker-archive" {
+		if n.Transport == transport.DockerArchive {
 			return archive.ParseReference(details)
 		}
 		if strings.HasPrefix(n.Name, "@") {
 			details = n.Path // in archives the library cannot select an image by its number
 		}
 		return ociarchive.ParseReference(details)
-	case "dir":
+	case transport.Directory:
 		return directory.NewReference(n.Path)
-	case "containers-storage":
+	case transport.Store:
 		return imagestore.NewReference(imagestore.Name{Place: n.Path, Image: n.Name})
 	}
 	if n.Repository == nil {

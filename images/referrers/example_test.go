@@ -12,6 +12,7 @@ import (
 	"github.com/operator-bindery/bindery/images/policy"
 	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/images/transport"
 )
 
 // Attach a document to an image in a layout, and list what is attached to the image.
@@ -31,11 +32,11 @@ func ExampleAttach() {
 		log.Fatal(err)
 	}
 	defer img.Close()
-	dest, err := images.Parse("oci:" + filepath.Join(dir, "layout") + ":v1")
+	dest, err := images.BuiltIn().Parse("oci:" + filepath.Join(dir, "layout") + ":v1")
 	if err != nil {
 		log.Fatal(err)
 	}
-	if _, err := images.Copy(ctx, img.Store(), img.Top(), []images.Destination{dest}, images.CopyOptions{}); err != nil {
+	if _, err := images.Copy(ctx, img.Store(), img.Top(), []transport.Destination{dest}, images.CopyOptions{}); err != nil {
 		log.Fatal(err)
 	}
 

@@ -12,6 +12,7 @@ import (
 	"github.com/operator-bindery/bindery/images/policy"
 	"github.com/operator-bindery/bindery/images/signature"
 	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/images/transport"
 )
 
 // Sign an image while it is written, and verify it.
@@ -46,11 +47,11 @@ func Example() {
 	}
 	defer img.Close()
 	name := "oci:" + filepath.Join(dir, "layout") + ":v1"
-	dest, err := images.Parse(name)
+	dest, err := images.BuiltIn().Parse(name)
 	if err != nil {
 		log.Fatal(err)
 	}
-	if _, err := images.Copy(ctx, img.Store(), img.Top(), []images.Destination{dest},
+	if _, err := images.Copy(ctx, img.Store(), img.Top(), []transport.Destination{dest},
 		images.CopyOptions{Attachments: []store.Attachment{signing}}); err != nil {
 		log.Fatal(err)
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/declcfg/rules"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/library"
 	"github.com/operator-bindery/bindery/images/policy"
 	"github.com/operator-bindery/bindery/internal/bundlefs"
 	"github.com/operator-bindery/bindery/render"
@@ -98,7 +99,8 @@ func Check(ctx context.Context, ref string, o Options) (_ *rules.Report, err err
 		return nil, err
 	}
 	if o.Render.Images == nil {
-		if o.Render.Images, err = images.NewClient(images.ClientOptions{Policy: policy.Read}); err != nil {
+		if o.Render.Images, err = images.NewClient(images.ClientOptions{Policy: policy.Read,
+			Transports: library.Transports(images.BuiltIn())}); err != nil {
 			return nil, err
 		}
 		defer func() { err = errors.Join(err, o.Render.Images.Close()) }()

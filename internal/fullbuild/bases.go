@@ -4,7 +4,6 @@ package fullbuild
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -16,6 +15,8 @@ import (
 	"go.podman.io/image/v5/transports/alltransports"
 	"go.podman.io/image/v5/types"
 	"go.podman.io/storage"
+
+	"github.com/operator-bindery/bindery/internal/libimage"
 )
 
 // local are the transports of local images.
@@ -59,7 +60,7 @@ func isLocal(name string) bool {
 }
 
 // copyBase copies one image for its platform into the store, if the policy allows it.
-func copyBase(ctx context.Context, store storage.Store, sys *types.SystemContext, ref Image, name string) (err error) {
+func copyBase(ctx context.Context, store storage.Store, sys *types.SystemContext, ref Image, name string) error {
 	source, err := alltransports.ParseImageName(ref.Name)
 	if err != nil {
 		return err
@@ -72,14 +73,9 @@ func copyBase(ctx context.Context, store storage.Store, sys *types.SystemContext
 	if err != nil {
 		return err
 	}
-	allowed, err := signature.NewPolicyContext(policy)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, allowed.Destroy()) }()
 	choice := *sys
 	choice.OSChoice, choice.ArchitectureChoice, choice.VariantChoice = ref.Platform.OS, ref.Platform.Architecture,
 		ref.Platform.Variant
-	_, err = copy.Image(ctx, allowed, destination, source, &copy.Options{SourceCtx: &choice, DestinationCtx: sys})
+	_, err = libimage.Run(ctx, policy, destination, source, &copy.Options{SourceCtx: &choice, DestinationCtx: sys})
 	return err
 }

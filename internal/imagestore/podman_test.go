@@ -20,8 +20,10 @@ import (
 	"go.podman.io/storage/pkg/reexec"
 
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/library"
 	"github.com/operator-bindery/bindery/images/policy"
 	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/imagetest"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 	"github.com/operator-bindery/bindery/internal/userns"
@@ -91,7 +93,7 @@ func (p place) content(t *testing.T) (names []string, imageCount, layers int) {
 
 func newClient(t *testing.T) *images.Client {
 	t.Helper()
-	c, err := images.NewClient(images.ClientOptions{Policy: policy.Read, PolicyFile: policyFile(t)})
+	c, err := images.NewClient(images.ClientOptions{Policy: policy.Read, Transports: transports, PolicyFile: policyFile(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,19 +121,22 @@ func anyImage(t *testing.T) *signature.Policy {
 	return policy
 }
 
+// transports are all that there are.
+var transports = library.Transports(images.BuiltIn())
+
 // load copies an image to stores.
 func load(t *testing.T, from *images.Source, events func(store.Event), to ...string) ([]images.Result, error) {
 	t.Helper()
-	var dests []images.Destination
+	var dests []transport.Destination
 	for _, text := range to {
-		d, err := images.Parse(text)
+		d, err := transports.Parse(text)
 		if err != nil {
 			t.Fatal(err)
 		}
 		dests = append(dests, d)
 	}
 	return images.Copy(t.Context(), from, from.Top, dests,
-		images.CopyOptions{Temp: t.TempDir(), Events: events})
+		images.CopyOptions{Temp: t.TempDir(), Events: events, Transports: transports})
 }
 
 var small = testregistry.Image{
@@ -220,7 +225,7 @@ func TestIndexIsTheImageOfOnePlatform(t *testing.T) {
 		t.Fatal(err)
 	}
 	skip := true
-	c, err := images.NewClient(images.ClientOptions{Policy: policy.Read, PolicyFile: policyFile(t),
+	c, err := images.NewClient(images.ClientOptions{Policy: policy.Read, Transports: transports, PolicyFile: policyFile(t),
 		Registry: images.Registry{SkipTLSVerify: &skip, PlainHTTP: true}})
 	if err != nil {
 		t.Fatal(err)
@@ -229,13 +234,14 @@ func TestIndexIsTheImageOfOnePlatform(t *testing.T) {
 	from := imagetest.Opened(t, c, r.Host()+"/acme/cat:v1")
 	for n, of := range []struct{ wanted, got v1.Platform }{{got: mine.Platform}, {other.Platform, other.Platform}} {
 		p := newPlace(t)
-		d, err := images.Parse(p.name("localhost/cat:v1"))
+		d, err := transports.Parse(p.name("localhost/cat:v1"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		var warnings []string
-		results, err := images.Copy(t.Context(), from, from.Top, []images.Destination{d}, images.CopyOptions{
-			Temp: t.TempDir(), Platform: of.wanted,
+		results, err := images.Copy(t.Context(), from, from.Top, []transport.Destination{d}, images.CopyOptions{
+			Transports: transports,
+			Temp:       t.TempDir(), Platform: of.wanted,
 			Events: func(e store.Event) {
 				if e.Kind == store.EventWarning {
 					warnings = append(warnings, e.Err.Error())
@@ -253,12 +259,13 @@ func TestIndexIsTheImageOfOnePlatform(t *testing.T) {
 		}
 	}
 	lacking := newPlace(t).name("localhost/cat:v1")
-	d, err := images.Parse(lacking)
+	d, err := transports.Parse(lacking)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := images.Copy(t.Context(), from, from.Top, []images.Destination{d}, images.CopyOptions{
-		Temp: t.TempDir(), Platform: v1.Platform{OS: "linux", Architecture: "s390x"},
+	if _, err := images.Copy(t.Context(), from, from.Top, []transport.Destination{d}, images.CopyOptions{
+		Transports: transports,
+		Temp:       t.TempDir(), Platform: v1.Platform{OS: "linux", Architecture: "s390x"},
 	}); err == nil || !strings.Contains(err.Error(), "s390x") {
 		t.Error(err)
 	}
@@ -283,7 +290,7 @@ func TestFailureLeavesTheStoreAsItWas(t *testing.T) {
 	}
 	r.DeleteBlob(m.Layers[2].Digest)
 	skip := true
-	remote, err := images.NewClient(images.ClientOptions{Policy: policy.Read, PolicyFile: policyFile(t),
+	remote, err := images.NewClient(images.ClientOptions{Policy: policy.Read, Transports: transports, PolicyFile: policyFile(t),
 		Registry: images.Registry{SkipTLSVerify: &skip, PlainHTTP: true}})
 	if err != nil {
 		t.Fatal(err)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/policy"
+	"github.com/operator-bindery/bindery/images/trust"
 	"github.com/operator-bindery/bindery/internal/supplytest"
 )
 
@@ -61,7 +62,7 @@ func TestSignedImagesInAStore(t *testing.T) {
 			if err := os.WriteFile(file, []byte(`{"default":[`+rule.policy+`]}`), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			c, err := images.NewClient(images.ClientOptions{Policy: policy.Read, PolicyFile: file, Temp: t.TempDir()})
+			c, err := images.NewClient(images.ClientOptions{Policy: policy.Read, Transports: transports, PolicyFile: file, Temp: t.TempDir()})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -69,7 +70,7 @@ func TestSignedImagesInAStore(t *testing.T) {
 			if err == nil {
 				err = img.Close()
 			}
-			if rule.accepts && err != nil || !rule.accepts && !errors.Is(err, images.ErrPolicy) {
+			if rule.accepts && err != nil || !rule.accepts && !errors.Is(err, trust.ErrPolicy) {
 				t.Errorf("%s, %s: got %v", name, rule.policy, err)
 			}
 			if err := c.Close(); err != nil {

@@ -7,12 +7,13 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/library"
 )
 
 // Client returns a client that asks no policy, until the test ends.
 func Client(t testing.TB) *images.Client {
 	t.Helper()
-	c, err := images.NewClient(images.ClientOptions{NoPolicy: true, Temp: t.TempDir()})
+	c, err := images.NewClient(images.ClientOptions{NoPolicy: true, Transports: library.Transports(images.BuiltIn()), Temp: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

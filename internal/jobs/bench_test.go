@@ -30,7 +30,7 @@ func BenchmarkList(b *testing.B) {
 		for i := range 50 {
 			fmt.Fprintf(&text, "%q %q\n", sources[i%len(sources)], filepath.Join(out, fmt.Sprint(i)))
 		}
-		lines, err := Parse(strings.NewReader(text.String()), "list", ListOptions{Image: pushed})
+		lines, err := Parse(strings.NewReader(text.String()), "list", ListOptions{Transports: transports, Image: pushed})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -8,7 +8,6 @@ import (
 	"os"
 	"strings"
 
-	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 )
 
@@ -145,18 +144,16 @@ func (t *Task) changed() error {
 // imagesThere reports whether every destination still has the image.
 func (t *Task) imagesThere(ctx context.Context, w *Written) (bool, error) {
 	for _, d := range t.Destinations {
-		switch d.Transport {
-		case images.OCIArchive, images.DockerArchive:
-			// An archive is one file; reading it would take as long as writing it, so only its existence is checked.
-			if _, err := os.Lstat(d.Path); errors.Is(err, fs.ErrNotExist) {
+		if d.InFiles() {
+			info, err := os.Stat(d.Path)
+			switch {
+			case errors.Is(err, fs.ErrNotExist):
 				return false, nil
-			} else if err != nil {
+			case err != nil:
 				return false, err
-			}
-			continue
-		case images.OCI, images.Directory:
-			if _, err := os.Lstat(d.Path); errors.Is(err, fs.ErrNotExist) {
-				return false, nil
+			case !info.IsDir():
+				// Reading an archive would take as long as writing it, so only its existence is checked.
+				continue
 			}
 		}
 		at, err := t.run.o.Images.Digest(ctx, d.String())

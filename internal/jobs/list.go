@@ -11,7 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/transport"
 )
 
 // Line is one migration of a list. It has a directory, images, or both.
@@ -24,7 +24,7 @@ type Line struct {
 	Directory string
 	// Names are the names of the image, Destinations the places it is written to.
 	Names        []string
-	Destinations []images.Destination
+	Destinations []transport.Destination
 }
 
 // Outputs returns the texts of all outputs, the directory first.
@@ -44,8 +44,10 @@ type ListOptions struct {
 	// OutDir, unless empty, is the directory for all output directories and local images: a line may omit its output,
 	// and the paths in a line are relative to it and cannot lead out of it.
 	OutDir string
+	// Transports are those of outputs and sources.
+	Transports transport.Table
 	// Image returns the names and destinations of an image, given the names and destinations in the line.
-	Image func(names []string, given []images.Destination) ([]string, []images.Destination, error)
+	Image func(names []string, given []transport.Destination) ([]string, []transport.Destination, error)
 }
 
 // Limits of a list.
@@ -163,7 +165,7 @@ func (l *Line) parse(text string, o ListOptions) (bool, error) {
 	if l.Source = words[0].text; l.Source == "" || words[0].is(arrow) {
 		return false, errors.New("missing source")
 	}
-	var given []images.Destination
+	var given []transport.Destination
 	named := false
 	for _, w := range words[1:] {
 		switch {
@@ -174,8 +176,8 @@ func (l *Line) parse(text string, o ListOptions) (bool, error) {
 			named = true
 		case w.text == "":
 			return false, errors.New("empty output")
-		case hasTransport(w.text):
-			d, err := images.Parse(w.text)
+		case o.Transports.Has(w.text):
+			d, err := o.Transports.Parse(w.text)
 			if err != nil {
 				return false, err
 			}
@@ -209,12 +211,8 @@ func (l *Line) parse(text string, o ListOptions) (bool, error) {
 	return true, nil
 }
 
-func hasTransport(text string) bool {
-	return images.BuiltIn().Has(text)
-}
-
 // within moves a local image below OutDir.
-func within(d images.Destination, outDir string) (images.Destination, error) {
+func within(d transport.Destination, outDir string) (transport.Destination, error) {
 	if !d.InFiles() {
 		return d, nil
 	}

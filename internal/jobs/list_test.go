@@ -9,12 +9,17 @@ import (
 	"testing"
 
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/library"
+	"github.com/operator-bindery/bindery/images/transport"
 )
 
+// transports are those of the lists.
+var transports = library.Transports(images.BuiltIn())
+
 // pushed returns the destinations of an image in these tests: the registry of its name.
-func pushed(names []string, given []images.Destination) ([]string, []images.Destination, error) {
+func pushed(names []string, given []transport.Destination) ([]string, []transport.Destination, error) {
 	for _, n := range names {
-		d, err := images.Parse("docker://" + n)
+		d, err := transports.Parse("docker://" + n)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -25,7 +30,7 @@ func pushed(names []string, given []images.Destination) ([]string, []images.Dest
 
 func parse(t *testing.T, text, outDir string) ([]Line, error) {
 	t.Helper()
-	return Parse(strings.NewReader(text), "list", ListOptions{OutDir: outDir, Image: pushed})
+	return Parse(strings.NewReader(text), "list", ListOptions{OutDir: outDir, Transports: transports, Image: pushed})
 }
 
 func TestParse(t *testing.T) {
@@ -153,7 +158,7 @@ func TestDerivedNames(t *testing.T) {
 		"oci:layout:v1":                  "oci_layout_v1",
 		"example.com/a@" + digest:        "example.com_a_sha256_" + strings.TrimPrefix(digest, "sha256:"),
 	} {
-		if got := nameOf(source); got != want {
+		if got := nameOf(source, !transports.Has(source)); got != want {
 			t.Errorf("%s: %q, want %q", source, got, want)
 		}
 	}
@@ -164,7 +169,7 @@ func TestDerivedNames(t *testing.T) {
 		strings.Repeat("y", 300), strings.Repeat("y", 301), "Ä/ß", "a\u202eb", "trailing.", "~root", "$HOME", "`id`",
 		";", "|",
 	} {
-		name := nameOf(source)
+		name := nameOf(source, !transports.Has(source))
 		if !filepath.IsLocal(name) || strings.ContainsAny(name, "/\\ :$`;|*") || name == "." || name == "" ||
 			strings.HasPrefix(name, ".") || strings.HasPrefix(name, "-") || len(name) > 200 || reserved(name) {
 			t.Errorf("%q: the name is %q", source, name)
@@ -193,7 +198,7 @@ func FuzzParse(f *testing.F) {
 		f.Add(s, false)
 	}
 	f.Fuzz(func(t *testing.T, text string, below bool) {
-		o := ListOptions{Image: pushed}
+		o := ListOptions{Transports: transports, Image: pushed}
 		if below {
 			o.OutDir = "out"
 		}
@@ -208,7 +213,7 @@ func FuzzParse(f *testing.F) {
 			for _, out := range l.Outputs() {
 				if below && !strings.HasPrefix(out, "docker://") {
 					path := out
-					if d, err := images.Parse(out); err == nil {
+					if d, err := transports.Parse(out); err == nil {
 						path = d.Path
 					}
 					if rel, err := filepath.Rel("out", path); err != nil || !filepath.IsLocal(rel) || rel == "." {

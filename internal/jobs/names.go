@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/redact"
 )
 
@@ -23,7 +23,7 @@ func deriveNames(lines []Line, o ListOptions) {
 		if len(l.Outputs()) > 0 {
 			taken[strings.ToLower(l.Directory)]++
 		} else {
-			taken[strings.ToLower(filepath.Join(o.OutDir, nameOf(l.Source)))]++
+			taken[strings.ToLower(filepath.Join(o.OutDir, nameOf(l.Source, !o.Transports.Has(l.Source))))]++
 		}
 	}
 	for i := range lines {
@@ -31,7 +31,7 @@ func deriveNames(lines []Line, o ListOptions) {
 		if len(l.Outputs()) > 0 {
 			continue
 		}
-		name := nameOf(l.Source)
+		name := nameOf(l.Source, !o.Transports.Has(l.Source))
 		if taken[strings.ToLower(filepath.Join(o.OutDir, name))] > 1 {
 			name += "-" + sumOf(l.Source)
 		}
@@ -43,12 +43,13 @@ func deriveNames(lines []Line, o ListOptions) {
 const maxName = 120
 
 // nameOf derives an output name from a source and nothing else, so that a list may grow. Separators become "_"; if the
-// result is ambiguous, a checksum is appended. Credentials in the source are no part of it.
-func nameOf(source string) string {
+// result is ambiguous, a checksum is appended. Credentials in the source are no part of it. A path, or a name without a
+// transport, is cleaned first.
+func nameOf(source string, isPath bool) string {
 	name := redact.Text(source)
 	lossless := name == source
 	source = name
-	if !hasTransport(source) {
+	if isPath {
 		name = strings.TrimPrefix(filepath.ToSlash(filepath.Clean(name)), "/")
 	}
 	name = strings.TrimPrefix(name, "docker://")
@@ -129,9 +130,9 @@ func checkOutputs(lines []Line, o ListOptions, p *problems) {
 	sources := map[string][]place{} // by path
 	for _, l := range lines {
 		path := l.Source
-		if hasTransport(path) {
-			d, err := images.Parse(path)
-			if err != nil || !d.InFiles() || d.Transport == images.OCI { // a layout can be both source and output
+		if o.Transports.Has(path) {
+			d, err := o.Transports.Parse(path)
+			if err != nil || !d.InFiles() || o.Transports.Row(d.Transport).Many { // a layout can be both source and output
 				continue
 			}
 			path = d.Path
@@ -145,7 +146,7 @@ func checkOutputs(lines []Line, o ListOptions, p *problems) {
 	}
 	var all []place
 	for _, l := range lines {
-		for _, out := range places(&l, resolved, p) {
+		for _, out := range places(&l, o.Transports, resolved, p) {
 			if out.path != "" && root != "" && !inside(root, out.path) {
 				p.add(out.line, "the output %q leads out of the output directory %q through a link", out.text, o.OutDir)
 				continue
@@ -170,7 +171,7 @@ func checkOutputs(lines []Line, o ListOptions, p *problems) {
 }
 
 // places returns the outputs of a line.
-func places(l *Line, r resolver, p *problems) []place {
+func places(l *Line, transports transport.Table, r resolver, p *problems) []place {
 	var out []place
 	local := func(text, path, tag string) {
 		resolved, err := r.resolve(path)
@@ -184,10 +185,10 @@ func places(l *Line, r resolver, p *problems) []place {
 		local(l.Directory, l.Directory, "")
 	}
 	for _, d := range l.Destinations {
-		switch d.Transport {
-		case images.Docker, images.Store:
+		switch {
+		case !d.InFiles():
 			out = append(out, place{line: l.Number, text: d.String()})
-		case images.OCI:
+		case transports.Row(d.Transport).Many:
 			local(d.String(), d.Path, "tag "+d.Name)
 		default:
 			local(d.String(), d.Path, "")

@@ -87,11 +87,11 @@ func (w *Written) incomplete() bool {
 // a list.
 func recordName(l *Line) string {
 	outputs := l.Outputs()
-	name := outputs[0]
+	name, isPath := outputs[0], l.Directory != ""
 	if l.Directory == "" && len(l.Names) > 0 {
-		name = l.Names[0]
+		name, isPath = l.Names[0], true
 	}
-	return strings.TrimSuffix(nameOf(name), "-"+sumOf(name)) + "-" + sumOf(strings.Join(outputs, "\x00")) + ".json"
+	return strings.TrimSuffix(nameOf(name, isPath), "-"+sumOf(name)) + "-" + sumOf(strings.Join(outputs, "\x00")) + ".json"
 }
 
 // readRecord reads a record; nil if there is none. An unreadable one is an error: it may describe the only copy of some

@@ -75,7 +75,7 @@ func (b *bench) migrate(ctx context.Context, t *Task) (*migrate.Report, error) {
 // run does a list and returns how each line ended and how many were migrated.
 func (b *bench) run(ctx context.Context, list string) string {
 	b.t.Helper()
-	lines, err := Parse(strings.NewReader(list), "list", ListOptions{Image: pushed})
+	lines, err := Parse(strings.NewReader(list), "list", ListOptions{Transports: transports, Image: pushed})
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -13,7 +13,6 @@ import (
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
-	"go.podman.io/image/v5/types"
 
 	"github.com/operator-bindery/bindery/internal/ctxio"
 	"github.com/operator-bindery/bindery/internal/imagefs"
@@ -35,7 +34,7 @@ type Output struct {
 // StagedFile is the name in its stage of an output that is one file or one plain directory.
 const StagedFile = "out"
 
-// NewOutput makes a stage for a place. The caller copies the image to [Output.Reference], or writes it by a [Writer],
+// NewOutput makes a stage for a place. The caller copies the image to [Output.Staged], or writes it by a [Writer],
 // calls [Output.Finish] and [Output.Commit], and in any case [Output.Discard].
 func NewOutput(ctx context.Context, p Place) (_ *Output, err error) {
 	in, err := p.StageDir()
@@ -68,13 +67,8 @@ func (out *Output) isLayout() bool {
 	return out.place.Format == OCI || out.place.Format == OCIArchive
 }
 
-// Reference returns where to copy the image.
-func (out *Output) Reference() (types.ImageReference, error) {
-	if out.isLayout() {
-		return out.place.reference(out.stage.Join(stagedLayout))
-	}
-	return out.place.reference(out.stage.Join(StagedFile))
-}
+// Staged is the file or directory to copy the image to, if it is no layout.
+func (out *Output) Staged() string { return out.stage.Join(StagedFile) }
 
 // Finish completes the staged image and synchronises it.
 func (out *Output) Finish(ctx context.Context) error {

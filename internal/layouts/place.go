@@ -3,11 +3,6 @@ package layouts
 import (
 	"fmt"
 	"path/filepath"
-
-	"go.podman.io/image/v5/directory"
-	"go.podman.io/image/v5/docker/archive"
-	"go.podman.io/image/v5/oci/layout"
-	"go.podman.io/image/v5/types"
 )
 
 // Format is how an image is kept in files, as the containers tools write it before the colon.
@@ -36,20 +31,6 @@ func (p Place) String() string {
 		return string(p.Format) + ":" + p.Path
 	}
 	return string(p.Format) + ":" + p.Path + ":" + p.Name
-}
-
-// reference returns the library's reference to the image of a place, at another path.
-func (p Place) reference(path string) (types.ImageReference, error) {
-	switch p.Format {
-	case DockerArchive:
-		if p.Name == "" {
-			return archive.NewReference(path, nil)
-		}
-		return archive.ParseReference(path + ":" + p.Name)
-	case Directory:
-		return directory.NewReference(path)
-	}
-	return layout.NewReference(path, p.Name)
 }
 
 // StageDir returns the directory for the stages of a place. It is the layout itself if that exists, since it may be a

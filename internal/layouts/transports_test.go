@@ -15,6 +15,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/library"
 	trusted "github.com/operator-bindery/bindery/images/policy"
 	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/internal/supplytest"
@@ -36,7 +37,7 @@ func newClientWith(t testing.TB, text string) *images.Client {
 	if err := os.WriteFile(policy, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c, err := images.NewClient(images.ClientOptions{Policy: trusted.Read, PolicyFile: policy, Temp: t.TempDir()})
+	c, err := images.NewClient(images.ClientOptions{Policy: trusted.Read, Transports: library.Transports(images.BuiltIn()), PolicyFile: policy, Temp: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +52,7 @@ func newClientWith(t testing.TB, text string) *images.Client {
 // copyTo copies an image, and returns its digest at the source.
 func copyTo(t testing.TB, c *images.Client, from, to string, what referrers.Kinds) (digest.Digest, error) {
 	t.Helper()
-	d, err := images.Parse(to)
+	d, err := c.Transports().Parse(to)
 	if err != nil {
 		t.Fatal(err)
 	}

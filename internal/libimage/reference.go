@@ -30,7 +30,7 @@ type offered struct {
 	top   v1.Descriptor
 }
 
-func (o *offered) Transport() types.ImageTransport         { return transport{} }
+func (o *offered) Transport() types.ImageTransport         { return offering{} }
 func (o *offered) StringWithinTransport() string           { return o.top.Digest.String() }
 func (o *offered) DockerReference() reference.Named        { return nil }
 func (o *offered) PolicyConfigurationIdentity() string     { return "" }
@@ -72,8 +72,8 @@ func (o *offered) GetBlob(ctx context.Context, b types.BlobInfo, _ types.BlobInf
 	return r, b.Size, err
 }
 
-type transport struct{}
+type offering struct{}
 
-func (transport) Name() string                                        { return Transport }
-func (transport) ParseReference(string) (types.ImageReference, error) { return nil, errReadOnly }
-func (transport) ValidatePolicyConfigurationScope(string) error       { return nil }
+func (offering) Name() string                                        { return Transport }
+func (offering) ParseReference(string) (types.ImageReference, error) { return nil, errReadOnly }
+func (offering) ValidatePolicyConfigurationScope(string) error       { return nil }

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/crypto/openpgp/packet" //nolint:staticcheck
 
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/trust"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
@@ -86,13 +87,13 @@ func TestLookasideSignatures(t *testing.T) {
 	}{
 		"signed":             {[][]byte{good}, 200, "", nil},
 		"the second is good": {[][]byte{other.sign(t, name, top), good}, 200, "", nil},
-		"another key":        {[][]byte{other.sign(t, name, top)}, 200, "", images.ErrPolicy},
+		"another key":        {[][]byte{other.sign(t, name, top)}, 200, "", trust.ErrPolicy},
 		"another name": {[][]byte{key.sign(t, reg.Host()+"/evil/catalog:v1", top)}, 200, "is not accepted",
-			images.ErrPolicy},
+			trust.ErrPolicy},
 		"another digest": {[][]byte{key.sign(t, name, "sha256:"+strings.Repeat("0", 64))}, 200, "does not match",
-			images.ErrPolicy},
-		"none":                {nil, 200, "A signature was required", images.ErrPolicy},
-		"no signature at all": {[][]byte{[]byte("<html>")}, 200, "", images.ErrPolicy},
+			trust.ErrPolicy},
+		"none":                {nil, 200, "A signature was required", trust.ErrPolicy},
+		"no signature at all": {[][]byte{[]byte("<html>")}, 200, "", trust.ErrPolicy},
 		"a failure":           {[][]byte{good}, 503, "503", images.ErrRegistry},
 		"forbidden":           {[][]byte{good}, 403, "403", images.ErrRegistry},
 		"too large":           {[][]byte{make([]byte, 4<<20+1)}, 200, "", images.ErrLimit},

@@ -13,6 +13,7 @@ import (
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/policy"
 	"github.com/operator-bindery/bindery/images/signature"
+	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/imagetest"
 	"github.com/operator-bindery/bindery/internal/inventory"
 	"github.com/operator-bindery/bindery/internal/provenance"
@@ -60,7 +61,7 @@ func registryOptions() images.Registry {
 // written returns the number of manifests that hang on the subjects of an image after attach was called.
 func written(t *testing.T, name string, attach func(w *images.Writer) error) (counts []int) {
 	t.Helper()
-	w, err := images.OpenWriter(t.Context(), images.Destination{Transport: images.Docker, Name: name},
+	w, err := images.OpenWriter(t.Context(), transport.Destination{Transport: transport.Docker, Name: name},
 		images.CopyOptions{Registry: registryOptions(), Temp: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)

@@ -9,31 +9,24 @@ import (
 	"os"
 
 	"github.com/opencontainers/go-digest"
-	"go.podman.io/image/v5/docker/reference"
 	"go.podman.io/image/v5/types"
 	"go.podman.io/storage/pkg/configfile"
 
+	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/registry"
 )
 
 // Policy is a signature policy. It is safe for concurrent use.
 type Policy interface {
 	// Rule returns what the policy has for the images of a name.
-	Rule(n Name) (Rule, error)
+	Rule(n transport.Source) (Rule, error)
 	// Judge asks the policy about a manifest under the name of its image. refused is its answer; err is a failure to ask,
 	// such as of a registry that does not answer.
-	Judge(ctx context.Context, n Name, e *Evidence) (refused, err error)
+	Judge(ctx context.Context, n transport.Source, e *Evidence) (refused, err error)
 }
 
 // Reader reads a policy.json (containers-policy.json(5)). Errors are a [*PolicyFileError].
 type Reader func(ctx context.Context, file string) (Policy, error)
-
-// Name is the name of an image. Transport is that of the containers library, Path and Name are those of an image on this
-// machine, and Repository is an image in a registry, with its tag or digest.
-type Name struct {
-	Transport, Path, Name string
-	Repository            reference.Named
-}
 
 // Rule is what a policy has for the images of a name.
 type Rule struct {

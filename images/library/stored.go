@@ -1,4 +1,4 @@
-package images
+package library
 
 import (
 	"context"
@@ -11,18 +11,20 @@ import (
 	"go.podman.io/image/v5/manifest"
 
 	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/imagestore"
+	"github.com/operator-bindery/bindery/internal/libimage"
 	"github.com/operator-bindery/bindery/internal/limit"
 )
 
-// fillStore writes the image into a store, without its name.
-func (c *copier) fillStore(ctx context.Context, e *edge) (_ prepared, err error) {
-	top, config, err := c.storable(ctx, e.d)
+// fillStore writes an image into a store, without its name.
+func fillStore(ctx context.Context, path, name string, c transport.Content) (_ *transport.Filled, err error) {
+	top, config, err := storable(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	out, err := imagestore.NewOutput(ctx, imagestore.Name{Place: e.d.Path, Image: e.d.Name}, config)
+	out, err := imagestore.NewOutput(ctx, imagestore.Name{Place: path, Image: name}, config)
 	if err != nil {
 		return nil, err
 	}
@@ -35,12 +37,17 @@ func (c *copier) fillStore(ctx context.Context, e *edge) (_ prepared, err error)
 	if err != nil {
 		return nil, err
 	}
-	return out, c.copyTo(ctx, e, top, to)
+	filled, err := libimage.Copy(ctx, to, c.From, top, c.Private, false, c.Event)
+	if err != nil {
+		return nil, err
+	}
+	filled.Commit, filled.Discard = out.Commit, out.Discard
+	return filled, nil
 }
 
-// storable returns the image, or the one image of an index that the store receives, and its configuration.
-func (c *copier) storable(ctx context.Context, d Destination) (top v1.Descriptor, config []byte, err error) {
-	want, orAny := c.o.Platform, false
+// storable returns the image, or the one image of an index that a store receives, and its configuration.
+func storable(ctx context.Context, c transport.Content) (top v1.Descriptor, config []byte, err error) {
+	want, orAny := c.Platform, false
 	if want.Architecture == "" {
 		want, orAny = v1.Platform{OS: "linux", Architecture: runtime.GOARCH}, true
 	}
@@ -50,10 +57,10 @@ func (c *copier) storable(ctx context.Context, d Destination) (top v1.Descriptor
 				return fmt.Errorf("manifest: %w: it has no configuration", fault.ErrInvalid)
 			}
 			top = n.Descriptor
-			config, err = c.configuration(ctx, *n.Parts.Config)
+			config, err = configuration(ctx, c.From, *n.Parts.Config)
 			return err
 		}
-		chosen, err := choose(n.Text, want, orAny)
+		chosen, err := store.Choose(n.Text, want, orAny)
 		if err != nil {
 			return err
 		}
@@ -62,20 +69,20 @@ func (c *copier) storable(ctx context.Context, d Destination) (top v1.Descriptor
 		if chosen.Platform != nil {
 			platform = chosen.Platform.OS + "/" + chosen.Platform.Architecture
 		}
-		c.event(store.Event{Kind: store.EventWarning, Destination: d.String(),
+		c.Event(store.Event{Kind: store.EventWarning,
 			Err: fmt.Errorf("a store has the image of one platform, and gets that of %s", platform)})
 		return nil
 	}
-	err = store.Walk(ctx, store.Node{Descriptor: c.top}, store.WalkOptions{Read: store.ReadFrom(c.from), Visit: visit})
+	err = store.Walk(ctx, store.Node{Descriptor: c.Top}, store.WalkOptions{Read: store.ReadFrom(c.From), Visit: visit})
 	return top, config, err
 }
 
 // configuration reads a configuration.
-func (c *copier) configuration(ctx context.Context, d v1.Descriptor) (text []byte, err error) {
+func configuration(ctx context.Context, from store.Reader, d v1.Descriptor) (text []byte, err error) {
 	if d.Size > limit.MaxManifest {
 		return nil, fmt.Errorf("configuration: %w: %d bytes (limit %d)", fault.ErrLimit, d.Size, limit.MaxManifest)
 	}
-	r, err := c.from.Blob(ctx, d, 0)
+	r, err := from.Blob(ctx, d, 0)
 	if err != nil {
 		return nil, err
 	}

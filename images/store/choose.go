@@ -1,0 +1,65 @@
+package store
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/limit"
+	"github.com/operator-bindery/bindery/internal/verify"
+)
+
+// Choose returns the first image of an index for a platform. If there is none and orAny is set, it returns the first
+// for Linux. Errors are of the classes of input that is invalid or too large.
+func Choose(index []byte, p v1.Platform, orAny bool) (v1.Descriptor, error) {
+	var all v1.Index
+	if err := json.Unmarshal(index, &all); err != nil {
+		return v1.Descriptor{}, fmt.Errorf("%w: index: %v", fault.ErrInvalid, err)
+	}
+	if len(all.Manifests) > limit.MaxIndexEntries {
+		return v1.Descriptor{}, fmt.Errorf("index: %w: %d entries (limit %d)", fault.ErrLimit, len(all.Manifests),
+			limit.MaxIndexEntries)
+	}
+	var seen []string
+	var other *v1.Descriptor
+	for n, d := range all.Manifests {
+		if err := verify.Digest(d.Digest); err != nil {
+			return v1.Descriptor{}, fmt.Errorf("index: %w", err)
+		}
+		if d.Platform == nil {
+			if len(all.Manifests) == 1 {
+				return d, nil
+			}
+			continue
+		}
+		if d.Platform.OS == p.OS && d.Platform.Architecture == p.Architecture && (p.Variant == "" ||
+			p.Variant == d.Platform.Variant) {
+			return d, nil
+		}
+		seen = append(seen, fmt.Sprintf("%.40q", d.Platform.OS+"/"+d.Platform.Architecture))
+		if other == nil && d.Platform.OS == "linux" && IsImage(d, len(all.Manifests)) {
+			other = &all.Manifests[n]
+		}
+	}
+	if orAny && other != nil {
+		return *other, nil
+	}
+	slices.Sort(seen)
+	return v1.Descriptor{}, fmt.Errorf("%w: no image for %s/%s in the index, which has %s", fault.ErrInvalid, p.OS,
+		p.Architecture, strings.Join(slices.Compact(seen), ", "))
+}
+
+// IsImage tells whether an entry of an index is an image to run, and no attestation or signature.
+func IsImage(entry v1.Descriptor, entries int) bool {
+	if entry.ArtifactType != "" {
+		return false
+	}
+	if entry.Platform == nil {
+		return entries == 1
+	}
+	return entry.Platform.OS != "unknown" && entry.Platform.Architecture != "unknown"
+}
