@@ -25,6 +25,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/cataloglayer"
 	"github.com/operator-bindery/bindery/layers"
@@ -193,7 +194,7 @@ func debianRegistry(t *testing.T) (host string, requests func() []string) {
 func TestRegistry(t *testing.T) {
 	host, requests := debianRegistry(t)
 	yes := true
-	insecure := images.Registry{SkipTLSVerify: &yes, PlainHTTP: true}
+	insecure := registries.Config{SkipTLSVerify: &yes, PlainHTTP: true}
 	to := func(img *Image, name string) images.Result {
 		t.Helper()
 		d, err := images.BuiltIn().Parse("docker://" + host + "/" + name)
@@ -231,7 +232,7 @@ func TestRegistry(t *testing.T) {
 
 	// A base that is already in the repository is neither downloaded nor uploaded.
 	client, err := images.NewClient(images.ClientOptions{NoPolicy: true,
-		Registry: images.Registry{SkipTLSVerify: &yes, PlainHTTP: true}})
+		Registry: registries.Config{SkipTLSVerify: &yes, PlainHTTP: true}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/policy"
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
@@ -22,7 +23,7 @@ func TestBaseAnnotations(t *testing.T) {
 	r.AddImage(t, "acme/base", "one", one)
 	skip := true
 	client, err := images.NewClient(images.ClientOptions{Policy: policy.Read,
-		Temp: t.TempDir(), Registry: images.Registry{SkipTLSVerify: &skip, PlainHTTP: true}})
+		Temp: t.TempDir(), Registry: registries.Config{SkipTLSVerify: &skip, PlainHTTP: true}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/internal/bundlefs"
 	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/internal/version"
@@ -160,7 +161,7 @@ func (b *Builder) image(ctx context.Context, assemble func(Options) (*Image, err
 	}
 	client := b.client
 	if client == nil && (b.base != "" || b.previous != "") {
-		if client, err = images.NewClient(images.ClientOptions{Registry: images.Registry{}.Env(os.Getenv), Retries: 3,
+		if client, err = images.NewClient(images.ClientOptions{Registry: registries.Config{}.Env(os.Getenv), Retries: 3,
 			Platform: b.platforms[0], AnyPlatform: true}); err != nil {
 			return nil, err
 		}

@@ -18,6 +18,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/bundlefs"
 	"github.com/operator-bindery/bindery/internal/imagetest"
@@ -272,7 +273,7 @@ func TestRegistryTakesTheBundle(t *testing.T) {
 			t.Fatal(err)
 		}
 		r, err := images.Copy(t.Context(), img.Store(), img.Top(), []transport.Destination{d},
-			images.CopyOptions{Registry: images.Registry{SkipTLSVerify: &yes, PlainHTTP: true}, Temp: t.TempDir()})
+			images.CopyOptions{Registry: registries.Config{SkipTLSVerify: &yes, PlainHTTP: true}, Temp: t.TempDir()})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/cataloglayer"
 	"github.com/operator-bindery/bindery/internal/testregistry"
@@ -317,7 +318,7 @@ func pushInsecure(t testing.TB, img *Image, dest string) {
 	}
 	yes := true
 	if _, err := images.Copy(t.Context(), img.Store(), img.Top(), []transport.Destination{d},
-		images.CopyOptions{Registry: images.Registry{SkipTLSVerify: &yes, PlainHTTP: true},
+		images.CopyOptions{Registry: registries.Config{SkipTLSVerify: &yes, PlainHTTP: true},
 			Temp: t.TempDir()}); err != nil {
 		t.Fatal(err)
 	}

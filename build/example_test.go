@@ -8,6 +8,7 @@ import (
 
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 	"github.com/operator-bindery/bindery/layers"
@@ -34,7 +35,7 @@ func ExampleBuilder_Catalog() {
 		log.Fatal(err)
 	}
 	results, err := img.Copy(ctx, []transport.Destination{dest},
-		images.CopyOptions{Registry: images.Registry{PlainHTTP: true, SkipTLSVerify: new(true)}})
+		images.CopyOptions{Registry: registries.Config{PlainHTTP: true, SkipTLSVerify: new(true)}})
 	if err != nil {
 		log.Fatal(err)
 	}

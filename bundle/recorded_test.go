@@ -24,6 +24,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/policy"
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/internal/recorded"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 	"github.com/operator-bindery/bindery/sqlite"
@@ -223,7 +224,7 @@ func recordedImage(t *testing.T, conf, ref string) *bundle.Bundle {
 	t.Helper()
 	yes := true
 	client, err := images.NewClient(images.ClientOptions{Policy: policy.Read,
-		Temp: t.TempDir(), Registry: images.Registry{
+		Temp: t.TempDir(), Registry: registries.Config{
 			RegistriesConf: conf, SkipTLSVerify: &yes, PlainHTTP: true,
 		}})
 	if err != nil {

@@ -24,6 +24,7 @@ import (
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/images/trust"
 	"github.com/operator-bindery/bindery/internal/fault"
@@ -96,7 +97,7 @@ var registryLog func(*testing.T) string
 func TestRealRegistry(t *testing.T) {
 	host, ca := realRegistry(t)
 	f, text := large(t, 3<<20)
-	r := Registry{CAFile: ca, AuthFile: authFileFor(t, host+"/a")}
+	r := registries.Config{CAFile: ca, AuthFile: authFileFor(t, host+"/a")}
 	pushed, err := copyOf(t.Context(), of(t, f), []transport.Destination{parse(t, "docker://"+host+"/a/b:v1")}, CopyOptions{Registry: r})
 	if err != nil {
 		t.Fatal(err)
@@ -115,7 +116,7 @@ func TestRealRegistry(t *testing.T) {
 			t.Errorf("%s: %d bytes, %v", name, len(got), err)
 		}
 	}
-	for name, o := range map[string]Registry{
+	for name, o := range map[string]registries.Config{
 		"no such authority": {AuthFile: r.AuthFile}, "no credentials": {CAFile: ca},
 		"credentials for another path": {CAFile: ca, AuthFile: authFileFor(t, host+"/c")},
 	} {
@@ -143,7 +144,7 @@ func TestRealRegistry(t *testing.T) {
 func TestRealRegistryBehindABadLine(t *testing.T) {
 	host, ca := realRegistry(t)
 	f, text := large(t, 3<<20)
-	direct := Registry{CAFile: ca, AuthFile: authFileFor(t, host)}
+	direct := registries.Config{CAFile: ca, AuthFile: authFileFor(t, host)}
 	if _, err := copyOf(t.Context(), of(t, f), []transport.Destination{parse(t, "docker://"+host+"/a/b:v1")},
 		CopyOptions{Registry: direct}); err != nil {
 		t.Fatal(err)
@@ -200,7 +201,7 @@ func (c *cutWriter) Write(p []byte) (int, error) {
 // A real registry mounts blobs: its own log says so, and nothing of them is read or sent.
 func TestRealRegistryMounts(t *testing.T) {
 	host, ca := realRegistry(t)
-	r := Registry{CAFile: ca, AuthFile: authFileFor(t, host)}
+	r := registries.Config{CAFile: ca, AuthFile: authFileFor(t, host)}
 	if _, err := pushTo(t, packages(t, "a", "b", "c"), CopyOptions{Registry: r}, host+"/base/image:v1"); err != nil {
 		t.Fatal(err)
 	}
@@ -262,7 +263,7 @@ func TestRealRegistryIsPushedToByABadLine(t *testing.T) {
 	if _, err := pushTo(t, f, CopyOptions{Registry: bad, Retries: 8}, addr+"/a/b:v1"); err != nil {
 		t.Fatal(err)
 	}
-	direct := Registry{CAFile: ca, AuthFile: authFileFor(t, host)}
+	direct := registries.Config{CAFile: ca, AuthFile: authFileFor(t, host)}
 	if got, err := read(t.Context(), quick(t, ClientOptions{Registry: direct}), host+"/a/b:v1"); err != nil ||
 		got != text {
 		t.Errorf("%d bytes, %v", len(got), err)

@@ -19,6 +19,7 @@ import (
 	"go.podman.io/image/v5/oci/layout"
 	"go.podman.io/image/v5/signature"
 
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/images/trust"
 	"github.com/operator-bindery/bindery/internal/supplytest"
@@ -157,15 +158,15 @@ func TestSignaturesInMirrors(t *testing.T) {
 	conf := filepath.Join(t.TempDir(), "registries.conf")
 	write(t, conf, fmt.Sprintf("[[registry]]\nprefix = %q\nlocation = \"nowhere.invalid/x\"\n[[registry.mirror]]\n"+
 		"location = \"%s/layout\"\ninsecure = true\n", supplytest.Repository, reg.Host()))
-	mirrored := Registry{RegistriesConf: conf, RegistriesDir: access.RegistriesDir}
-	only := func(scope string) Registry {
+	mirrored := registries.Config{RegistriesConf: conf, RegistriesDir: access.RegistriesDir}
+	only := func(scope string) registries.Config {
 		dir := t.TempDir()
 		write(t, filepath.Join(dir, "a.yaml"), fmt.Sprintf("docker: {%q: {use-sigstore-attachments: true}}", scope))
-		return Registry{RegistriesConf: conf, RegistriesDir: dir}
+		return registries.Config{RegistriesConf: conf, RegistriesDir: dir}
 	}
 	for _, v := range []struct {
 		what, name, policy string
-		access             Registry
+		access             registries.Config
 		accepted           bool
 	}{
 		{"the name of a mirror is not signed", "mirror.example.com/acme/catalog:v1", "p256-default", access, false},

@@ -9,6 +9,7 @@ import (
 	"github.com/opencontainers/go-digest"
 	"go.podman.io/image/v5/docker/reference"
 
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/redact"
@@ -63,8 +64,8 @@ func CheckPush(ctx context.Context, dests []transport.Destination, o CopyOptions
 // PushCheck is the result of [CheckPush]: the repositories that were checked, with their connections and tokens, and the
 // upload sessions that are open. It is safe for concurrent use; nil stands for a check of nothing.
 type PushCheck struct {
-	remote    *Remote
-	checked   []*RemoteRepository
+	remote    *registries.Client
+	checked   []*registries.Repository
 	conflicts []*store.ConflictError
 }
 

@@ -15,6 +15,7 @@ import (
 	"go.podman.io/image/v5/manifest"
 	"go.podman.io/image/v5/types"
 
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/signature"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/images/transport"
@@ -29,7 +30,7 @@ import (
 // attempt of each request, and enforces the system's policy.json if there is one.
 type ClientOptions struct {
 	// Registry is the configuration for registries. [Registry.Env] completes it with that of the machine.
-	Registry Registry
+	Registry registries.Config
 	// Platform selects an image of an index; linux/amd64 by default. An image that is not in an index is not compared
 	// with it.
 	Platform v1.Platform
@@ -67,7 +68,7 @@ type ClientOptions struct {
 	// Limits bound what Open reads of archives. [ExtractOptions] have limits of their own for the content of images.
 	Limits Limits
 	// Throttle limits requests and bytes, together with other clients and remotes that have it; nil limits nothing.
-	Throttle *Throttle
+	Throttle *registries.Throttle
 	// Temp is the directory for temporary files; empty means the system's.
 	Temp string
 	// Events, unless nil, receives retries and warnings, from one goroutine at a time.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/policy"
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
@@ -18,7 +19,7 @@ func TestClientReadsRecordedImages(t *testing.T) {
 	conf := reg.RegistriesConf(t, testregistry.RecordedHost)
 	c, err := images.NewClient(
 		images.ClientOptions{Policy: policy.Read,
-			Registry: images.Registry{RegistriesConf: conf, UserAgent: "bindery/test"}})
+			Registry: registries.Config{RegistriesConf: conf, UserAgent: "bindery/test"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/operator-bindery/bindery/images/policy"
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
@@ -19,7 +20,7 @@ func TestWithoutHome(t *testing.T) {
 	if host := os.Getenv(where); host != "" {
 		yes := true
 		c, err := NewClient(ClientOptions{Policy: policy.Read,
-			Registry: Registry{SkipTLSVerify: &yes, PlainHTTP: true}.Env(os.Getenv)})
+			Registry: registries.Config{SkipTLSVerify: &yes, PlainHTTP: true}.Env(os.Getenv)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,6 +12,7 @@ import (
 	"go.podman.io/image/v5/docker/reference"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/fault"
@@ -24,7 +25,7 @@ type copier struct {
 	top     v1.Descriptor
 	o       CopyOptions
 	scratch *Workspace
-	remote  *Remote // nil until a destination is in a registry
+	remote  *registries.Client // nil until a destination is in a registry
 	places  []*writtenPlace
 	edges   []*edge // in their order
 	events  sync.Mutex
@@ -263,10 +264,10 @@ func (o CopyOptions) checkAttachable(dests []transport.Destination) error {
 }
 
 // remote returns the client of a copy, or of its check.
-func (o CopyOptions) remote(ctx context.Context, event func(store.Event)) (*Remote, error) {
+func (o CopyOptions) remote(ctx context.Context, event func(store.Event)) (*registries.Client, error) {
 	if o.Checked != nil {
 		return o.Checked.remote, nil
 	}
-	return NewRemote(ctx, RemoteOptions{Registry: o.Registry, Retries: o.Retries, Backoff: o.Backoff, Stall: o.Stall,
+	return registries.New(ctx, registries.Options{Registry: o.Registry, Retries: o.Retries, Backoff: o.Backoff, Stall: o.Stall,
 		Temp: o.Temp, Events: event})
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/redact"
@@ -16,7 +17,7 @@ import (
 
 // CopyOptions configure [Copy]. The zero value makes one attempt without a limit of time.
 type CopyOptions struct {
-	Registry Registry
+	Registry registries.Config
 	// Transports are those that destinations can have; nil means those of [BuiltIn].
 	Transports transport.Table
 	// Retries is how often a request is repeated if the registry is busy or fails, or the connection breaks.

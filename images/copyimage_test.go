@@ -18,6 +18,7 @@ import (
 
 	"github.com/operator-bindery/bindery/images/policy"
 	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/supplytest"
@@ -26,7 +27,7 @@ import (
 
 var (
 	everything = referrers.Kinds{Tags: true, Referrers: true}
-	plain      = Registry{SkipTLSVerify: ptr(true), PlainHTTP: true}
+	plain      = registries.Config{SkipTLSVerify: ptr(true), PlainHTTP: true}
 )
 
 func ptr[T any](v T) *T { return &v }

@@ -14,13 +14,14 @@ import (
 
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/policy"
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
 func plainClient(t *testing.T, o images.ClientOptions) *images.Client {
 	t.Helper()
 	skip := true
-	o.Registry = images.Registry{SkipTLSVerify: &skip, PlainHTTP: true}
+	o.Registry = registries.Config{SkipTLSVerify: &skip, PlainHTTP: true}
 	o.Policy = policy.Read
 	c, err := images.NewClient(o)
 	if err != nil {

@@ -4,7 +4,7 @@
 // of it the policy accepts. [Source.Image] is the image of a platform, and [Image.Extract] returns files of it as an
 // fs.FS, within [Limits]:
 //
-//	c, err := images.NewClient(images.ClientOptions{Registry: images.Registry{}.Env(os.Getenv), Policy: policy.Read})
+//	c, err := images.NewClient(images.ClientOptions{Registry: registries.Config{}.Env(os.Getenv), Policy: policy.Read})
 //	img, err := c.Image(ctx, "quay.io/acme/catalog:v1", v1.Platform{})
 //	tree, err := img.Extract(ctx, []string{"configs"}, images.ExtractOptions{})
 //

@@ -11,12 +11,13 @@ import (
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/policy"
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
-// plainHTTP is for registries in the memory of an example; the zero value of [images.Registry] is for real ones.
-var plainHTTP = images.Registry{PlainHTTP: true, SkipTLSVerify: new(true)}
+// plainHTTP is for registries in the memory of an example; the zero value of [registries.Config] is for real ones.
+var plainHTTP = registries.Config{PlainHTTP: true, SkipTLSVerify: new(true)}
 
 // An image goes to a name in a registry.
 func ExampleCopy_push() {

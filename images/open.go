@@ -13,6 +13,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"go.podman.io/image/v5/docker/reference"
 
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/fault"
@@ -156,7 +157,7 @@ func (c *Client) pinned(asked transport.Source, name string) (_ transport.Source
 // openPlace opens the place of a name. The error is also [fs.ErrNotExist] if there is no such image.
 func (c *Client) openPlace(ctx context.Context, asked transport.Source) (at *transport.Place, err error) {
 	defer func() {
-		var status *StatusError
+		var status *registries.StatusError
 		if errors.As(err, &status) && status.Status == http.StatusNotFound || errors.Is(err, fault.ErrInvalid) {
 			err = notThere{err}
 		}

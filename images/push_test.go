@@ -19,6 +19,7 @@ import (
 	"go.podman.io/image/v5/manifest"
 	"go.podman.io/image/v5/types"
 
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/testregistry"
@@ -285,7 +286,7 @@ func TestTagThatFails(t *testing.T) {
 		dests = append(dests, parse(t, "docker://"+reg.Host()+"/a/b:"+tag))
 	}
 	r, err := copyOf(t.Context(), of(t, simple(t, "x")), dests, CopyOptions{Registry: insecure()})
-	if !IsUnauthorized(err) || !strings.Contains(err.Error(), "/a/b:v2: ") {
+	if !registries.IsUnauthorized(err) || !strings.Contains(err.Error(), "/a/b:v2: ") {
 		t.Errorf("got %v", err)
 	}
 	if len(r) != 1 || r[0].Destination != dests[1].String() || len(r[0].Written) != 3 {

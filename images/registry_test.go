@@ -16,6 +16,7 @@ import (
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/fault"
@@ -23,9 +24,9 @@ import (
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
-func insecure() Registry {
+func insecure() registries.Config {
 	yes := true
-	return Registry{SkipTLSVerify: &yes, PlainHTTP: true, UserAgent: "bindery/test"}
+	return registries.Config{SkipTLSVerify: &yes, PlainHTTP: true, UserAgent: "bindery/test"}
 }
 
 func TestPush(t *testing.T) {
@@ -290,11 +291,11 @@ func TestSelfSignedCertificate(t *testing.T) {
 	}
 	ca := reg.CAFile(t)
 	if _, err := copyOf(t.Context(), of(t, simple(t, "x")), []transport.Destination{dest},
-		CopyOptions{Registry: Registry{CAFile: ca}}); err != nil {
+		CopyOptions{Registry: registries.Config{CAFile: ca}}); err != nil {
 		t.Errorf("with the CA file: %v", err)
 	}
 	if _, err := copyOf(t.Context(), of(t, simple(t, "x")), []transport.Destination{dest},
-		CopyOptions{Registry: Registry{CAFile: ca + "x"}}); err == nil {
+		CopyOptions{Registry: registries.Config{CAFile: ca + "x"}}); err == nil {
 		t.Error("a missing CA file is no error")
 	}
 }

@@ -15,19 +15,20 @@ import (
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/policy"
 	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
-func plainRegistry() images.Registry {
+func plainRegistry() registries.Config {
 	skip := true
-	return images.Registry{SkipTLSVerify: &skip, PlainHTTP: true}
+	return registries.Config{SkipTLSVerify: &skip, PlainHTTP: true}
 }
 
-func newRemote(t *testing.T, o images.RemoteOptions) *images.Remote {
+func newRemote(t *testing.T, o registries.Options) *registries.Client {
 	t.Helper()
 	o.Registry, o.Temp = plainRegistry(), t.TempDir()
-	r, err := images.NewRemote(t.Context(), o)
+	r, err := registries.New(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +54,7 @@ func newSourceClient(t *testing.T) *images.Client {
 	return c
 }
 
-func repositoryOf(t *testing.T, r *images.Remote, name string) *images.RemoteRepository {
+func repositoryOf(t *testing.T, r *registries.Client, name string) *registries.Repository {
 	t.Helper()
 	repository, err := r.Repository(name)
 	if err != nil {
@@ -91,7 +92,7 @@ func TestCopyImageBetweenRegistries(t *testing.T) {
 	from, to := testregistry.New(t), testregistry.New(t)
 	to.Separate(true)
 	d := from.AddImage(t, "acme/app", "v1", testregistry.Image{Layers: layer("one")})
-	c, remote := newSourceClient(t), newRemote(t, images.RemoteOptions{})
+	c, remote := newSourceClient(t), newRemote(t, registries.Options{})
 	src := openForCopy(t, c, "docker://"+from.Host()+"/acme/app:v1")
 	if n := from.Count("GET /v2/acme/app/manifests/"); n != 1 || src.Top.Digest != d {
 		t.Fatalf("%d requests of the manifest, %s", n, src.Top.Digest)
@@ -137,7 +138,7 @@ func TestCopyImageBetweenRegistries(t *testing.T) {
 func TestCopyImageOverOneThatIsIncomplete(t *testing.T) {
 	from, to := testregistry.New(t), testregistry.New(t)
 	to.Separate(true)
-	c, remote := newSourceClient(t), newRemote(t, images.RemoteOptions{})
+	c, remote := newSourceClient(t), newRemote(t, registries.Options{})
 	dest := repositoryOf(t, remote, to.Host()+"/mirror/app")
 	var layers []map[string]string
 	for n := range 6 {
@@ -153,7 +154,7 @@ func TestCopyImageOverOneThatIsIncomplete(t *testing.T) {
 				t.Fatal(err)
 			}
 			to.DeleteBlob(parts.Layers[0].Digest)
-			remote = newRemote(t, images.RemoteOptions{})
+			remote = newRemote(t, registries.Options{})
 			dest = repositoryOf(t, remote, to.Host()+"/mirror/app")
 		}
 		got, err := store.CopyOne(t.Context(), src, src.Top, dest, "v1", store.CopyOptions{})
@@ -196,7 +197,7 @@ func TestCopyImagePlatforms(t *testing.T) {
 			if test.checks {
 				to.Separate(false)
 			}
-			dest := repositoryOf(t, newRemote(t, images.RemoteOptions{}), to.Host()+"/app")
+			dest := repositoryOf(t, newRemote(t, registries.Options{}), to.Host()+"/app")
 			got, err := store.CopyOne(t.Context(), src, src.Top, dest, "v1", test.options)
 			var sparse *store.SparseError
 			if errors.As(err, &sparse) != test.sparse {
@@ -244,7 +245,7 @@ func TestCopyImageCompletesIndex(t *testing.T) {
 	from.AddIndex(t, "app", "v1", nil, []testregistry.Image{{Platform: amd64, Layers: layer("amd64")},
 		{Platform: arm64, Layers: layer("arm64")}})
 	src := openForCopy(t, newSourceClient(t), "docker://"+from.Host()+"/app:v1")
-	dest := repositoryOf(t, newRemote(t, images.RemoteOptions{}), to.Host()+"/app")
+	dest := repositoryOf(t, newRemote(t, registries.Options{}), to.Host()+"/app")
 	for i, o := range []store.CopyOptions{{Platforms: []v1.Platform{amd64}}, {}, {}} {
 		got, err := store.CopyOne(t.Context(), src, src.Top, dest, "v1", o)
 		if err != nil || got.Present != (i == 2) || len(to.Digests("app")) != min(i+2, 3) {
@@ -263,7 +264,7 @@ func TestCopyImageDigestTag(t *testing.T) {
 	for name, attach := range map[string]bool{"the list first": true, "the image first": false} {
 		t.Run(name, func(t *testing.T) {
 			to := testregistry.New(t)
-			dest := repositoryOf(t, newRemote(t, images.RemoteOptions{}), to.Host()+"/app")
+			dest := repositoryOf(t, newRemote(t, registries.Options{}), to.Host()+"/app")
 			document := func(ctx context.Context, to store.Writer, i store.Image) error {
 				_, err := referrers.Attach(ctx, to, i.Top, referrers.Artifact{Type: "a/b", Content: []byte("text")})
 				return err
@@ -298,7 +299,7 @@ func TestCopyImageDigestTag(t *testing.T) {
 // Names that are none are refused, and what is not there differs from what fails.
 func TestRemoteNames(t *testing.T) {
 	to := testregistry.New(t)
-	remote := newRemote(t, images.RemoteOptions{})
+	remote := newRemote(t, registries.Options{})
 	for _, name := range []string{"", "host/x:tag", "host/x@" + digest.FromString("").String(), "HOST/../x", "app",
 		"acme/app"} {
 		if _, err := remote.Repository(name); !errors.Is(err, images.ErrInvalid) {

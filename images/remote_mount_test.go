@@ -13,7 +13,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
@@ -28,7 +28,7 @@ func TestSharedBlobsAreSentOnce(t *testing.T) {
 	for _, mounts := range []bool{true, false} {
 		to := testregistry.New(t)
 		to.Separate(mounts)
-		remote := newRemote(t, images.RemoteOptions{})
+		remote := newRemote(t, registries.Options{})
 		accounts := make([]store.Account, repositories)
 		var g errgroup.Group
 		for i := range repositories {
@@ -74,11 +74,11 @@ func TestMountFrom(t *testing.T) {
 	open := func(context.Context, int64) (io.ReadCloser, error) {
 		return io.NopCloser(strings.NewReader(content)), nil
 	}
-	if _, err := repositoryOf(t, newRemote(t, images.RemoteOptions{}), to.Host()+"/first").WriteBlob(t.Context(), d,
+	if _, err := repositoryOf(t, newRemote(t, registries.Options{}), to.Host()+"/first").WriteBlob(t.Context(), d,
 		store.Content{Open: open}); err != nil {
 		t.Fatal(err)
 	}
-	second := repositoryOf(t, newRemote(t, images.RemoteOptions{}), to.Host()+"/second")
+	second := repositoryOf(t, newRemote(t, registries.Options{}), to.Host()+"/second")
 	from, err := second.WriteBlob(t.Context(), d,
 		store.Content{Repositories: []string{to.Host() + "/none", to.Host() + "/first"}}) // it is not opened
 	if err != nil || from != to.Host()+"/first" {
@@ -92,7 +92,7 @@ func TestMountFrom(t *testing.T) {
 // A store of uploads returns what was kept, and what it cannot read counts as nothing.
 func TestUploadStore(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "uploads")
-	store, err := images.NewUploadStore(dir)
+	store, err := registries.NewUploadStore(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func TestUploadStore(t *testing.T) {
 	}
 	store.Save("host/a", d, "http://host/one")
 	store.Save("host/a", d, "http://host/two?_state=secret")
-	again, err := images.NewUploadStore(dir)
+	again, err := registries.NewUploadStore(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func TestUploadsElsewhere(t *testing.T) {
 	for _, location := range []string{"http://169.254.169.254/latest", "file:///etc/passwd", "::",
 		"/v2/app/blobs/uploads/gone"} {
 		to := testregistry.New(t)
-		dest := repositoryOf(t, newRemote(t, images.RemoteOptions{Uploads: keptUploads(location)}), to.Host()+"/app")
+		dest := repositoryOf(t, newRemote(t, registries.Options{Uploads: keptUploads(location)}), to.Host()+"/app")
 		if _, err := store.CopyOne(t.Context(), src, src.Top, dest, "v1",
 			store.CopyOptions{}); err != nil {
 			t.Errorf("%s: %v", location, err)

@@ -11,6 +11,7 @@ import (
 	"github.com/opencontainers/go-digest"
 
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
@@ -26,19 +27,19 @@ func TestRegistriesThatRefuse(t *testing.T) {
 		why   string
 		says  string
 	}{
-		{"a blob that is too large", testregistry.Rules{MaxBlob: 512 << 10}, string(images.RefusedSize),
+		{"a blob that is too large", testregistry.Rules{MaxBlob: 512 << 10}, string(registries.RefusedSize),
 			fmt.Sprintf("%s with 1048576 bytes", large)},
-		{"a path of too many components", testregistry.Rules{MaxPath: 2}, string(images.RefusedName), "/a/b/c"},
+		{"a path of too many components", testregistry.Rules{MaxPath: 2}, string(registries.RefusedName), "/a/b/c"},
 		{"a repository that must exist", testregistry.Rules{Existing: []string{"other"}},
-			string(images.RefusedRepository), "/a/b/c does not exist"},
+			string(registries.RefusedRepository), "/a/b/c does not exist"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			to := testregistry.New(t)
 			to.SetRules(test.rules)
-			remote := newRemote(t, images.RemoteOptions{Retries: 3, Backoff: time.Millisecond})
+			remote := newRemote(t, registries.Options{Retries: 3, Backoff: time.Millisecond})
 			_, err := store.CopyOne(t.Context(), src, src.Top, repositoryOf(t, remote, to.Host()+"/a/b/c"), "v1",
 				store.CopyOptions{})
-			var refused *images.RefusedError
+			var refused *registries.RefusedError
 			if !errors.As(err, &refused) || string(refused.Why) != test.why || !strings.Contains(err.Error(),
 				test.says) ||
 				!errors.Is(err, images.ErrRegistry) {
@@ -60,7 +61,7 @@ func TestCopyImageRepairs(t *testing.T) {
 	src := openForCopy(t, newSourceClient(t), "docker://"+from.Host()+"/app:v1")
 	// One of the images was copied before, and its blobs have been removed since then.
 	first := entriesOf(t, src).Instances[0]
-	dest := repositoryOf(t, newRemote(t, images.RemoteOptions{}), to.Host()+"/app")
+	dest := repositoryOf(t, newRemote(t, registries.Options{}), to.Host()+"/app")
 	if _, err := store.CopyOne(t.Context(), src, first, dest, "", store.CopyOptions{}); err != nil {
 		t.Fatal(err)
 	}

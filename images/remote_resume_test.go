@@ -20,6 +20,7 @@ import (
 
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/policy"
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
@@ -110,11 +111,11 @@ func TestInterruptedUploadGoesOn(t *testing.T) {
 			})
 			dir := t.TempDir()
 			attempt := func() (store.Account, error) {
-				uploads, err := images.NewUploadStore(dir)
+				uploads, err := registries.NewUploadStore(dir)
 				if err != nil {
 					t.Fatal(err)
 				}
-				remote := newRemote(t, images.RemoteOptions{Retries: test.retries, Backoff: time.Millisecond,
+				remote := newRemote(t, registries.Options{Retries: test.retries, Backoff: time.Millisecond,
 					Uploads: uploads})
 				src := openForCopy(t, newSourceClient(t), "docker://"+from.Host()+"/app:v1")
 				return store.CopyOne(t.Context(), src, src.Top, repositoryOf(t, remote, to.Host()+"/app"), "v1",
@@ -150,14 +151,14 @@ func TestThrottledCopyInOneRegistry(t *testing.T) {
 	r := testregistry.New(t)
 	r.Separate(false)
 	addLarge(t, r, "app", 1<<20)
-	throttle := images.NewThrottle(1, 0)
+	throttle := registries.NewThrottle(1, 0)
 	c, err := images.NewClient(images.ClientOptions{Policy: policy.Read,
 		Registry: plainRegistry(), Temp: t.TempDir(), Throttle: throttle})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	remote := newRemote(t, images.RemoteOptions{Throttle: throttle})
+	remote := newRemote(t, registries.Options{Throttle: throttle})
 	src := openForCopy(t, c, "docker://"+r.Host()+"/app:v1")
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -186,7 +187,7 @@ func TestBandwidth(t *testing.T) {
 	from, to := testregistry.New(t), testregistry.New(t)
 	const size, rate = 1 << 20, 8 << 20
 	addLarge(t, from, "app", size)
-	throttle := images.NewThrottle(0, rate)
+	throttle := registries.NewThrottle(0, rate)
 	c, err := images.NewClient(images.ClientOptions{Policy: policy.Read,
 		Registry: plainRegistry(), Temp: t.TempDir(), Throttle: throttle})
 	if err != nil {
@@ -194,7 +195,7 @@ func TestBandwidth(t *testing.T) {
 	}
 	defer c.Close()
 	src := openForCopy(t, c, "docker://"+from.Host()+"/app:v1")
-	dest := repositoryOf(t, newRemote(t, images.RemoteOptions{Throttle: throttle}), to.Host()+"/app")
+	dest := repositoryOf(t, newRemote(t, registries.Options{Throttle: throttle}), to.Host()+"/app")
 	begun := time.Now()
 	if _, err := store.CopyOne(t.Context(), src, src.Top, dest, "v1",
 		store.CopyOptions{}); err != nil {
@@ -217,7 +218,7 @@ func TestCopyImageWrongDigest(t *testing.T) {
 		return true
 	})
 	src := openForCopy(t, newSourceClient(t), "docker://"+from.Host()+"/app:v1")
-	dest := repositoryOf(t, newRemote(t, images.RemoteOptions{}), to.Host()+"/app")
+	dest := repositoryOf(t, newRemote(t, registries.Options{}), to.Host()+"/app")
 	_, err := store.CopyOne(t.Context(), src, src.Top, dest, "v1", store.CopyOptions{})
 	var source *store.SourceError
 	if !errors.Is(err, images.ErrIntegrity) || !errors.As(err, &source) {

@@ -22,6 +22,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images/policy"
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/images/trust"
@@ -678,7 +679,7 @@ func TestRegistriesConfThatIsNone(t *testing.T) {
 		write("text", "{no"): "invalid",
 	} {
 		c, err := NewClient(ClientOptions{Policy: policy.Read,
-			Temp: t.TempDir(), Registry: Registry{RegistriesConf: path}})
+			Temp: t.TempDir(), Registry: registries.Config{RegistriesConf: path}})
 		if err != nil {
 			t.Fatal(err)
 		}

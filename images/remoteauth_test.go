@@ -21,6 +21,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
@@ -134,13 +135,13 @@ func TestRefusalsSayWhichCredentialsWereUsed(t *testing.T) {
 					t.Errorf("got %v, want %q", err, c.want)
 					continue
 				}
-				var status *StatusError
+				var status *registries.StatusError
 				if !errors.As(err, &status) || !slices.Equal(status.Codes, []string{"DENIED"}) ||
 					(status.Credentials == "") != c.hint {
 					t.Errorf("got %+v", status)
 				}
 				if strings.Contains(err.Error(), "auth token") ||
-					IsUnauthorized(err) != (status.Status == http.StatusForbidden) {
+					registries.IsUnauthorized(err) != (status.Status == http.StatusForbidden) {
 					t.Errorf("got %v", err)
 				}
 			}

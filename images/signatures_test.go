@@ -16,6 +16,7 @@ import (
 	"github.com/opencontainers/image-spec/specs-go"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/images/trust"
 	"github.com/operator-bindery/bindery/internal/libimage"
@@ -32,14 +33,14 @@ func attachmentsOn(t testing.TB) string {
 }
 
 // vectorRegistry serves a vector, and returns a configuration with which it is read as a repository.
-func vectorRegistry(t testing.TB, vector, repository string) (*testregistry.Registry, Registry) {
+func vectorRegistry(t testing.TB, vector, repository string) (*testregistry.Registry, registries.Config) {
 	t.Helper()
 	reg := testregistry.New(t)
 	reg.AddLayout(t, supplytest.Vectors(t)[vector])
 	conf := filepath.Join(t.TempDir(), "registries.conf")
 	write(t, conf, fmt.Sprintf("[[registry]]\nprefix = %q\nlocation = \"%s/layout\"\ninsecure = true\n", repository,
 		reg.Host()))
-	return reg, Registry{RegistriesConf: conf, RegistriesDir: attachmentsOn(t)}
+	return reg, registries.Config{RegistriesConf: conf, RegistriesDir: attachmentsOn(t)}
 }
 
 // signedVector is a vector, and the answer of a policy.
@@ -157,7 +158,7 @@ func copyFromSource(t *testing.T, c *Client, name string) error {
 		return err
 	}
 	defer src.Close()
-	remote, err := NewRemote(t.Context(), RemoteOptions{Registry: insecure(), Temp: t.TempDir()})
+	remote, err := registries.New(t.Context(), registries.Options{Registry: insecure(), Temp: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/signature"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/images/transport"
@@ -28,7 +29,7 @@ func BenchmarkSignedPush(b *testing.B) {
 		b.Run(fmt.Sprintf("signed=%v", signed), func(b *testing.B) {
 			reg := testregistry.New(b)
 			for n := 0; b.Loop(); n++ {
-				o := CopyOptions{Registry: Registry{SkipTLSVerify: &plain, PlainHTTP: true}}
+				o := CopyOptions{Registry: registries.Config{SkipTLSVerify: &plain, PlainHTTP: true}}
 				if signed {
 					o.Attachments = []store.Attachment{signature.NewSigning(signature.SignOptions{Keys: keys})}
 				}

@@ -15,6 +15,7 @@ import (
 	library "go.podman.io/image/v5/signature"
 	"go.podman.io/image/v5/types"
 
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/signature"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/images/transport"
@@ -48,7 +49,7 @@ func TestLibraryAcceptsSignatures(t *testing.T) {
 			name := reg.Host() + "/acme/catalog:v1"
 			plain := true
 			w, err := OpenWriter(t.Context(), transport.Destination{Transport: transport.Docker, Name: name},
-				CopyOptions{Registry: Registry{SkipTLSVerify: &plain, PlainHTTP: true}})
+				CopyOptions{Registry: registries.Config{SkipTLSVerify: &plain, PlainHTTP: true}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -107,7 +108,7 @@ func TestSignaturesComeBeforeTheTag(t *testing.T) {
 	src.WriteLayout(t, dir, "v1")
 	from := opened(t, quick(t, ClientOptions{NoPolicy: true}), "oci:"+dir+":v1")
 	plain := true
-	o := CopyOptions{Registry: Registry{SkipTLSVerify: &plain, PlainHTTP: true},
+	o := CopyOptions{Registry: registries.Config{SkipTLSVerify: &plain, PlainHTTP: true},
 		Attachments: []store.Attachment{signer(t, "p256", signature.SignOptions{})}}
 	dest := transport.Destination{Transport: transport.Docker, Name: reg.Host() + "/acme/catalog:v1"}
 	if _, err := copyOf(t.Context(), of(t, from), []transport.Destination{dest}, o); err != nil {
@@ -154,7 +155,7 @@ func TestSignatureWhoseBlobIsNotSeen(t *testing.T) {
 	})
 	plain := true
 	w, err := OpenWriter(t.Context(), transport.Destination{Transport: transport.Docker, Name: reg.Host() + "/acme/catalog:v1"},
-		CopyOptions{Registry: Registry{SkipTLSVerify: &plain, PlainHTTP: true}})
+		CopyOptions{Registry: registries.Config{SkipTLSVerify: &plain, PlainHTTP: true}})
 	if err != nil {
 		t.Fatal(err)
 	}

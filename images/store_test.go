@@ -9,7 +9,7 @@ import (
 
 	"github.com/opencontainers/go-digest"
 
-	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/images/storetest"
 	"github.com/operator-bindery/bindery/internal/testregistry"
@@ -40,7 +40,7 @@ func TestRemoteStore(t *testing.T) {
 				r := testregistry.New(t)
 				set(r)
 				p := storetest.Place{Writer: func(t testing.TB) store.Writer {
-					remote, err := images.NewRemote(t.Context(), images.RemoteOptions{Registry: plainRegistry(),
+					remote, err := registries.New(t.Context(), registries.Options{Registry: plainRegistry(),
 						Temp: t.TempDir(), Retries: 5, Backoff: time.Millisecond})
 					if err != nil {
 						t.Fatal(err)

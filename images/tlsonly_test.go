@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/testregistry"
@@ -21,8 +22,8 @@ func TestSkippedVerificationIsNotPlainHTTP(t *testing.T) {
 	yes := true
 	host := strings.TrimPrefix(server.URL, "http://")
 	_, err := copyOf(t.Context(), of(t, simple(t, "x")), []transport.Destination{parse(t, "docker://"+host+"/a/b:v1")},
-		CopyOptions{Registry: Registry{SkipTLSVerify: &yes}})
-	if !errors.Is(err, ErrPlainHTTP) || !errors.Is(err, fault.ErrRegistry) {
+		CopyOptions{Registry: registries.Config{SkipTLSVerify: &yes}})
+	if !errors.Is(err, registries.ErrPlainHTTP) || !errors.Is(err, fault.ErrRegistry) {
 		t.Errorf("got %v", err)
 	}
 	if n := plain.Load(); n > 0 {
@@ -38,7 +39,7 @@ func TestSkippedVerificationAcceptsAnyCertificate(t *testing.T) {
 	}
 	yes := true
 	if _, err := copyOf(t.Context(), of(t, simple(t, "x")), dest,
-		CopyOptions{Registry: Registry{SkipTLSVerify: &yes}}); err != nil {
+		CopyOptions{Registry: registries.Config{SkipTLSVerify: &yes}}); err != nil {
 		t.Error(err)
 	}
 }

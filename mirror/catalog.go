@@ -13,7 +13,7 @@ import (
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/declcfg/edit"
-	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/change"
 	"github.com/operator-bindery/bindery/internal/fault"
@@ -269,7 +269,7 @@ func (c *catalog) nothing() error {
 
 // NotThere tells whether an error is about an image or archive that is not there, as far as its registry says.
 func NotThere(err error) bool {
-	var answer *images.StatusError
+	var answer *registries.StatusError
 	return absent(err) || errors.As(err, &answer) && answer.Status == http.StatusNotFound
 }
 

@@ -15,8 +15,8 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/mirror/imageset"
@@ -92,7 +92,7 @@ func (r *run) signaturesOf(ctx context.Context, i DeleteItem) ([]DeleteItem, err
 
 // DeletionOptions configure [Delete].
 type DeletionOptions struct {
-	Remote *images.Remote
+	Remote *registries.Client
 	// Workspace has the record of what was mirrored to the target, and Render reads the catalogs there: what they need is
 	// not deleted. WithoutRecord goes on where there is no record.
 	Workspace     *Workspace
@@ -132,7 +132,7 @@ type Deleted struct {
 // stay. The registry frees the space of blobs by its own garbage collection.
 //
 // An item that is not below the target makes the whole list an error, before anything is deleted, as do a catalog that
-// cannot be read and [ErrNoRecord]. The error [images.ErrNoDelete] ends the work; others are in the result, and joined.
+// cannot be read and [ErrNoRecord]. The error [registries.ErrNoDelete] ends the work; others are in the result, and joined.
 func Delete(ctx context.Context, list *DeleteList, target imageset.Target, o DeletionOptions) (*Deletion, error) {
 	prefix := "docker://" + target.String() + "/"
 	var outside []error
@@ -181,7 +181,7 @@ func Delete(ctx context.Context, list *DeleteList, target imageset.Target, o Del
 		if o.Done != nil {
 			o.Done(one)
 		}
-		if errors.Is(err, images.ErrNoDelete) {
+		if errors.Is(err, registries.ErrNoDelete) {
 			return out, fmt.Errorf("%s: %w", target.Host, err)
 		}
 	}
@@ -200,7 +200,7 @@ func (errOutside) ErrorClass() fault.Class { return fault.Input }
 // absent tells whether an error says that something is not there. Refused answers count as that where images are
 // copied; here they say nothing, for what they are about may be what others need.
 func absent(err error) bool {
-	var answer *images.StatusError
+	var answer *registries.StatusError
 	return errors.Is(err, fs.ErrNotExist) && !(errors.As(err, &answer) &&
 		(answer.Status == http.StatusUnauthorized || answer.Status == http.StatusForbidden))
 }

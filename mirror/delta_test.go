@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/mirrortest"
 	"github.com/operator-bindery/bindery/internal/testregistry"
@@ -40,7 +40,7 @@ func (w *world) takeAway() {
 func (w *world) inventory() *stock.Inventory {
 	w.Helper()
 	skip := true
-	remote, err := images.NewRemote(w.Context(), images.RemoteOptions{Registry: images.Registry{SkipTLSVerify: &skip,
+	remote, err := registries.New(w.Context(), registries.Options{Registry: registries.Config{SkipTLSVerify: &skip,
 		PlainHTTP: true}, Temp: w.TempDir()})
 	w.fatal(err)
 	defer remote.Close()

@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/reflist"
@@ -57,7 +57,7 @@ type listedTags map[string][]digest.Digest
 
 // needsOptions say what is compared.
 type needsOptions struct {
-	Remote    *images.Remote
+	Remote    *registries.Client
 	Target    imageset.Target
 	Workspace *Workspace
 	Render    render.Options
@@ -235,7 +235,7 @@ func (n *needs) namesIn(path string) map[string]string {
 
 // staying is what must stay in one repository.
 type staying struct {
-	at    *images.RemoteRepository
+	at    *registries.Repository
 	names map[string]string        // as namesIn returns it
 	why   map[digest.Digest]string // all manifests
 	read  map[digest.Digest]bool   // those whose entries are among them

@@ -10,6 +10,7 @@ import (
 
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/indeximage"
 	"github.com/operator-bindery/bindery/mirror/filter"
@@ -57,7 +58,7 @@ type Options struct {
 	// read twice.
 	Images *images.Client
 	// Remote writes to the target.
-	Remote *images.Remote
+	Remote *registries.Client
 	// Spec is how catalogs are rebuilt, Render how they are read; its client reads catalogs.
 	Spec   indeximage.Spec
 	Render render.Options

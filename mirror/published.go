@@ -17,8 +17,8 @@ import (
 
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/limit"
@@ -61,7 +61,7 @@ func (x naming) isAt(below string) bool {
 // findPublished looks for the catalogs of a registry that no record names, in every repository that it lists.
 func (n *needs) findPublished(ctx context.Context) ([]*published, error) {
 	names, err := n.o.Remote.Repositories(ctx, n.o.Target.Host)
-	if errors.Is(err, images.ErrNoCatalog) {
+	if errors.Is(err, registries.ErrNoCatalog) {
 		n.log.warn(fmt.Sprintf("%s does not list its repositories: catalogs that this workspace did not mirror are not "+
 			"known, and what they need is not looked for", n.o.Target.Host))
 		return nil, nil
@@ -99,7 +99,7 @@ func (n *needs) isBelow(path string) bool {
 }
 
 func unauthorized(err error) bool {
-	var answer *images.StatusError
+	var answer *registries.StatusError
 	return errors.As(err, &answer) && (answer.Status == http.StatusUnauthorized || answer.Status == http.StatusForbidden)
 }
 

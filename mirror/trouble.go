@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"sync"
 
-	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/mirror/medium"
 )
@@ -24,7 +24,7 @@ func fatal(err error) bool {
 
 // registryFull tells whether a registry answers that it has no more space.
 func registryFull(err error) bool {
-	var s *images.StatusError
+	var s *registries.StatusError
 	return errors.As(err, &s) && s.NoSpace
 }
 
@@ -42,7 +42,7 @@ func ofSource(err error) bool {
 
 // unavailable tells whether an error is that of a registry which does not answer, or fails, whatever the request.
 func unavailable(err error) bool {
-	var s *images.StatusError
+	var s *registries.StatusError
 	if errors.As(err, &s) {
 		return s.Status >= http.StatusInternalServerError || s.Status == http.StatusTooManyRequests
 	}

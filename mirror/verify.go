@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/indeximage"
@@ -28,7 +29,7 @@ import (
 type VerifyOptions struct {
 	// Target is where images were mirrored to, and Remote looks into it.
 	Target imageset.Target
-	Remote *images.Remote
+	Remote *registries.Client
 	// Catalogs are the catalogs at the target. Set adds those of an image set, with its additional images, and what it
 	// selects of them must be there; Workspace adds those that were mirrored from it.
 	Catalogs  []imageset.Ref

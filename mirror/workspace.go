@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/filelock"
@@ -132,12 +132,12 @@ func (w *Workspace) Resources() (string, error) { return w.path("cluster-resourc
 func (w *Workspace) path(parts ...string) (string, error) { return regularfile.Below(w.dir, parts...) }
 
 // Uploads opens the store of the uploads that runs have not ended.
-func (w *Workspace) Uploads() (*images.UploadStore, error) {
+func (w *Workspace) Uploads() (*registries.UploadStore, error) {
 	dir, err := w.path(".uploads")
 	if err != nil {
 		return nil, err
 	}
-	return images.NewUploadStore(dir)
+	return registries.NewUploadStore(dir)
 }
 
 // maxState is how many bytes a file of a workspace has at most: one that is larger is neither written nor read.

@@ -23,6 +23,7 @@ import (
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/policy"
 	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/internal/blobcache"
 	"github.com/operator-bindery/bindery/internal/indeximage"
 	"github.com/operator-bindery/bindery/internal/mirrortest"
@@ -103,7 +104,7 @@ func (w *world) runContext(ctx context.Context, mode mirror.Mode, changes ...fun
 	error) {
 	w.Helper()
 	skip := true
-	from := images.Registry{SkipTLSVerify: &skip, PlainHTTP: true, RegistriesConf: w.conf}
+	from := registries.Config{SkipTLSVerify: &skip, PlainHTTP: true, RegistriesConf: w.conf}
 	temp := w.TempDir()
 	manifests, err := blobcache.Open(filepath.Join(temp, "manifests"), blobcache.Options{MaxBlob: 64 << 10})
 	w.fatal(err)
@@ -112,9 +113,9 @@ func (w *world) runContext(ctx context.Context, mode mirror.Mode, changes ...fun
 		Backoff: time.Millisecond, Cache: manifests})
 	w.fatal(err)
 	defer client.Close()
-	uploads, err := images.NewUploadStore(filepath.Join(w.dir, "uploads"))
+	uploads, err := registries.NewUploadStore(filepath.Join(w.dir, "uploads"))
 	w.fatal(err)
-	remote, err := images.NewRemote(ctx, images.RemoteOptions{Registry: images.Registry{SkipTLSVerify: &skip,
+	remote, err := registries.New(ctx, registries.Options{Registry: registries.Config{SkipTLSVerify: &skip,
 		PlainHTTP: true}, Temp: temp, Retries: 2, Backoff: time.Millisecond, Uploads: uploads})
 	w.fatal(err)
 	defer remote.Close()
@@ -307,7 +308,7 @@ func servedBundles(t *testing.T, r *testregistry.Registry, repository, tag strin
 	t.Helper()
 	skip := true
 	client, err := images.NewClient(images.ClientOptions{Policy: policy.Read,
-		Registry: images.Registry{SkipTLSVerify: &skip,
+		Registry: registries.Config{SkipTLSVerify: &skip,
 			PlainHTTP: true}, Temp: t.TempDir(), AnyPlatform: true})
 	if err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/library"
 	"github.com/operator-bindery/bindery/images/policy"
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/transport"
 )
 
@@ -27,7 +28,7 @@ func (o Options) prepare() (_ *Options, done func() error, err error) {
 	o.Images, err = images.NewClient(images.ClientOptions{
 		Policy:     policy.Read,
 		Transports: transports(),
-		Registry:   images.Registry{}.Env(os.Getenv), Retries: defaultRetries,
+		Registry:   registries.Config{}.Env(os.Getenv), Retries: defaultRetries,
 		Platform: v1.Platform{OS: "linux", Architecture: runtime.GOARCH}, AnyPlatform: true,
 	})
 	if err != nil {

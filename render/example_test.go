@@ -10,6 +10,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/policy"
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 	"github.com/operator-bindery/bindery/render"
@@ -23,7 +24,7 @@ func ExampleReference() {
 	defer registry.Close()
 	pushBundle(ctx, registry.Host()+"/acme/etcd:v0.9.4")
 	client, err := images.NewClient(
-		images.ClientOptions{Policy: policy.Read, Registry: images.Registry{PlainHTTP: true, SkipTLSVerify: new(true)}})
+		images.ClientOptions{Policy: policy.Read, Registry: registries.Config{PlainHTTP: true, SkipTLSVerify: new(true)}})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -72,7 +73,7 @@ func pushBundle(ctx context.Context, name string) {
 		log.Fatal(err)
 	}
 	if _, err := img.Copy(ctx, []transport.Destination{dest},
-		images.CopyOptions{Registry: images.Registry{PlainHTTP: true, SkipTLSVerify: new(true)}}); err != nil {
+		images.CopyOptions{Registry: registries.Config{PlainHTTP: true, SkipTLSVerify: new(true)}}); err != nil {
 		log.Fatal(err)
 	}
 }

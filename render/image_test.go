@@ -18,6 +18,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/policy"
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/internal/recorded"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 	"github.com/operator-bindery/bindery/render"
@@ -32,7 +33,7 @@ const (
 func client(t *testing.T, r *testregistry.Registry) *images.Client {
 	t.Helper()
 	yes := true
-	c, err := images.NewClient(images.ClientOptions{Policy: policy.Read, Temp: t.TempDir(), Registry: images.Registry{
+	c, err := images.NewClient(images.ClientOptions{Policy: policy.Read, Temp: t.TempDir(), Registry: registries.Config{
 		SkipTLSVerify: &yes, PlainHTTP: true, RegistriesConf: r.RegistriesConf(t, testregistry.RecordedHost),
 	}})
 	if err != nil {

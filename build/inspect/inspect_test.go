@@ -18,6 +18,7 @@ import (
 	"github.com/operator-bindery/bindery/build/inspect"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/policy"
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/internal/imagetest"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 	"github.com/operator-bindery/bindery/layers"
@@ -456,7 +457,7 @@ func TestInspectAsksForNoLayer(t *testing.T) {
 	})
 	plain := true
 	client, err := images.NewClient(images.ClientOptions{Policy: policy.Read, Temp: t.TempDir(),
-		Registry: images.Registry{PlainHTTP: true, SkipTLSVerify: &plain}})
+		Registry: registries.Config{PlainHTTP: true, SkipTLSVerify: &plain}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/library"
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/redact"
 )
@@ -227,8 +228,8 @@ func layoutName(name string) string {
 
 // registryOptions reads [registryFlags] and opm's equivalent flags. Under opm's name plain HTTP means that no certificate
 // is verified, too.
-func registryOptions(c *cli.Context) images.Registry {
-	r := images.Registry{
+func registryOptions(c *cli.Context) registries.Config {
+	r := registries.Config{
 		AuthFile: c.String("authfile"), CertDir: c.String("cert-dir"), CAFile: c.String("ca-file"),
 		RegistriesConf: c.String("registries-conf"), RegistriesDir: c.String("registries-d"),
 		UserAgent: "bindery/" + strings.TrimPrefix(c.App.Version, "v"),

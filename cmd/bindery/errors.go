@@ -17,6 +17,7 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/internal/printable"
 	"github.com/operator-bindery/bindery/internal/redact"
 )
@@ -99,7 +100,7 @@ func opmPullError(command string, err error) string {
 	for _, family := range []string{"opm registry ", "opm index ", "opm alpha bundle "} {
 		if strings.HasPrefix(command, family) {
 			reason := pull.Err.Error()
-			if status := (*images.StatusError)(nil); errors.As(err, &status) && status.Status == http.StatusNotFound {
+			if status := (*registries.StatusError)(nil); errors.As(err, &status) && status.Status == http.StatusNotFound {
 				reason = pull.Name + ": not found"
 			}
 			return fmt.Sprintf("error resolving remote name %q: %s", pull.Name, reason)

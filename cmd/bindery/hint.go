@@ -24,6 +24,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg/template"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/library"
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/images/trust"
 	"github.com/operator-bindery/bindery/internal/imagefs"
@@ -50,7 +51,7 @@ func (p *program) withHint(err error) error {
 	var certificate *tls.CertificateVerificationError
 	var name *render.NameError
 	var reference *render.ReferenceError
-	var answer *images.StatusError
+	var answer *registries.StatusError
 	var unauthorized docker.ErrUnauthorizedForCredentials
 	var conflict *store.ConflictError
 	var invalid *declcfg.ValidationError
@@ -69,7 +70,7 @@ func (p *program) withHint(err error) error {
 		text, object = "--allow-empty accepts a catalog without packages", empty.Catalog
 	case errors.As(err, &missing):
 		text, object = nameHint(missing), missing.Name
-	case errors.Is(err, http.ErrSchemeMismatch), errors.Is(err, images.ErrPlainHTTP):
+	case errors.Is(err, http.ErrSchemeMismatch), errors.Is(err, registries.ErrPlainHTTP):
 		text = "the registry uses plain HTTP: set --use-http"
 	case errors.As(err, &expired) && expired.Reason == x509.Expired:
 		text = "the certificate has to be renewed, or the clock of this machine is wrong; --tls-verify=false goes on " +
@@ -81,7 +82,7 @@ func (p *program) withHint(err error) error {
 	case errors.As(err, &answer) && answer.Status == http.StatusUnauthorized && answer.Credentials != "":
 		text = "the registry refused the user name or the password from " + answer.Credentials +
 			"; \"podman login --authfile FILE\" writes new ones"
-	case errors.As(err, &unauthorized), images.IsUnauthorized(err):
+	case errors.As(err, &unauthorized), registries.IsUnauthorized(err):
 		text = "provide credentials with --authfile FILE or $REGISTRY_AUTH_FILE; \"podman login --authfile FILE\" " +
 			"writes them"
 	case errors.As(err, &limit) && p.hasFlag(string(limit.Limit)):

@@ -15,7 +15,7 @@ import (
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
@@ -125,7 +125,7 @@ func within(dir, path string) bool {
 // networkHint advises on errors of the way to a registry, and on its answers.
 func networkHint(err error) string {
 	var name *net.DNSError
-	var answer *images.StatusError
+	var answer *registries.StatusError
 	switch {
 	case errors.As(err, &name):
 		return "check the name of the host; a mirror of it is set in registries.conf, a proxy by HTTPS_PROXY"

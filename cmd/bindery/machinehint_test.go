@@ -17,7 +17,7 @@ import (
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/sqlite"
 )
@@ -30,7 +30,7 @@ func TestMachineHints(t *testing.T) {
 	}
 	temporary := filepath.Join(os.TempDir(), "x", "y")
 	answer := func(status int) error {
-		return fmt.Errorf("push: %w: %w", fault.ErrRegistry, &images.StatusError{Status: status})
+		return fmt.Errorf("push: %w: %w", fault.ErrRegistry, &registries.StatusError{Status: status})
 	}
 	dial := func(err error) error { return &net.OpError{Op: "dial", Net: "tcp", Err: err} }
 	for name, c := range map[string]struct {
@@ -61,7 +61,7 @@ func TestMachineHints(t *testing.T) {
 		"too many requests":   {answer(http.StatusTooManyRequests), "log in, wait, or lower --jobs"},
 		"the registry failed": {answer(http.StatusBadGateway), "the registry failed"},
 		"the registry is full": {fmt.Errorf("push: %w: %w", fault.ErrRegistry,
-			&images.StatusError{Status: http.StatusInternalServerError, NoSpace: true}), "make room"},
+			&registries.StatusError{Status: http.StatusInternalServerError, NoSpace: true}), "make room"},
 		"another answer":           {answer(http.StatusTeapot), ""},
 		"damaged":                  {fmt.Errorf("layer: %w", fault.ErrIntegrity), "\"cache prune --all\" removes"},
 		"too large":                {fmt.Errorf("layer: %w", fault.ErrLimit), "docs/explain/security.md"},

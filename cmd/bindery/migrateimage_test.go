@@ -13,6 +13,7 @@ import (
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/policy"
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
@@ -35,7 +36,7 @@ func described(t *testing.T, name string) *images.Description {
 	t.Helper()
 	skip := true
 	c, err := images.NewClient(images.ClientOptions{Policy: policy.Read,
-		Registry: images.Registry{SkipTLSVerify: &skip, PlainHTTP: true}})
+		Registry: registries.Config{SkipTLSVerify: &skip, PlainHTTP: true}})
 	if err != nil {
 		t.Fatal(err)
 	}

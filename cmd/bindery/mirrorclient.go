@@ -9,6 +9,7 @@ import (
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/blobcache"
 	"github.com/operator-bindery/bindery/internal/indeximage"
@@ -36,7 +37,7 @@ func (p *program) mirrorWork(c *cli.Context) (dir string, manifests *images.Cach
 }
 
 // mirrorSource is the client that reads the images of a run: as [program.client], with a cache of manifests alone.
-func (p *program) mirrorSource(c *cli.Context, from images.Registry, throttle *images.Throttle,
+func (p *program) mirrorSource(c *cli.Context, from registries.Config, throttle *registries.Throttle,
 	manifests *images.Cache) (*images.Client, error) {
 	o, err := p.clientOptions(c)
 	if err != nil {
@@ -60,7 +61,7 @@ func readResourceFlags(c *cli.Context, o *resources.Options) error {
 }
 
 // mirrorThrottle reads --per-host and --max-bandwidth.
-func mirrorThrottle(c *cli.Context) (*images.Throttle, error) {
+func mirrorThrottle(c *cli.Context) (*registries.Throttle, error) {
 	perHost, bandwidth := c.Int("per-host"), int64(0)
 	if perHost < 0 {
 		return nil, cmdline.Usagef("invalid --per-host value %d, expected a positive number", perHost)
@@ -75,12 +76,12 @@ func mirrorThrottle(c *cli.Context) (*images.Throttle, error) {
 	if perHost == 0 && bandwidth == 0 {
 		return nil, nil
 	}
-	return images.NewThrottle(perHost, bandwidth), nil
+	return registries.NewThrottle(perHost, bandwidth), nil
 }
 
 // mirrorClients creates the clients that read images and catalogs, and how catalogs are rebuilt.
-func (p *program) mirrorClients(c *cli.Context, o *mirror.Options, from, to images.Registry,
-	throttle *images.Throttle) (err error) {
+func (p *program) mirrorClients(c *cli.Context, o *mirror.Options, from, to registries.Config,
+	throttle *registries.Throttle) (err error) {
 	spec, err := p.mirrorSpec(c, o.Base)
 	if err != nil {
 		return err
@@ -134,7 +135,7 @@ func (p *program) mirrorSpec(c *cli.Context, base mirror.Base) (*indeximage.Spec
 }
 
 // mirrorRemote creates the client that writes to the target.
-func (p *program) mirrorRemote(c *cli.Context, o *mirror.Options, to images.Registry, throttle *images.Throttle) error {
+func (p *program) mirrorRemote(c *cli.Context, o *mirror.Options, to registries.Config, throttle *registries.Throttle) error {
 	if o.Mode == mirror.ToDisk {
 		return nil
 	}
@@ -147,9 +148,9 @@ func (p *program) mirrorRemote(c *cli.Context, o *mirror.Options, to images.Regi
 }
 
 // newRemote returns a client for repositories at a mirror, which is closed when the command ends.
-func (p *program) newRemote(c *cli.Context, at images.Registry, throttle *images.Throttle,
-	uploads images.Uploads) (*images.Remote, error) {
-	remote, err := images.NewRemote(c.Context, images.RemoteOptions{Registry: at, Retries: c.Int("retries"),
+func (p *program) newRemote(c *cli.Context, at registries.Config, throttle *registries.Throttle,
+	uploads registries.Uploads) (*registries.Client, error) {
+	remote, err := registries.New(c.Context, registries.Options{Registry: at, Retries: c.Int("retries"),
 		Throttle: throttle, Uploads: uploads, Events: p.warnEvent})
 	if err != nil {
 		return nil, err

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
-	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/printable"
@@ -257,7 +257,7 @@ func (p *program) deleteImages(c *cli.Context, list *mirror.DeleteList, t images
 		p.log.Debug("image", "reference", d.Reference, "status", d.Status)
 	}
 	done, err := mirror.Delete(c.Context, list, t, o)
-	if errors.Is(err, images.ErrNoDelete) {
+	if errors.Is(err, registries.ErrNoDelete) {
 		err = &cmdline.Error{Class: cmdline.ClassNetwork, Object: t.Host, Err: err,
 			Hint: "allow deleting in the registry's configuration, such as storage.delete.enabled of docker-registry"}
 	}

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
-	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 	"github.com/operator-bindery/bindery/internal/printable"
@@ -121,7 +121,7 @@ func (p *program) mirrorInventory(c *cli.Context) error {
 		return err
 	}
 	all, err := remote.Repositories(c.Context, t.Host)
-	if errors.Is(err, images.ErrNoCatalog) {
+	if errors.Is(err, registries.ErrNoCatalog) {
 		// Registries answer in the same way to those whom they do not know.
 		if err := remote.Ping(c.Context, t.String()); err != nil {
 			return err
@@ -130,8 +130,8 @@ func (p *program) mirrorInventory(c *cli.Context) error {
 	switch {
 	case err == nil:
 		names = append(names, stock.Below(all, t.Path)...)
-	case errors.Is(err, images.ErrNoCatalog) && len(names) > 0:
-	case errors.Is(err, images.ErrNoCatalog):
+	case errors.Is(err, registries.ErrNoCatalog) && len(names) > 0:
+	case errors.Is(err, registries.ErrNoCatalog):
 		return &cmdline.Error{Class: cmdline.ClassNetwork, Object: t.Host, Err: err,
 			Hint: "-c FILE takes the repositories from the image set, and --repository names them"}
 	default:
@@ -156,7 +156,7 @@ type inventoried struct {
 	LeftOut int `json:"leftOut,omitempty"`
 }
 
-func (p *program) writeInventory(c *cli.Context, t imageset.Target, remote *images.Remote, names []string) error {
+func (p *program) writeInventory(c *cli.Context, t imageset.Target, remote *registries.Client, names []string) error {
 	asJSON, err := checkAnswer(c)
 	if err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
-	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/printable"
 	"github.com/operator-bindery/bindery/mirror"
@@ -233,7 +233,7 @@ const damagedHint = "the archive is damaged, or not whole: copy all its files mi
 func archiveError(o mirror.Options, err error) error {
 	var lack *mirror.LackError
 	var incomplete *mirror.IncompleteError
-	var answer *images.StatusError
+	var answer *registries.StatusError
 	var kept *medium.KeptError
 	e := &cmdline.Error{Class: cmdline.Classify(err), Object: o.Archive, Err: err}
 	switch {

@@ -16,6 +16,7 @@ import (
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/policy"
 	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/mirror"
 	"github.com/operator-bindery/bindery/mirror/imageset"
@@ -208,8 +209,8 @@ func ocMirrorDestination(c *cli.Context) (a mirrorArgs, err error) {
 }
 
 // ocMirrorRegistry is the configuration of one end.
-func ocMirrorRegistry(c *cli.Context, side string) images.Registry {
-	r := images.Registry{AuthFile: c.String("authfile"), RegistriesDir: c.String("registries.d"),
+func ocMirrorRegistry(c *cli.Context, side string) registries.Config {
+	r := registries.Config{AuthFile: c.String("authfile"), RegistriesDir: c.String("registries.d"),
 		CertDir: c.String(side + "-cert-dir"), UserAgent: "bindery/" + strings.TrimPrefix(c.App.Version, "v")}
 	if !c.Bool(side + "-tls-verify") {
 		skip := true
@@ -343,8 +344,8 @@ func (p *program) ocMirrorClients(c *cli.Context, o *mirror.Options, side string
 	return nil
 }
 
-func (p *program) ocMirrorRemote(c *cli.Context, uploads images.Uploads) (*images.Remote, error) {
-	remote, err := images.NewRemote(c.Context, images.RemoteOptions{Registry: ocMirrorRegistry(c, "dest"),
+func (p *program) ocMirrorRemote(c *cli.Context, uploads registries.Uploads) (*registries.Client, error) {
+	remote, err := registries.New(c.Context, registries.Options{Registry: ocMirrorRegistry(c, "dest"),
 		Retries: c.Int("retry-times"), Backoff: c.Duration("retry-delay"), Uploads: uploads, Events: p.warnEvent})
 	if err == nil {
 		p.atEnd = append(p.atEnd, func(bool) error { return remote.Close() })

@@ -24,6 +24,7 @@ import (
 
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/imagetest"
 	"github.com/operator-bindery/bindery/internal/testregistry"
@@ -197,7 +198,7 @@ func (r *realRegistry) push(t *testing.T, name string, i testregistry.Image) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	access := images.Registry{AuthFile: r.write(t, "push.json", auth(map[string]string{r.host: registrySecret}))}
+	access := registries.Config{AuthFile: r.write(t, "push.json", auth(map[string]string{r.host: registrySecret}))}
 	if r.ca == "" {
 		yes := true
 		access.SkipTLSVerify, access.PlainHTTP = &yes, true

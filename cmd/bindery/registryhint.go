@@ -4,13 +4,13 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/store"
 )
 
 // registryHint advises on registries that take something else than most.
 func registryHint(err error) string {
-	var refused *images.RefusedError
+	var refused *registries.RefusedError
 	var sparse *store.SparseError
 	switch {
 	case errors.As(err, &sparse) && sparse.ByDigest:
@@ -19,18 +19,18 @@ func registryHint(err error) string {
 	case errors.As(err, &sparse):
 		return "--sparse trim writes an index of the platforms that are kept, which has another digest; without " +
 			"platforms in the image set all are mirrored"
-	case errors.Is(err, images.ErrNoDelete):
+	case errors.Is(err, registries.ErrNoDelete):
 		return "allow deleting in the configuration of the registry, such as REGISTRY_STORAGE_DELETE_ENABLED=true"
 	case !errors.As(err, &refused):
 		return ""
 	}
 	switch refused.Why {
-	case images.RefusedSize:
+	case registries.RefusedSize:
 		return fmt.Sprintf("raise the limit of the registry, or of the proxy before it, above %d bytes, such as "+
 			"nginx's client_max_body_size", refused.Size)
-	case images.RefusedName:
+	case registries.RefusedName:
 		return "for a registry whose repositories have few components set --max-nested-paths, such as 2"
-	case images.RefusedRepository:
+	case registries.RefusedRepository:
 		return "make the repository " + refused.Repository + " first, or have the registry make repositories on push"
 	}
 	return ""

@@ -14,6 +14,7 @@ import (
 
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/policy"
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
@@ -29,7 +30,7 @@ func attachedTo(t *testing.T, name string) (out []attachedDocument) {
 	t.Helper()
 	skip := true
 	client, err := images.NewClient(
-		images.ClientOptions{Policy: policy.Read, Registry: images.Registry{SkipTLSVerify: &skip, PlainHTTP: true}})
+		images.ClientOptions{Policy: policy.Read, Registry: registries.Config{SkipTLSVerify: &skip, PlainHTTP: true}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg/template"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/policy"
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/internal/recorded"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
@@ -183,7 +184,7 @@ func imagesOf(t *testing.T, r *testregistry.Registry) template.RenderFunc {
 	t.Helper()
 	yes := true
 	client, err := images.NewClient(images.ClientOptions{Policy: policy.Read,
-		Temp: t.TempDir(), Registry: images.Registry{
+		Temp: t.TempDir(), Registry: registries.Config{
 			SkipTLSVerify: &yes, PlainHTTP: true, RegistriesConf: r.RegistriesConf(t, testregistry.RecordedHost),
 		}})
 	if err != nil {

@@ -218,9 +218,9 @@ func forbidden(from, to string) string {
 	return fmt.Sprintf("it may import leaves and %v", rules[from])
 }
 
-// publicLeaves are the leaves that other programs may rely on: what every place of images does, and how places are named
-// and opened.
-var publicLeaves = []string{"images/store", "images/transport"}
+// publicLeaves are the leaves that other programs may rely on: what every place of images does, how places are named and
+// opened, and the repositories of registries.
+var publicLeaves = []string{"images/registries", "images/store", "images/transport"}
 
 // isLeaf reports whether a package may import leaves only, and be imported by all.
 func isLeaf(name string) bool {

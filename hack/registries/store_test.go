@@ -6,7 +6,7 @@ import (
 
 	"github.com/opencontainers/go-digest"
 
-	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/images/storetest"
 )
@@ -33,7 +33,7 @@ func TestStore(t *testing.T) {
 // repository opens a repository, as a program that has just begun.
 func repository(t testing.TB, name string) store.Writer {
 	t.Helper()
-	remote, err := images.NewRemote(t.Context(), images.RemoteOptions{Registry: images.Registry{PlainHTTP: true},
+	remote, err := registries.New(t.Context(), registries.Options{Registry: registries.Config{PlainHTTP: true},
 		Temp: t.TempDir(), Retries: 3, Backoff: 10 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)

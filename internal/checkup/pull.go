@@ -13,7 +13,7 @@ import (
 	"github.com/operator-bindery/bindery/bundle"
 	"github.com/operator-bindery/bindery/bundle/check"
 	"github.com/operator-bindery/bindery/declcfg/rules"
-	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/render"
 )
@@ -85,7 +85,7 @@ func (c *checkup) pulled(ctx context.Context, ref string, use func(fs.FS, *bundl
 // severityOf tells an image that no cluster can read from one that could not be asked for: a cluster may have the
 // connection or the credentials that are missing here, so that the bundle stays unknown.
 func severityOf(err error) rules.Severity {
-	var status *images.StatusError
+	var status *registries.StatusError
 	absent := errors.As(err, &status) && status.Status == http.StatusNotFound
 	if fault.ClassOf(err) == fault.Network && !absent {
 		return rules.Warning

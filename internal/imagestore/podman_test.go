@@ -22,6 +22,7 @@ import (
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/library"
 	"github.com/operator-bindery/bindery/images/policy"
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/imagetest"
@@ -226,7 +227,7 @@ func TestIndexIsTheImageOfOnePlatform(t *testing.T) {
 	}
 	skip := true
 	c, err := images.NewClient(images.ClientOptions{Policy: policy.Read, Transports: transports, PolicyFile: policyFile(t),
-		Registry: images.Registry{SkipTLSVerify: &skip, PlainHTTP: true}})
+		Registry: registries.Config{SkipTLSVerify: &skip, PlainHTTP: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -291,7 +292,7 @@ func TestFailureLeavesTheStoreAsItWas(t *testing.T) {
 	r.DeleteBlob(m.Layers[2].Digest)
 	skip := true
 	remote, err := images.NewClient(images.ClientOptions{Policy: policy.Read, Transports: transports, PolicyFile: policyFile(t),
-		Registry: images.Registry{SkipTLSVerify: &skip, PlainHTTP: true}})
+		Registry: registries.Config{SkipTLSVerify: &skip, PlainHTTP: true}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/render"
 )
@@ -30,7 +31,7 @@ type Spec struct {
 	Previous Previous
 	// Images reads the previous image and source images through Registry.
 	Images   *images.Client
-	Registry images.Registry
+	Registry registries.Config
 	// Program identifies the validating program, see [build.ReadOptions].
 	Program string
 	Log     *slog.Logger

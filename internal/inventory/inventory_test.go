@@ -13,6 +13,7 @@ import (
 
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/policy"
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/internal/imagetest"
 	"github.com/operator-bindery/bindery/internal/sbom"
 	"github.com/operator-bindery/bindery/internal/testregistry"
@@ -48,7 +49,7 @@ func examine(t *testing.T, r *testregistry.Registry, name string) (*Inventory, *
 	t.Helper()
 	skip := true
 	client, err := images.NewClient(
-		images.ClientOptions{Policy: policy.Read, Registry: images.Registry{SkipTLSVerify: &skip, PlainHTTP: true}})
+		images.ClientOptions{Policy: policy.Read, Registry: registries.Config{SkipTLSVerify: &skip, PlainHTTP: true}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,6 +27,7 @@ import (
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/testregistry"
@@ -271,7 +272,7 @@ func TestRedirects(t *testing.T) {
 		reg := testregistry.NewTLS(t)
 		reg.AddImage(t, "a/b", "v1", f)
 		reg.Interfere(to(other.URL))
-		o := images.Registry{CAFile: reg.CAFile(t), AuthFile: authFileFor(t, reg.Host())}
+		o := registries.Config{CAFile: reg.CAFile(t), AuthFile: authFileFor(t, reg.Host())}
 		_, err := read(t.Context(), quick(t, images.ClientOptions{Registry: o, Retries: 2}), reg.Host()+"/a/b:v1")
 		if !errors.Is(err, fault.ErrRegistry) || !strings.Contains(err.Error(), "refusing http") ||
 			other.count.Load() > 0 {
@@ -373,7 +374,7 @@ func TestCertificates(t *testing.T) {
 				t.Fatal(err)
 			}
 			host := strings.TrimPrefix(s.URL, "https://")
-			_, err := read(t.Context(), quick(t, images.ClientOptions{Registry: images.Registry{CAFile: ca}, Retries: 2}),
+			_, err := read(t.Context(), quick(t, images.ClientOptions{Registry: registries.Config{CAFile: ca}, Retries: 2}),
 				host+"/a/b:v1")
 			if c.text == "" && err != nil ||
 				c.text != "" && (!errors.Is(err, fault.ErrRegistry) || !strings.Contains(err.Error(), c.text)) {
@@ -402,7 +403,7 @@ func TestCertificateDirectories(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, r := range map[string]images.Registry{"directory": {CertDir: filepath.Dir(ca)},
+	for name, r := range map[string]registries.Config{"directory": {CertDir: filepath.Dir(ca)},
 		"by host": {CertDirs: []string{t.TempDir(), byHost}}} {
 		if got, err := read(t.Context(), quick(t, images.ClientOptions{Registry: r}), reg.Host()+"/a/b:v1"); err != nil ||
 			got != "x" {
@@ -413,7 +414,7 @@ func TestCertificateDirectories(t *testing.T) {
 	if err := os.WriteFile(empty, []byte("nothing"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := read(t.Context(), quick(t, images.ClientOptions{Registry: images.Registry{CAFile: empty}}),
+	if _, err := read(t.Context(), quick(t, images.ClientOptions{Registry: registries.Config{CAFile: empty}}),
 		reg.Host()+"/a/b:v1"); err == nil || !strings.Contains(err.Error(), "no certificate") {
 		t.Errorf("got %v", err)
 	}
@@ -424,21 +425,21 @@ func TestSkippedVerificationReadsNoPlainHTTP(t *testing.T) {
 	yes := true
 	reg := testregistry.New(t)
 	reg.AddImage(t, "a/b", "v1", simple("x"))
-	_, err := read(t.Context(), quick(t, images.ClientOptions{Registry: images.Registry{SkipTLSVerify: &yes}, Retries: 1}),
+	_, err := read(t.Context(), quick(t, images.ClientOptions{Registry: registries.Config{SkipTLSVerify: &yes}, Retries: 1}),
 		reg.Host()+"/a/b:v1")
-	if !errors.Is(err, images.ErrPlainHTTP) || len(reg.Requests()) > 0 {
+	if !errors.Is(err, registries.ErrPlainHTTP) || len(reg.Requests()) > 0 {
 		t.Errorf("got %v, requests %v", err, reg.Requests())
 	}
 	secure := testregistry.NewTLS(t)
 	secure.AddImage(t, "a/b", "v1", simple("x"))
-	if got, err := read(t.Context(), quick(t, images.ClientOptions{Registry: images.Registry{SkipTLSVerify: &yes}}),
+	if got, err := read(t.Context(), quick(t, images.ClientOptions{Registry: registries.Config{SkipTLSVerify: &yes}}),
 		secure.Host()+"/a/b:v1"); err != nil || got != "x" {
 		t.Errorf("got %q, %v", got, err)
 	}
 	no := false
 	conf := reg.RegistriesConf(t, reg.Host())
 	if _, err := read(t.Context(),
-		quick(t, images.ClientOptions{Registry: images.Registry{SkipTLSVerify: &no, RegistriesConf: conf}}),
+		quick(t, images.ClientOptions{Registry: registries.Config{SkipTLSVerify: &no, RegistriesConf: conf}}),
 		reg.Host()+"/a/b:v1"); err == nil {
 		t.Error("--tls-verify does not count against registries.conf")
 	}

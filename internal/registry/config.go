@@ -18,7 +18,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/userns"
 )
 
-// Config is the configuration for registries: images.Registry. The zero value has the defaults of the containers
+// Config is the configuration for registries: registries.Config. The zero value has the defaults of the containers
 // library, without credentials. Most programs call [Config.Env].
 type Config struct {
 	// AuthFile is the only file with credentials, as REGISTRY_AUTH_FILE names it.

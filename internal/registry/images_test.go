@@ -15,6 +15,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/policy"
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
@@ -75,9 +76,9 @@ func status(code int) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
 }
 
-func insecure() images.Registry {
+func insecure() registries.Config {
 	yes := true
-	return images.Registry{SkipTLSVerify: &yes, PlainHTTP: true, UserAgent: "bindery/test"}
+	return registries.Config{SkipTLSVerify: &yes, PlainHTTP: true, UserAgent: "bindery/test"}
 }
 
 // openOnce opens an image with a client, and closes it.
@@ -103,9 +104,9 @@ func simple(catalog string) testregistry.Image {
 		{"configs/a/catalog.yaml": catalog}}}
 }
 
-func newRemote(t testing.TB) *images.Remote {
+func newRemote(t testing.TB) *registries.Client {
 	t.Helper()
-	r, err := images.NewRemote(t.Context(), images.RemoteOptions{Registry: insecure(), Temp: t.TempDir()})
+	r, err := registries.New(t.Context(), registries.Options{Registry: insecure(), Temp: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +118,7 @@ func newRemote(t testing.TB) *images.Remote {
 	return r
 }
 
-func repositoryOf(t testing.TB, r *images.Remote, name string) *images.RemoteRepository {
+func repositoryOf(t testing.TB, r *registries.Client, name string) *registries.Repository {
 	t.Helper()
 	repository, err := r.Repository(name)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
-	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
@@ -54,10 +54,10 @@ func TestRemoteListsAndDeletes(t *testing.T) {
 	if is, err = app.Head(t.Context(), "v4"); err != nil || is.MediaType != v1.MediaTypeImageManifest {
 		t.Errorf("%+v, %v", is, err)
 	}
-	if err := app.Delete(t.Context(), is.Digest); !errors.Is(err, images.ErrNoDelete) {
+	if err := app.Delete(t.Context(), is.Digest); !errors.Is(err, registries.ErrNoDelete) {
 		t.Error(err)
 	}
-	if _, err := remote.Repositories(t.Context(), r.Host()); !errors.Is(err, images.ErrNoCatalog) {
+	if _, err := remote.Repositories(t.Context(), r.Host()); !errors.Is(err, registries.ErrNoCatalog) {
 		t.Error(err)
 	}
 	r.SetRules(testregistry.Rules{NoDigest: true})

@@ -13,6 +13,7 @@ import (
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
@@ -29,7 +30,7 @@ func TestMirrors(t *testing.T) {
 	if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c := quick(t, images.ClientOptions{Registry: images.Registry{RegistriesConf: conf}, Retries: 5, Backoff: time.Minute})
+	c := quick(t, images.ClientOptions{Registry: registries.Config{RegistriesConf: conf}, Retries: 5, Backoff: time.Minute})
 	if got, err := read(t.Context(), c, "example.test/a/b:v1"); err != nil || got != "old" {
 		t.Errorf("by tag: %q, %v", got, err)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
@@ -37,7 +38,7 @@ func TestRegistriesConfVersion1(t *testing.T) {
 		"neither of these": {"[registries.block]\nregistries = '%s'\n", "/a/b:v1", "", "registries.conf"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := images.Registry{RegistriesConf: filepath.Join(t.TempDir(), "registries.conf")}
+			o := registries.Config{RegistriesConf: filepath.Join(t.TempDir(), "registries.conf")}
 			write(t, o.RegistriesConf, strings.ReplaceAll(fmt.Sprintf(c.conf, reg.Host()), "MIRROR", mirror.Host()))
 			var warned []string
 			events := func(e store.Event) {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
@@ -38,7 +39,7 @@ func TestRemoteTokens(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer src.Close()
-	remote, err := images.NewRemote(t.Context(), images.RemoteOptions{Registry: o, Temp: t.TempDir()})
+	remote, err := registries.New(t.Context(), registries.Options{Registry: o, Temp: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +95,7 @@ func TestPingWithCredentialsOfAPath(t *testing.T) {
 	})
 	o := insecure()
 	o.AuthFile = authFileFor(t, reg.Host()+"/olm")
-	remote, err := images.NewRemote(t.Context(), images.RemoteOptions{Registry: o, Temp: t.TempDir()})
+	remote, err := registries.New(t.Context(), registries.Options{Registry: o, Temp: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/policy"
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/signature"
 	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/imagetest"
@@ -53,9 +54,9 @@ func indexed(t *testing.T) (*testregistry.Registry, string, digest.Digest) {
 	return r, r.Host() + "/acme/tool:v1", top
 }
 
-func registryOptions() images.Registry {
+func registryOptions() registries.Config {
 	skip := true
-	return images.Registry{SkipTLSVerify: &skip, PlainHTTP: true}
+	return registries.Config{SkipTLSVerify: &skip, PlainHTTP: true}
 }
 
 // written returns the number of manifests that hang on the subjects of an image after attach was called.

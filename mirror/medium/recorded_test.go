@@ -17,7 +17,7 @@ import (
 
 	"github.com/opencontainers/go-digest"
 
-	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/mirrortest"
 	"github.com/operator-bindery/bindery/internal/testregistry"
@@ -135,11 +135,11 @@ func fetch(t testing.TB, from *testregistry.Registry, hex string) []byte {
 	return content
 }
 
-func remote(t testing.TB) *images.Remote {
+func remote(t testing.TB) *registries.Client {
 	t.Helper()
 	skip := true
-	r, err := images.NewRemote(context.Background(), images.RemoteOptions{Temp: t.TempDir(),
-		Registry: images.Registry{SkipTLSVerify: &skip, PlainHTTP: true}})
+	r, err := registries.New(context.Background(), registries.Options{Temp: t.TempDir(),
+		Registry: registries.Config{SkipTLSVerify: &skip, PlainHTTP: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,7 +170,7 @@ func carry(t testing.TB, tags map[string]map[string]digest.Digest, from func(pat
 	}
 }
 
-func registryAt(t testing.TB, r *images.Remote, name string) *images.RemoteRepository {
+func registryAt(t testing.TB, r *registries.Client, name string) *registries.Repository {
 	t.Helper()
 	repository, err := r.Repository(name)
 	if err != nil {

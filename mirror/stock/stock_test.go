@@ -19,6 +19,7 @@ import (
 
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/images/storetest"
 	"github.com/operator-bindery/bindery/internal/limit"
@@ -36,11 +37,11 @@ func image(p v1.Platform, name string) testregistry.Image {
 }
 
 // opener returns how repositories of test registries are opened.
-func opener(t *testing.T) (*images.Remote, stock.Open) {
+func opener(t *testing.T) (*registries.Client, stock.Open) {
 	t.Helper()
 	skip := true
-	remote, err := images.NewRemote(t.Context(), images.RemoteOptions{Temp: t.TempDir(),
-		Registry: images.Registry{SkipTLSVerify: &skip, PlainHTTP: true}})
+	remote, err := registries.New(t.Context(), registries.Options{Temp: t.TempDir(),
+		Registry: registries.Config{SkipTLSVerify: &skip, PlainHTTP: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +83,7 @@ func TestCheck(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := at.(*images.RemoteRepository).Delete(t.Context(), arm); err != nil {
+	if err := at.(*registries.Repository).Delete(t.Context(), arm); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]string{
@@ -242,7 +243,7 @@ func TestInventoryOfDigestTags(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := at.(*images.RemoteRepository)
+	w := at.(*registries.Repository)
 	document, err := referrers.Attach(t.Context(), w, v1.Descriptor{MediaType: v1.MediaTypeImageManifest, Digest: d},
 		referrers.Artifact{Type: "a/b", Content: []byte("text")})
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/policy"
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/internal/appregistry/export"
 	"github.com/operator-bindery/bindery/internal/recorded"
 	"github.com/operator-bindery/bindery/internal/testregistry"
@@ -26,7 +27,7 @@ func options(t *testing.T, r *testregistry.Registry) export.Options {
 	t.Helper()
 	client, err := images.NewClient(
 		images.ClientOptions{Policy: policy.Read,
-			Registry: images.Registry{RegistriesConf: r.RegistriesConf(t, testregistry.RecordedHost),
+			Registry: registries.Config{RegistriesConf: r.RegistriesConf(t, testregistry.RecordedHost),
 				PlainHTTP: true}})
 	if err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-package images
+package registries
 
 import (
 	"context"
@@ -18,22 +18,14 @@ import (
 	"github.com/operator-bindery/bindery/internal/registry"
 )
 
-// Errors of a [Remote].
-var (
-	// ErrNoDelete is the error of a registry that deletes no manifests.
-	ErrNoDelete = registry.ErrNoDelete
-	// ErrNoCatalog is the error of a registry that does not list its repositories, or not for these credentials.
-	ErrNoCatalog = registry.ErrNoCatalog
-)
-
 // Uploads keeps where the uploads of large blobs continue, so that another process goes on with the bytes that the
 // registry has; see [NewUploadStore].
 type Uploads = registry.Uploads
 
-// RemoteOptions configure a [Remote]. The zero value makes one attempt of each request, without limits.
-type RemoteOptions struct {
-	// Registry is the configuration for registries. [Registry.Env] completes it with that of the machine.
-	Registry Registry
+// Options configure a [Client]. The zero value makes one attempt of each request, without limits.
+type Options struct {
+	// Registry is the configuration for registries. [Config.Env] completes it with that of the machine.
+	Registry Config
 	// Retries is how often a request is repeated if the registry is busy or fails, or the connection breaks. A transfer
 	// that has made progress has all of them again.
 	Retries int
@@ -41,7 +33,7 @@ type RemoteOptions struct {
 	Backoff time.Duration
 	// Stall ends an attempt in which nothing moves for this time; two minutes by default.
 	Stall time.Duration
-	// Throttle limits requests and bytes, together with a [Client] that has it; nil limits nothing.
+	// Throttle limits requests and bytes, together with other clients that have it; nil limits nothing.
 	Throttle *Throttle
 	// Uploads keeps upload sessions for another process; nil keeps none.
 	Uploads Uploads
@@ -51,10 +43,10 @@ type RemoteOptions struct {
 	Events func(store.Event)
 }
 
-// Remote reads and writes the repositories of registries, as those that images are mirrored to: connections,
+// Client reads and writes the repositories of registries, as those that images are mirrored to: connections,
 // credentials, tokens and limits are shared by all of them. Mirrors of registries.conf are for sources, so that none is
 // used here. It is safe for concurrent use.
-type Remote struct {
+type Client struct {
 	remote  *registry.Client
 	scratch *layouts.Stage
 
@@ -62,12 +54,12 @@ type Remote struct {
 	events    func(store.Event)
 
 	mu           sync.Mutex
-	repositories map[string]*RemoteRepository // by their names
+	repositories map[string]*Repository // by their names
 	hosts        map[string]*knownBlobs
 }
 
-// NewRemote returns a remote. It reads the files that the options name, and sends no request. Close it after use.
-func NewRemote(ctx context.Context, o RemoteOptions) (_ *Remote, err error) {
+// New returns a client. It reads the files that the options name, and sends no request. Close it after use.
+func New(ctx context.Context, o Options) (_ *Client, err error) {
 	if o.Retries < 0 {
 		return nil, fmt.Errorf("%d retries: it cannot be tried less than once", o.Retries)
 	}
@@ -87,20 +79,20 @@ func NewRemote(ctx context.Context, o RemoteOptions) (_ *Remote, err error) {
 	if err != nil {
 		return nil, errors.Join(err, scratch.Close())
 	}
-	r := &Remote{scratch: scratch, events: o.Events, repositories: map[string]*RemoteRepository{},
+	r := &Client{scratch: scratch, events: o.Events, repositories: map[string]*Repository{},
 		hosts: map[string]*knownBlobs{}}
 	r.remote = registry.NewClient(registry.Options{Config: o.Registry, Retries: o.Retries,
 		Backoff: o.Backoff, Stall: o.Stall, Throttle: o.Throttle, Uploads: o.Uploads}, sys, r.event)
 	return r, nil
 }
 
-// Close ends idle connections and removes the remote's files.
-func (r *Remote) Close() error {
+// Close ends idle connections and removes the client's files.
+func (r *Client) Close() error {
 	r.remote.Close()
 	return r.scratch.Close()
 }
 
-func (r *Remote) event(e store.Event) {
+func (r *Client) event(e store.Event) {
 	if r.events == nil {
 		return
 	}
@@ -112,7 +104,7 @@ func (r *Remote) event(e store.Event) {
 // Repository returns the repository with a name HOST[:PORT]/PATH; no request is sent. The same name gives the same
 // repository. The error is of the class [ErrInvalid] for a name with a tag or digest, without a host, or that is none,
 // and of the class [ErrRegistry] for a registry that registries.conf blocks.
-func (r *Remote) Repository(name string) (*RemoteRepository, error) {
+func (r *Client) Repository(name string) (*Repository, error) {
 	named, err := reference.ParseNormalizedNamed(name)
 	if err != nil || !reference.IsNameOnly(named) || !strings.HasPrefix(name, reference.Domain(named)+"/") {
 		return nil, fmt.Errorf("%w: %.300q is no repository HOST/PATH", fault.ErrInvalid, redact.Text(name))
@@ -130,19 +122,19 @@ func (r *Remote) Repository(name string) (*RemoteRepository, error) {
 	if r.hosts[host] == nil {
 		r.hosts[host] = newKnownBlobs()
 	}
-	repository := &RemoteRepository{Repository: to, known: r.hosts[host]}
+	repository := &Repository{Repository: to, known: r.hosts[host]}
 	r.repositories[named.Name()] = repository
 	return repository, nil
 }
 
 // Repositories returns the paths of all repositories of a registry HOST[:PORT], in its order. The error is
 // [ErrNoCatalog] if the registry does not tell them.
-func (r *Remote) Repositories(ctx context.Context, host string) ([]string, error) {
+func (r *Client) Repositories(ctx context.Context, host string) ([]string, error) {
 	found, err := r.remote.Repositories(ctx, host)
 	return found, redact.Error(err)
 }
 
 // Ping asks the registry of HOST[:PORT][/PATH] whether it is one and accepts the credentials for that path.
-func (r *Remote) Ping(ctx context.Context, at string) error {
+func (r *Client) Ping(ctx context.Context, at string) error {
 	return redact.Error(r.remote.Ping(ctx, at))
 }

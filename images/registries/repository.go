@@ -1,4 +1,4 @@
-package images
+package registries
 
 import (
 	"context"
@@ -13,20 +13,20 @@ import (
 	"github.com/operator-bindery/bindery/internal/registry"
 )
 
-// RemoteRepository is a repository of a [Remote]: a [store.Writer] that also tells whether it has a blob (HasBlob), and
+// Repository is a repository of a [Client]: a [store.Writer] that also tells whether it has a blob (HasBlob), and
 // deletes a manifest with all its tags (Delete: fs.ErrNotExist, ErrNoDelete).
 //
 // A blob that another repository of the same registry has, as far as this process or its source knows, is mounted
 // and not sent; one that is just being sent to another repository is waited for. It is safe for concurrent use.
-type RemoteRepository struct {
+type Repository struct {
 	*registry.Repository
 	known *knownBlobs
 }
 
-var _ store.Writer = (*RemoteRepository)(nil)
+var _ store.Writer = (*Repository)(nil)
 
 // WriteBlob writes a blob unless it is there, as [store.Writer] says.
-func (r *RemoteRepository) WriteBlob(ctx context.Context, d v1.Descriptor, c store.Content) (from string, err error) {
+func (r *Repository) WriteBlob(ctx context.Context, d v1.Descriptor, c store.Content) (from string, err error) {
 	done, err := r.known.begin(ctx, r.Name(), d.Digest)
 	if err != nil {
 		return "", err

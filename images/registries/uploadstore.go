@@ -1,4 +1,4 @@
-package images
+package registries
 
 import (
 	"crypto/sha256"
