@@ -2,11 +2,14 @@ package images
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"go.podman.io/image/v5/manifest"
 
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
@@ -44,20 +47,51 @@ type SurveyedImage struct {
 // Close closes the source of the images.
 func (s *Survey) Close() error { return s.src.Close() }
 
-// Survey reads the manifests and configurations of the image or index, and no layers. Closing the
-// survey closes the source. Errors are those of [Client.Open].
+// maxVariants bounds the number of platforms, since each takes two requests.
+const maxVariants = 64
+
+// Survey reads the manifests and configurations of the image, or of the index and the indexes in it, and no layers. Of
+// what the policy does not accept as a whole, each image is judged with the index that names it. Closing the survey
+// closes the source. Errors are those of [Client.Open].
 func (s *Source) Survey(ctx context.Context) (_ *Survey, err error) {
 	defer func() { err = s.about(err) }()
 	ctx, cancel := s.within(ctx)
 	defer cancel()
 	out := &Survey{Name: s.Given, Source: s.OpenedAt, Repository: s.Repository, Digest: s.Digest,
 		MediaType: s.Top.MediaType, Size: s.Top.Size, src: s}
-	r := surveyor{out}
-	v := visitor{image: r.addImage,
-		index: func(index v1.Index) { out.Index, out.Annotations = true, index.Annotations },
-		other: func(entry v1.Descriptor) { out.Others = append(out.Others, entry) },
+	verdicts := map[*store.Node]verdict{}
+	visit := func(ctx context.Context, n *store.Node) (err error) {
+		entry := n.Descriptor
+		entry.MediaType = n.Kind
+		verdicts[n] = s.top
+		if n.Above == nil {
+			entry.Digest = s.Digest // as others know it
+		} else if verdicts[n], err = s.admission.admit(ctx, verdicts[n.Above], n.Text, n.Kind); err != nil {
+			return err
+		}
+		if !manifest.MIMETypeIsMultiImage(n.Kind) {
+			return out.add(ctx, s.image(), n.Text, entry)
+		}
+		if n.Above == nil {
+			var index v1.Index
+			if err := json.Unmarshal(n.Text, &index); err != nil {
+				return fmt.Errorf("%w: index: %v", fault.ErrInvalid, err)
+			}
+			out.Index, out.Annotations = true, index.Annotations
+		}
+		n.Entries = nil
+		for _, d := range n.Parts.Manifests {
+			if store.IsImage(d, len(n.Parts.Manifests)) {
+				n.Entries = append(n.Entries, d)
+			} else {
+				out.Others = append(out.Others, d)
+			}
+		}
+		return nil
 	}
-	if err := s.walk(ctx, v); err != nil {
+	// One image may be for several platforms.
+	o := store.WalkOptions{Repeats: true, Read: s.readEntry, Visit: visit}
+	if err := store.Walk(ctx, store.Node{Descriptor: s.Top, Text: s.text}, o); err != nil {
 		return nil, err
 	}
 	if len(out.Images) == 0 {
@@ -66,20 +100,22 @@ func (s *Source) Survey(ctx context.Context) (_ *Survey, err error) {
 	return out, nil
 }
 
-// surveyor makes a [Survey].
-type surveyor struct{ out *Survey }
-
-func (s *surveyor) addImage(ctx context.Context, one *Image, text []byte, entry v1.Descriptor) error {
-	if len(s.out.Images) == 2*maxVariants {
+// add reads the configuration of an image and adds it.
+func (s *Survey) add(ctx context.Context, one *Image, text []byte, entry v1.Descriptor) error {
+	if len(s.Images) == 2*maxVariants {
 		return fmt.Errorf("index: %w: more than %d images", fault.ErrLimit, 2*maxVariants)
 	}
+	one.Digest, one.MediaType = entry.Digest, entry.MediaType
 	if err := one.readManifest(ctx, text); err != nil {
-		return fmt.Errorf("image %s: %w", entry.Digest, err)
+		if s.Index {
+			err = fmt.Errorf("image %s: %w", entry.Digest, err)
+		}
+		return err
 	}
 	i := SurveyedImage{Image: one, Entry: entry, Platform: one.Config.Platform}
 	if entry.Platform != nil {
 		i.Platform = *entry.Platform
 	}
-	s.out.Images = append(s.out.Images, i)
+	s.Images = append(s.Images, i)
 	return nil
 }
