@@ -87,6 +87,8 @@ type Client struct {
 	policy    trust.Policy // nil accepts everything
 	remote    *registry.Client
 
+	// lent has the places of [Client.Lend] by name.
+	lent sync.Map
 	// verified has the images whose signatures have been accepted, by name and digest.
 	verified  sync.Map
 	eventLock sync.Mutex

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 
 	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/images/transport"
@@ -29,25 +30,30 @@ func (c *Client) Demands(ctx context.Context, name string) (bool, error) {
 	return err == nil && !rule.Accepts, err
 }
 
-// Accept makes the client accept a manifest under a name without asking the policy. It is for a private copy of an image
-// that the policy has accepted under its own name.
-func (c *Client) Accept(name string, d digest.Digest) error {
+// Lend gives a name to an image at a place that is open: the client opens the name there, and its policy is not asked
+// about it. It is for an image that the policy has accepted under its own name. The place must stay open as long as the
+// client is used.
+func (c *Client) Lend(name string, place store.Reader, top v1.Descriptor) error {
 	n, err := c.transports.Source(name)
 	if err != nil {
 		return err
 	}
-	c.verified.Store(verifiedKey(n, d), true)
+	c.lent.Store(nameKey(n), transport.Place{Reader: place, Top: top})
+	c.verified.Store(verifiedKey(n, top.Digest), true)
 	return nil
 }
 
-// verifiedKey identifies a manifest under a name in [Client.verified].
-func verifiedKey(n transport.Source, d digest.Digest) string {
+// nameKey identifies a name in [Client.lent].
+func nameKey(n transport.Source) string {
 	name := n.Path + ":" + n.Name
 	if n.Repository != nil {
 		name = n.Repository.String()
 	}
-	return string(n.Transport) + ":" + name + " " + d.String()
+	return string(n.Transport) + ":" + name
 }
+
+// verifiedKey identifies a manifest under a name in [Client.verified].
+func verifiedKey(n transport.Source, d digest.Digest) string { return nameKey(n) + " " + d.String() }
 
 // attachedSignatures returns what reads the signatures that are attached to a manifest at a place.
 func attachedSignatures(place store.Reader) func(context.Context, digest.Digest) ([][]byte, error) {

@@ -162,6 +162,10 @@ func (c *Client) openPlace(ctx context.Context, asked transport.Source) (at *tra
 			err = notThere{err}
 		}
 	}()
+	if lent, ok := c.lent.Load(nameKey(asked)); ok {
+		place := lent.(transport.Place)
+		return &place, nil
+	}
 	if row := c.transports.Row(asked.Transport); row.Parse != nil {
 		return row.Open(ctx, asked.Path, asked.Name,
 			transport.Options{Limits: c.o.Limits.WithDefaults(), Temp: c.o.Temp, Private: c.scratch.Path})

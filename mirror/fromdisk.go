@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -17,8 +15,6 @@ import (
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
-	"github.com/operator-bindery/bindery/internal/layouts"
-	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/nearest"
 	"github.com/operator-bindery/bindery/mirror/imageset"
 	"github.com/operator-bindery/bindery/mirror/medium"
@@ -388,51 +384,20 @@ func (r *run) catalogOnMedium(ctx context.Context, c *catalog) error {
 		}
 		found.digest = top.Digest
 	}
-	dir := filepath.Join(r.work.Dir(), "medium-"+top.Digest.Encoded()[:16])
-	c.name, c.digest, c.narrowed = "oci:"+dir+":catalog", found.digest, found.narrowed
+	c.name, c.digest, c.narrowed = "oci:archive/"+found.path+":"+top.Digest.Encoded(), found.digest, found.narrowed
 	c.source = fmt.Sprintf("%s:%s of the archive", found.path, found.tag)
 	if found.filtered {
 		c.ready = found
 		c.selects.Full, c.selects.Packages = true, nil
 	}
-	if err := writeLayout(ctx, found.reader, top, dir, "catalog"); err != nil {
-		return err
-	}
-	// It was judged under its own name, and this copy is the run's own.
+	// It was judged under its own name.
 	for _, client := range []*images.Client{r.o.Render.Images, r.o.Spec.Images} {
 		if client == nil {
 			continue
 		}
-		if err := client.Accept(c.name, top.Digest); err != nil {
+		if err := client.Lend(c.name, found.reader, top); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// writeLayout writes an image to a new OCI layout.
-func writeLayout(ctx context.Context, from store.Reader, top v1.Descriptor, dir, tag string) (err error) {
-	if _, err := os.Stat(dir); err == nil {
-		return nil // it was written for another entry of the image set
-	}
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return err
-	}
-	for name, text := range map[string]string{v1.ImageLayoutFile: `{"imageLayoutVersion":"1.0.0"}`,
-		v1.ImageIndexFile: `{"schemaVersion":2,"manifests":[]}`} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			return err
-		}
-	}
-	out, err := layouts.NewAddition(ctx, layouts.Place{Format: layouts.OCI, Path: dir, Name: tag})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, out.Discard()) }()
-	to, err := out.Writer(ctx, limit.Limits{}.WithDefaults(), dir)
-	if err != nil {
-		return err
-	}
-	_, err = store.CopyOne(ctx, from, top, to, tag, store.CopyOptions{})
-	return err
 }
