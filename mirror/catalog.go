@@ -140,13 +140,13 @@ func (r *run) resolveCatalog(ctx context.Context, c *catalog) error {
 		return r.catalogOnMedium(ctx, c)
 	}
 	ref := c.op.Catalog
-	c.name = strings.TrimPrefix(pullName(ref), "docker://")
+	c.name = strings.TrimPrefix(ref.PullName(), "docker://")
 	at, err := r.o.Render.Images.OpenUnverified(ctx, c.name)
 	if err != nil {
 		return err
 	}
 	c.digest = at.Top.Digest
-	if ref.Transport == imageset.Docker {
+	if ref.InRegistry() {
 		c.name = ref.Repository() + "@" + c.digest.String()
 		if ref.Tag != "" && ref.Digest == "" {
 			if c.readFrom, err = imageset.ParseRef(at.Name() + ":" + ref.Tag); err != nil {
@@ -364,7 +364,7 @@ func (r *run) addCatalog(n int) error {
 // checkRelated refuses references that a catalog must not have.
 func (r *run) checkRelated(ref imageset.Ref) error {
 	switch {
-	case ref.Transport == "oci":
+	case !ref.InRegistry():
 		return errors.New("a catalog cannot name an OCI layout")
 	case ref.Tag == "" && ref.Digest == "":
 		return errors.New("tag and digest are empty")

@@ -62,7 +62,7 @@ func (r *run) signaturesOf(ctx context.Context, i DeleteItem) ([]DeleteItem, err
 	if err != nil {
 		return nil, err
 	}
-	source, err := imageset.ParseRef(i.Name)
+	source, err := recorded(i.Name)
 	if err != nil {
 		return nil, err
 	}

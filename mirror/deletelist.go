@@ -223,7 +223,7 @@ func (r *run) listCatalog(ctx context.Context, op imageset.Operator, rec *record
 // publishedAt is where the catalog of an entry is at the target. A rebuilt catalog that is named by digest has its own
 // digest in its tag, which the record knows.
 func publishedAt(t imageset.Target, op imageset.Operator, rec *record) (imageset.Ref, error) {
-	known := op.Catalog.Transport == imageset.OCI || op.Catalog.Tag != "" || op.TargetTag != "" || op.WholeCatalog()
+	known := !op.Catalog.InRegistry() || op.Catalog.Tag != "" || op.TargetTag != "" || op.WholeCatalog()
 	at := t.Catalog(op, !op.WholeCatalog(), "", "")
 	if known {
 		return at, nil

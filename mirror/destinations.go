@@ -226,7 +226,7 @@ func (r *run) replacedSources(ctx context.Context, pairs, sources []imageset.Pai
 	}
 	byName := map[string][]imageset.Pair{}
 	for _, s := range sources {
-		if s.Source.Transport == imageset.Docker && s.Source.Tag != "" {
+		if s.Source.InRegistry() && s.Source.Tag != "" {
 			name := sameName(s.Source)
 			byName[name] = append(byName[name], s)
 		}

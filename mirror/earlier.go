@@ -5,8 +5,6 @@ import (
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"golang.org/x/sync/errgroup"
-
-	"github.com/operator-bindery/bindery/mirror/imageset"
 )
 
 // asksAtOnce is how many images the target is asked for at once: an answer has no body, and costs less than its way.
@@ -24,7 +22,7 @@ func (r *run) skipCarried(ctx context.Context, list []*item) error {
 	for _, i := range list {
 		was := r.state.has(r.carriedKey(i, i.source.Digest))
 		if !i.byDigest() {
-			was = i.source.Transport == imageset.Docker && r.state.hasPlace(r.carriedKey(i, ""))
+			was = i.source.InRegistry() && r.state.hasPlace(r.carriedKey(i, ""))
 		}
 		if !was || i.account.Status == Blocked || r.o.Recheck {
 			continue

@@ -216,7 +216,7 @@ func (r *run) writeMapping(list []*item) error {
 	var pairs []imageset.Pair
 	for _, c := range r.catalogs {
 		source := c.op.Catalog
-		if source.Transport == imageset.Docker {
+		if source.InRegistry() {
 			source.Digest, source.Tag = c.digest, ""
 		}
 		pairs = append(pairs, imageset.Pair{Source: source, Destination: c.dest})

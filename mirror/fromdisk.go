@@ -103,7 +103,7 @@ func (o mediumOrigin) open(ctx context.Context, i *item) (*opened, error) {
 	out := &opened{from, top, func() error { return nil }, nil}
 	demanded, err := o.run.demands(ctx, i.source)
 	if demanded {
-		out.judged, err = o.run.o.Images.At(ctx, pullName(i.source), from, top)
+		out.judged, err = o.run.o.Images.At(ctx, i.source.PullName(), from, top)
 		if err == nil {
 			out.Reader, out.top = out.judged, out.judged.Top
 		}
@@ -375,7 +375,7 @@ func (r *run) catalogOnMedium(ctx context.Context, c *catalog) error {
 	found.top, found.reader = top, &deltaReader{r, repo, dest}
 	c.carrier = found.reader
 	if demanded {
-		judged, err := r.o.Images.At(ctx, pullName(c.op.Catalog), found.reader, top)
+		judged, err := r.o.Images.At(ctx, c.op.Catalog.PullName(), found.reader, top)
 		if err == nil {
 			err = judged.CheckEntries(ctx, nil)
 		}

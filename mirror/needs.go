@@ -536,7 +536,7 @@ func (s *staying) stays(ctx context.Context, d digest.Digest, text []byte) (stri
 
 // digestTagOf returns the tag that an image at a mirror has by its digest; empty if its source is not named by one.
 func digestTagOf(source string) string {
-	if from, err := imageset.ParseRef(source); err == nil && from.Transport == imageset.Docker && from.Digest != "" {
+	if from, err := imageset.ParseRef(source); err == nil && from.InRegistry() && from.Digest != "" {
 		return imageset.DigestTag(from.Digest)
 	}
 	return ""
@@ -548,7 +548,7 @@ func (i DeleteItem) means(at imageset.Ref) digest.Digest {
 	if i.Digest != "" {
 		return i.Digest
 	}
-	if from, err := imageset.ParseRef(i.Name); err == nil && from.Transport == imageset.Docker && from.Digest != "" {
+	if from, err := imageset.ParseRef(i.Name); err == nil && from.InRegistry() && from.Digest != "" {
 		return from.Digest
 	}
 	if d := digest.Digest(pulledBy(at)); d.Validate() == nil {

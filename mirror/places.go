@@ -3,6 +3,7 @@ package mirror
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
@@ -40,7 +41,7 @@ func (o *opened) checkPolicy(ctx context.Context, platforms []v1.Platform) error
 // demands tells whether the policy accepts images of a name only with a signature, or not at all. Of such an image the
 // source is judged before it is taken for there, whatever the target has and earlier runs remember.
 func (r *run) demands(ctx context.Context, source imageset.Ref) (bool, error) {
-	return r.o.Images.Demands(ctx, pullName(source))
+	return r.o.Images.Demands(ctx, source.PullName())
 }
 
 // openJudged opens the source of an item, and asks the policy about all that is copied of it.
@@ -66,12 +67,12 @@ func (o registryOrigin) open(ctx context.Context, i *item) (*opened, error) {
 	if resolved, ok := i.resolved.Load().(digest.Digest); ok {
 		source.Digest = resolved
 	}
-	at, err := o.client.Open(ctx, pullName(source))
+	at, err := o.client.Open(ctx, source.PullName())
 	if err != nil {
 		return nil, err
 	}
-	if source.Digest == "" && source.Transport == imageset.Docker {
-		demanded, err := o.client.Demands(ctx, pullName(source))
+	if source.Digest == "" && source.InRegistry() {
+		demanded, err := o.client.Demands(ctx, source.PullName())
 		if err != nil {
 			return nil, errors.Join(err, at.Close())
 		}
@@ -83,18 +84,13 @@ func (o registryOrigin) open(ctx context.Context, i *item) (*opened, error) {
 }
 
 func (o registryOrigin) head(ctx context.Context, i *item) (v1.Descriptor, error) {
-	return o.client.Head(ctx, pullName(i.source))
+	return o.client.Head(ctx, i.source.PullName())
 }
 
-// pullName is the name by which an image is read: by its digest if it has one.
-func pullName(r imageset.Ref) string {
-	switch {
-	case r.Transport == imageset.OCI:
-		return imageset.LayoutName(r)
-	case r.Digest != "":
-		r.Tag = ""
-	}
-	return "docker://" + r.Name()
+// recorded parses the name of a source that an earlier run has read, whatever its transport is.
+func recorded(name string) (imageset.Ref, error) {
+	transport, _, _ := strings.Cut(name, "://")
+	return imageset.ParseRef(name, transport)
 }
 
 // target is where images go.

@@ -198,7 +198,7 @@ func (r *run) rebuiltAt(c *catalog, rebuilt digest.Digest) imageset.Ref {
 func (r *run) sourceOnMedium(c *catalog) imageset.Ref {
 	source := c.op
 	source.TargetCatalog, source.TargetTag = "", ""
-	if source.Catalog.Transport == imageset.Docker && source.Catalog.Tag == "" {
+	if source.Catalog.InRegistry() && source.Catalog.Tag == "" {
 		source.Catalog.Digest = c.digest
 	}
 	at := onMedium.Catalog(source, false, "", "")
@@ -241,7 +241,7 @@ func (r *run) rebuild(ctx context.Context, c *catalog, dir string) (*build.Image
 	}
 	if c.digest != "" {
 		spec.Build.Annotations[v1.AnnotationBaseImageDigest] = c.digest.String()
-		if c.op.Catalog.Transport == imageset.Docker {
+		if c.op.Catalog.InRegistry() {
 			// also when it comes out of an archive
 			spec.Build.Annotations[v1.AnnotationBaseImageName] = c.op.Catalog.Name()
 		}

@@ -268,7 +268,7 @@ func (rec *record) moveTo(host string) error {
 // atHost gives a reference the name by which a command knows the registry. It is false for another registry.
 func atHost(reference, host string) (string, bool) {
 	ref, err := imageset.ParseRef(reference)
-	if err != nil || ref.Transport != imageset.Docker || !imageset.SameHost(ref.Host, host) {
+	if err != nil || !ref.InRegistry() || !imageset.SameHost(ref.Host, host) {
 		return "", false
 	}
 	ref.Host = host

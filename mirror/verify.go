@@ -207,7 +207,7 @@ func (o *VerifyOptions) expected() ([]imageset.Ref, map[string]*expected, error)
 		if err != nil {
 			return nil, nil, err
 		}
-		from, err := imageset.ParseRef(i.Source)
+		from, err := recorded(i.Source)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -225,7 +225,7 @@ func plannedImages(set *imageset.Set) ([]plannedImage, error) {
 func (p *program) planCatalog(c *cli.Context, op imageset.Operator, source string,
 	o filter.Options) (_ *catalogPlan, err error) {
 	if source == "" {
-		source = readableName(op.Catalog)
+		source = op.Catalog.PullName()
 	}
 	r, resolved, err := p.filterCatalog(c, asLayout(source), op, o)
 	var wrong *filter.Error
@@ -273,21 +273,10 @@ func (p *program) filterCatalog(c *cli.Context, source string, op imageset.Opera
 	return r, resolved, nil
 }
 
-// readableName returns the name by which the catalog of a reference is read. A digest counts more than a tag.
-func readableName(r imageset.Ref) string {
-	if r.Transport == imageset.OCI {
-		return imageset.LayoutName(r)
-	}
-	if r.Digest != "" {
-		r.Tag = ""
-	}
-	return r.String()
-}
-
 // asLayout names the image of a layout where the layout's directory alone is given.
 func asLayout(source string) string {
 	if _, err := os.Stat(filepath.Join(source, "oci-layout")); err == nil {
-		return imageset.LayoutName(imageset.Ref{Transport: imageset.OCI, Path: source})
+		return imageset.Ref{Transport: imageset.OCI, Path: source}.PullName()
 	}
 	return source
 }

@@ -70,7 +70,7 @@ func (r *reader) operator(n node) Operator {
 		TargetTag: n.text("targetTag"), TargetCatalogSourceTemplate: n.text("targetCatalogSourceTemplate"),
 		SkipDependencies: n.flag("skipDependencies"), Platforms: n.platforms(), Line: n.line()}
 	var err error
-	if o.Catalog, err = ParseRef(o.Written); err != nil && !n.misfit("catalog") {
+	if o.Catalog, err = ParseRef(o.Written, r.options.Transports...); err != nil && !n.misfit("catalog") {
 		fix := "catalog: registry.example.com/path/catalog:v1"
 		if errors.Is(err, ErrTagless) {
 			fix = "add a tag, such as :v1, or a digest: none is implied"
@@ -82,7 +82,7 @@ func (r *reader) operator(n node) Operator {
 	}
 	n.target("targetCatalog")
 	n.tag("targetTag")
-	if o.Catalog.Transport == OCI && o.TargetCatalog == "" && !pathExpr.MatchString(path.Base(o.Catalog.Path)) {
+	if !o.Catalog.InRegistry() && o.TargetCatalog == "" && !pathExpr.MatchString(path.Base(o.Catalog.Path)) {
 		n.wrong("catalog", "the directory's name cannot be that of a repository", "set targetCatalog")
 	}
 	names := map[string]int{}
@@ -121,7 +121,7 @@ func (r *reader) additional(n node) AdditionalImage {
 	a := AdditionalImage{Written: n.text("name"), TargetRepo: n.text("targetRepo"), TargetTag: n.text("targetTag"),
 		Platforms: n.platforms(), Line: n.line()}
 	var err error
-	if a.Name, err = ParseRef(a.Written); errors.Is(err, ErrTagless) {
+	if a.Name, err = ParseRef(a.Written, r.options.Transports...); errors.Is(err, ErrTagless) {
 		n.wrong("name", err.Error(), "add a tag, such as :latest, or a digest: none is implied")
 		r.problems[len(r.problems)-1].tagless = true
 	} else if err != nil && !n.misfit("name") {

@@ -70,7 +70,7 @@ func (o *Operator) form(source digest.Digest) operatorForm {
 	f := operatorForm{Catalog: o.Written, TargetCatalog: o.TargetCatalog, TargetTag: o.TargetTag, Full: o.Full,
 		SkipDependencies: o.SkipDependencies, TargetCatalogSourceTemplate: o.TargetCatalogSourceTemplate,
 		Platforms: platforms(o.Platforms)}
-	if source != "" && o.Catalog.Transport != OCI {
+	if source != "" && o.Catalog.InRegistry() {
 		f.Catalog = o.Catalog.Repository() + "@" + source.String()
 	}
 	for _, p := range o.Packages {
@@ -106,7 +106,7 @@ func (s *Set) Pinned(kind Kind, digests func(Operator) digest.Digest) []byte {
 	for _, o := range s.Operators {
 		d := digests(o)
 		f := o.form(d)
-		if d != "" && o.Catalog.Transport != OCI && f.TargetTag == "" {
+		if d != "" && o.Catalog.InRegistry() && f.TargetTag == "" {
 			f.TargetTag = o.Catalog.Tag
 		}
 		stanza.Operators = append(stanza.Operators, f)

@@ -10,10 +10,23 @@ import (
 	"github.com/operator-bindery/bindery/internal/regularfile"
 )
 
-// LayoutName returns the name by which the image of a layout is read: oci:DIR, or oci:DIR:@N for number N of several.
+// PullName returns the name by which images.Client opens the image: in a registry by its digest if it has one.
+func (r Ref) PullName() string {
+	switch {
+	case r.Transport == OCI:
+		return layoutName(r)
+	case !r.InRegistry():
+		return r.Transport + ":" + r.Path
+	case r.Digest != "":
+		r.Tag = ""
+	}
+	return r.String()
+}
+
+// layoutName returns the name by which the image of a layout is read: oci:DIR, or oci:DIR:@N for number N of several.
 // The images of a layout with several are taken for those of one index: the one with the reference's digest is meant,
 // else that for linux/amd64, else the first. What is wrong with a layout is found when it is read by its name.
-func LayoutName(r Ref) string {
+func layoutName(r Ref) string {
 	name := OCI + ":" + r.Path
 	data, err := regularfile.Read(filepath.Join(r.Path, "index.json"), MaxConfig)
 	if err != nil {

@@ -5,11 +5,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/operator-bindery/bindery/mirror/imageset"
 )
 
-func TestLayoutName(t *testing.T) {
+func TestPullNameOfLayouts(t *testing.T) {
 	manifest := func(hex, arch string) string {
 		return `{"mediaType":"application/vnd.oci.image.manifest.v1+json","digest":"sha256:` + hex +
 			`","size":1,"platform":{"os":"linux","architecture":"` + arch + `"}}`
@@ -30,11 +28,11 @@ func TestLayoutName(t *testing.T) {
 			[]byte(`{"schemaVersion":2,"manifests":[`+strings.Join(c.manifests, ",")+`]}`), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if got := imageset.LayoutName(ref(t, "oci://"+dir+c.digest)); got != "oci:"+dir+c.want {
+		if got := ref(t, "oci://"+dir+c.digest).PullName(); got != "oci:"+dir+c.want {
 			t.Errorf("%s: got %s", name, got)
 		}
 	}
-	if got := imageset.LayoutName(ref(t, "oci://nosuch")); got != "oci:nosuch" {
+	if got := ref(t, "oci://nosuch").PullName(); got != "oci:nosuch" {
 		t.Errorf("got %s", got)
 	}
 }

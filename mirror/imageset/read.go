@@ -26,6 +26,9 @@ type Options struct {
 	// Compat accepts what oc-mirror accepts and what does no harm, with a warning: an apiVersion that is not known, and
 	// a negative archiveSize.
 	Compat bool
+	// Transports are those that images can have beside docker and oci, as the client that reads them has them:
+	// NAME://DETAILS.
+	Transports []string
 }
 
 // Read reads a configuration file of the wanted kind: one document in YAML or JSON, of at most 4 MiB. Errors of the

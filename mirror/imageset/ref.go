@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/opencontainers/go-digest"
@@ -24,13 +25,13 @@ const maxReference = 1000
 // maxPath is the maximum length of a path in bytes, with the host.
 const maxPath = 255
 
-// Ref names an image in a registry, or an OCI layout.
+// Ref names an image in a registry, an OCI layout, or another place.
 type Ref struct {
-	// Transport is [Docker] or [OCI].
+	// Transport is [Docker], [OCI], or one that the caller of [ParseRef] has named.
 	Transport string
 	// Host is the registry with its port; empty if the name has one part only.
 	Host string
-	// Path is the repository within the registry; with [OCI] the path of a directory.
+	// Path is the repository within the registry; with [OCI] the path of a directory, and else what names the image.
 	Path string
 	// Tag and Digest may be set both, or, with [OCI], neither. A layout has no tag.
 	Tag    string
@@ -49,10 +50,11 @@ var ErrTagless = errors.New("tag and digest are empty")
 
 // ParseRef parses [TRANSPORT://]NAME[:TAG][@DIGEST] as oc-mirror does. Without a transport it is that of registries.
 // What stands before the first slash is the host, whether it looks like one or not: no registry is implied, and no tag.
-// A name without a slash has no host. In a layout's path a colon separates nothing.
+// A name without a slash has no host. In a layout's path a colon separates nothing, nor in that of the places of other
+// transports, which are refused unless they are among others.
 //
 // Unlike oc-mirror, a port next to a digest is not taken for a tag, and names that no registry accepts are errors.
-func ParseRef(text string) (Ref, error) {
+func ParseRef(text string, others ...string) (Ref, error) {
 	if text == "" {
 		return Ref{}, errors.New("reference name is empty")
 	}
@@ -67,7 +69,7 @@ func ParseRef(text string) (Ref, error) {
 	r := Ref{Transport: Docker}
 	rest := text
 	if transport, after, ok := strings.Cut(text, "://"); ok {
-		if transport != Docker && transport != OCI {
+		if transport != Docker && transport != OCI && !slices.Contains(others, transport) {
 			return Ref{}, fmt.Errorf("transport %s of %s is neither docker nor oci", fault.Quote(transport),
 				fault.Quote(text))
 		}
@@ -83,7 +85,7 @@ func ParseRef(text string) (Ref, error) {
 		}
 		rest = name
 	}
-	if r.Transport == OCI {
+	if !r.InRegistry() {
 		if rest == "" {
 			return Ref{}, fmt.Errorf("reference %s has no path", fault.Quote(text))
 		}
@@ -111,12 +113,15 @@ func ParseRef(text string) (Ref, error) {
 	return r, nil
 }
 
+// InRegistry tells whether the image is in a registry.
+func (r Ref) InRegistry() bool { return r.Transport == Docker }
+
 // IsZero reports whether the reference is empty.
 func (r Ref) IsZero() bool { return r == Ref{} }
 
 // Repository returns HOST/PATH, without tag and digest; of a layout its path.
 func (r Ref) Repository() string {
-	if r.Host == "" || r.Transport == OCI {
+	if r.Host == "" || !r.InRegistry() {
 		return r.Path
 	}
 	return r.Host + "/" + r.Path
@@ -134,5 +139,5 @@ func (r Ref) Name() string {
 	return text
 }
 
-// String returns the reference with its transport: docker://... or oci://...
+// String returns the reference with its transport, such as docker://... or oci://...
 func (r Ref) String() string { return r.Transport + "://" + r.Name() }

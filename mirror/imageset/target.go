@@ -96,7 +96,7 @@ func (t Target) Image(r Ref) Ref {
 // repository.
 func (t Target) Additional(a AdditionalImage) (Ref, error) {
 	name := a.Name
-	if name.Transport == OCI {
+	if !name.InRegistry() {
 		name = Ref{Transport: Docker, Path: strings.TrimLeft(path.Clean("/"+name.Path), "/"), Tag: "latest"}
 	}
 	if a.TargetRepo != "" {
@@ -116,7 +116,7 @@ func (t Target) Additional(a AdditionalImage) (Ref, error) {
 // rebuilt image, or empty before it is known. hash is [Operator.FilterHash], which stands for it in the meantime.
 func (t Target) Catalog(o Operator, filtered bool, rebuilt digest.Digest, hash string) Ref {
 	name, tag := o.Catalog.Path, o.Catalog.Tag
-	if o.Catalog.Transport == OCI {
+	if !o.Catalog.InRegistry() {
 		name, tag = path.Base(name), "latest"
 	}
 	if o.TargetCatalog != "" {

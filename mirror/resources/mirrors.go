@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/operator-bindery/bindery/internal/imagemap"
-	"github.com/operator-bindery/bindery/mirror/imageset"
 )
 
 // maxObject bounds the size of an object in bytes: a cluster's store refuses much larger ones.
@@ -67,7 +66,7 @@ func (m *maker) entries(images []Copied, category Category, applies func(*Copied
 		if c.Catalog || c.Category != category || !applies(c) {
 			continue
 		}
-		if c.Source.Transport == imageset.OCI {
+		if !c.Source.InRegistry() {
 			continue // nothing pulls a layout by name
 		}
 		source, mirror := m.scope(c)
@@ -141,7 +140,7 @@ func Mapping(images []Copied) []byte {
 func (m *maker) registries(images []Copied) []byte {
 	var mappings []imagemap.Mapping
 	for i := range images {
-		if c := &images[i]; !c.Catalog && c.Source.Transport != imageset.OCI && c.Source.Host != "" {
+		if c := &images[i]; !c.Catalog && c.Source.InRegistry() && c.Source.Host != "" {
 			mappings = append(mappings, imagemap.Repository(c.Source.Repository(), c.Destination.Repository()))
 		}
 	}

@@ -1,4 +1,4 @@
-package render_test
+package mirror_test
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/opencontainers/go-digest"
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/policy"
@@ -15,6 +16,8 @@ import (
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/images/storetest"
 	"github.com/operator-bindery/bindery/images/transport"
+	"github.com/operator-bindery/bindery/mirror"
+	"github.com/operator-bindery/bindery/mirror/imageset"
 	"github.com/operator-bindery/bindery/render"
 )
 
@@ -130,5 +133,18 @@ func TestATransportIsOneRow(t *testing.T) {
 		if err := src.Close(); err != nil {
 			t.Error(err)
 		}
+	}
+
+	w := newWorld(t, small)
+	set, err := imageset.Parse([]byte(`{"kind":"ImageSetConfiguration","apiVersion":"mirror.openshift.io/v2alpha1",`+
+		`"mirror":{"additionalImages":[{"name":"memory://etcd:v1","targetRepo":"acme/etcd","targetTag":"v1"}]}}`),
+		"imageset.yaml", imageset.Image, imageset.Options{Transports: []string{"memory"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.change = func(o *mirror.Options) { o.Set, o.Images, o.Render.Images, o.Spec.Images = set, client, client, client }
+	w.must(mirror.ToMirror)
+	if at := digest.FromBytes(w.target.Manifest("to/acme/etcd", "v1")); at != made.Digest {
+		t.Errorf("mirrored: %s", at)
 	}
 }
