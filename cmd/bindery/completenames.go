@@ -20,8 +20,15 @@ const completionTime = 2 * time.Second
 // read, and what is read before the time is over is used. Invalid catalogs have names too.
 func (p *program) catalogNames(ctx context.Context) cmdline.Names {
 	return func(kind, catalog string) []string {
-		if kind == cmdline.SchemaName {
+		switch kind {
+		case cmdline.SchemaName:
 			return schemas.Names()
+		case cmdline.ImageName:
+			var prefixes []string
+			for _, t := range transports {
+				prefixes = append(prefixes, t.Prefix())
+			}
+			return prefixes
 		}
 		if _, err := os.Stat(catalog); err != nil {
 			return nil

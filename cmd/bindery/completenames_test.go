@@ -33,6 +33,9 @@ func TestNamesAreCompleted(t *testing.T) {
 		"list bundles nosuch ":                        ":files",
 		"list bundles registry.example.com/acme/c:1 ": ":files",
 		"list bundles invalid ":                       "a",
+		"inspect oc":                                  "oci: oci-archive:",
+		"copy a/b:v1 d":                               "docker:// docker-archive: dir:",
+		"inspect ":                                    ":files",
 	} {
 		for _, cat := range []string{"catalog", "index.db"} {
 			t.Run(line+cat, func(t *testing.T) {

@@ -25,8 +25,7 @@ func (p *program) copyCommand() *cli.Command {
 		Usage:     "copy images, with their signatures and what else is attached to them",
 		ArgsUsage: "SOURCE DESTINATION",
 		Description: `Copies an image byte for byte and with all its platforms, from one of docker://NAME or
-NAME in a registry, oci:DIR[:TAG], oci-archive:FILE[:TAG], docker-archive:FILE[:NAME], dir:DIR,
-containers-storage:NAME to another. The tags .sig, .att and .sbom that cosign derives from a digest, and all
+NAME in a registry, ` + forms(0, 4) + ",\n" + forms(4, len(transports)) + ` to another. The tags .sig, .att and .sbom that cosign derives from a digest, and all
 referrers, go with it: those of an index, of its images, and of referrers. No manifest is rewritten. What the
 destination has is not sent again: an interrupted copy goes on when it is repeated.
 

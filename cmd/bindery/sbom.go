@@ -159,8 +159,7 @@ func (p *program) nameOf(c *cli.Context, ref, repository string, top digest.Dige
 func notAnImage(ref string, kind render.Kind) error {
 	e := cmdline.Usagef("%q is a %s and no image", ref, kind)
 	e.Object, e.Hint = ref,
-		"name the image as REGISTRY/NAME:TAG, docker://NAME, oci:DIR:TAG, oci-archive:FILE, docker-archive:FILE, "+
-			"dir:DIR or containers-storage:NAME"
+		"name the image as REGISTRY/NAME:TAG, docker://NAME, "+forms(0, len(transports))
 	return e
 }
 

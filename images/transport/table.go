@@ -52,14 +52,23 @@ func (t Table) checkAttachments(name Name, place string) error {
 	if row := t.Row(name); row != nil && row.Attachments {
 		return nil
 	}
-	return redact.Error(&noAttachments{place})
+	var keep []string
+	for _, r := range t {
+		if r.Attachments {
+			keep = append(keep, r.Prefix())
+		}
+	}
+	return redact.Error(&noAttachments{place, strings.Join(keep, ", ")})
 }
 
 // noAttachments is the error of one place.
-type noAttachments struct{ place string }
+type noAttachments struct {
+	place string
+	keep  string // the prefixes of transports that keep them
+}
 
 func (e *noAttachments) Error() string {
-	return fmt.Sprintf("%s %v beside an image: docker://, oci: and oci-archive: do", e.place, ErrNoAttachments)
+	return fmt.Sprintf("%s %v beside an image, as %s do", e.place, ErrNoAttachments, e.keep)
 }
 
 func (e *noAttachments) Unwrap() error { return ErrNoAttachments }

@@ -5,11 +5,11 @@ package fullbuild
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"go.podman.io/buildah/define"
 	"go.podman.io/image/v5/copy"
+	"go.podman.io/image/v5/docker"
 	"go.podman.io/image/v5/signature"
 	istorage "go.podman.io/image/v5/storage"
 	"go.podman.io/image/v5/transports/alltransports"
@@ -18,9 +18,6 @@ import (
 
 	"github.com/operator-bindery/bindery/internal/libimage"
 )
-
-// local are the transports of local images.
-var local = []string{"oci:", "oci-archive:", "docker-archive:", "dir:", "containers-storage:"}
 
 // bases copies local images that the file names into the store of the build and returns them as build contexts under
 // those names. The library would unpack them with a mount that this process may not make, and would resolve relative
@@ -50,13 +47,10 @@ func (r Request) bases(ctx context.Context, store storage.Store, sys *types.Syst
 	return contexts, nil
 }
 
+// isLocal tells whether a name has a transport of the library that is not that of registries.
 func isLocal(name string) bool {
-	for _, prefix := range local {
-		if strings.HasPrefix(name, prefix) {
-			return true
-		}
-	}
-	return false
+	t := alltransports.TransportFromImageName(name)
+	return t != nil && t.Name() != docker.Transport.Name()
 }
 
 // copyBase copies one image for its platform into the store, if the policy allows it.

@@ -180,6 +180,7 @@ _@FUNCTION@_complete() {
         while IFS= read -r line; do found+=("$line"); done < <(compgen -f -- "$current")
     fi
     COMPREPLY=("${found[@]}")
+    [[ "${found[0]}" == *[:/] ]] && compopt -o nospace 2>/dev/null
 }
 complete -F _@FUNCTION@_complete @PROGRAM@
 `
@@ -189,15 +190,15 @@ const zshScript = `#compdef @PROGRAM@
 # source <(@PROGRAM@ completion zsh)
 _@FUNCTION@() {
     local line kind=:words word usage
-    local -a found
+    local -a found open
     while IFS= read -r line; do
         case "$line" in
             :files|:words) kind="$line" ;;
-            *) word="${line%%$'\t'*}"; usage="${line#*$'\t'}"; found+=("${word//:/\\:}:${usage}") ;;
+            *) word="${line%%$'\t'*}"; [[ "$word" == *[:/] ]] && open=(-S ''); usage="${line#*$'\t'}"; found+=("${word//:/\\:}:${usage}") ;;
         esac
     done < <("${words[1]}" __complete "${(@)words[2,CURRENT]}" 2>/dev/null)
     if (( ${#found} )); then
-        _describe '@PROGRAM@' found
+        _describe '@PROGRAM@' found $open
     elif [[ "$kind" == ":files" ]]; then
         _files
     fi

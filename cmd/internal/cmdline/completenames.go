@@ -9,7 +9,8 @@ import (
 )
 
 // Names returns names of a kind that the catalog has: "PACKAGE", "CHANNEL", "PACKAGE/CHANNEL", "BUNDLE" or
-// "PACKAGE[/CHANNEL[/BUNDLE]]". It returns none if there is no catalog, except for [SchemaName], which needs none.
+// "PACKAGE[/CHANNEL[/BUNDLE]]". It returns none if there is no catalog, except for [SchemaName] and [ImageName], which
+// need none.
 type Names func(kind, catalog string) []string
 
 // catalogWords are the words of a usage line that stand for a catalog, and catalogFlags flags that name one.
@@ -22,11 +23,18 @@ var (
 // anyLevel is a kind of names: packages, channels of packages, and bundles of these.
 const anyLevel = "PACKAGE[/CHANNEL[/BUNDLE]]"
 
-// SchemaName is the kind of the names of schemas.
-const SchemaName = "SCHEMA"
+// SchemaName is the kind of the names of schemas, and ImageName that of images, of which only the beginning is completed:
+// the names of transports with what separates them.
+const (
+	SchemaName = "SCHEMA"
+	ImageName  = "IMAGE"
+)
 
-// kindOf returns what a value of a usage line or a flag is: PACKAGE, CHANNEL, PACKAGE/CHANNEL, BUNDLE, SCHEMA or all
-// levels of names in the form of usage lines; or "".
+// imageWords are the words of a usage line, or of a flag, that can be the name of an image.
+var imageWords = append([]string{"IMAGE", "SOURCE", "DESTINATION", "OLD", "NEW"}, catalogWords...)
+
+// kindOf returns what a value of a usage line or a flag is: PACKAGE, CHANNEL, PACKAGE/CHANNEL, BUNDLE, SCHEMA, IMAGE or
+// all levels of names in the form of usage lines; or "".
 func kindOf(value string) string {
 	if strings.HasPrefix(value, anyLevel) {
 		return anyLevel
@@ -38,6 +46,9 @@ func kindOf(value string) string {
 		return "CHANNEL"
 	case "PACKAGE", "CHANNEL", "PACKAGE/CHANNEL", "BUNDLE", SchemaName:
 		return value
+	}
+	if slices.Contains(imageWords, value) {
+		return ImageName
 	}
 	return ""
 }
@@ -95,7 +106,9 @@ func (p *parser) catalog() string {
 
 // nameCandidates returns the names of a kind that start with the last of a comma-separated list.
 func nameCandidates(names Names, kind, catalog, prefix, current string) []Candidate {
-	if names == nil || kind == "" || catalog == "" && kind != SchemaName {
+	switch {
+	case names == nil, kind == "", kind == ImageName && current == "", // most images are written without a transport
+		catalog == "" && kind != SchemaName && kind != ImageName:
 		return nil
 	}
 	if at := strings.LastIndex(current, ","); at >= 0 {
