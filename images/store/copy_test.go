@@ -162,6 +162,34 @@ func TestCopyImageOfPlatforms(t *testing.T) {
 	}
 }
 
+// An image that an index names for several platforms is there for each of them.
+func TestCopyImageForSeveralPlatforms(t *testing.T) {
+	from := newSource()
+	both, other := from.image(t, "both"), on(from.image(t, "other"), "s390x")
+	top := from.index(t, on(both, "arm64"), other, on(both, "amd64"))
+	for _, architecture := range []string{"arm64", "amd64"} {
+		to := storetest.NewMemory()
+		platforms := []v1.Platform{{OS: "linux", Architecture: architecture}}
+		got, err := store.CopyOne(t.Context(), from, top, to, "v1", store.CopyOptions{Platforms: platforms})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if to.Manifests[both.Digest.String()] == nil || len(got.Instances) != 1 ||
+			got.Instances[0].Platform.Architecture != architecture || len(got.LeftOut) != 1 ||
+			got.LeftOut[0].Digest != other.Digest {
+			t.Errorf("%s: %+v", architecture, got)
+		}
+		image, err := store.ReadImage(t.Context(), from, top)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wanted, others := store.Select(image.Entries, platforms)
+		if len(wanted) != 1 || wanted[0].Digest != both.Digest || len(others) != 1 || len(image.Instances) != 2 {
+			t.Errorf("%s: %v, %v, %v", architecture, wanted, others, image.Instances)
+		}
+	}
+}
+
 // An index that several indexes have is replaced in all of them.
 func TestCopyTrimsSharedIndexes(t *testing.T) {
 	from, to := newSource(), storetest.NewMemory()

@@ -54,14 +54,7 @@ func (c *imageCopy) plan(ctx context.Context, top v1.Descriptor) (*node, error) 
 		return err
 	}
 	visit := func(_ context.Context, at *Node) error {
-		entries := Once(at.Entries)
-		wanted := Select(entries, c.o.Platforms)
-		at.Entries = nil
-		for i, e := range entries {
-			if wanted[i] {
-				at.Entries = append(at.Entries, e)
-			}
-		}
+		at.Entries, _ = Select(at.Entries, c.o.Platforms)
 		return nil
 	}
 	leave := func(_ context.Context, at *Node) error {
@@ -70,12 +63,9 @@ func (c *imageCopy) plan(ctx context.Context, top v1.Descriptor) (*node, error) 
 		}
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		n, rest := c.nodes[at.Digest], at.Entries
+		n := c.nodes[at.Digest]
 		for _, e := range Once(at.Parts.Manifests) {
-			child, wanted := c.nodes[e.Digest], len(rest) > 0 && rest[0].Digest == e.Digest
-			if wanted {
-				rest = rest[1:]
-			}
+			child, wanted := c.nodes[e.Digest], hasDigest(at.Entries, e.Digest)
 			if wanted && child.text != nil && e.Size != child.Size {
 				// Of a manifest that the destination has the size may not be known.
 				return fmt.Errorf("%w: the index names %s with %d bytes, and it has %d", fault.ErrInvalid, e.Digest,
@@ -98,25 +88,31 @@ func (c *imageCopy) plan(ctx context.Context, top v1.Descriptor) (*node, error) 
 // referenceDigest is the annotation of an entry that describes another entry, as attestations of buildkit do.
 const referenceDigest = "vnd.docker.reference.digest"
 
-// Select returns which entries of an index are wanted for some platforms, as [CopyOptions] says; all if there are
-// none.
-func Select(entries []v1.Descriptor, platforms []v1.Platform) []bool {
-	wanted := make([]bool, len(entries))
-	kept := map[string]bool{}
+// Select returns the entries of indexes that are wanted for some platforms, as [CopyOptions] says, all if there are none,
+// and the others. Each digest is there once: one that is named for several platforms is wanted if one of these is.
+func Select(entries []v1.Descriptor, platforms []v1.Platform) (wanted, others []v1.Descriptor) {
+	chosen := make([]bool, len(entries))
+	kept := map[digest.Digest]bool{}
 	for i, e := range entries {
 		_, describes := e.Annotations[referenceDigest]
-		wanted[i] = len(platforms) == 0 || !describes && (e.Platform == nil || matches(platforms, *e.Platform) ||
+		chosen[i] = len(platforms) == 0 || !describes && (e.Platform == nil || matches(platforms, *e.Platform) ||
 			manifest.MIMETypeIsMultiImage(e.MediaType))
-		if wanted[i] {
-			kept[e.Digest.String()] = true
-		}
+		kept[e.Digest] = kept[e.Digest] || chosen[i]
 	}
 	for i, e := range entries {
-		if of, describes := e.Annotations[referenceDigest]; describes && kept[of] {
-			wanted[i] = true
+		of, describes := e.Annotations[referenceDigest]
+		if chosen[i] || describes && kept[digest.Digest(of)] {
+			wanted = append(wanted, e)
+		} else {
+			others = append(others, e)
 		}
 	}
-	return wanted
+	wanted = Once(wanted)
+	return wanted, slices.DeleteFunc(Once(others), func(e v1.Descriptor) bool { return hasDigest(wanted, e.Digest) })
+}
+
+func hasDigest(all []v1.Descriptor, d digest.Digest) bool {
+	return slices.ContainsFunc(all, func(e v1.Descriptor) bool { return e.Digest == d })
 }
 
 // matches tells whether a platform is one of those that are wanted.
