@@ -304,7 +304,7 @@ func (c *imageCopy) round(ctx context.Context, trust bool) error {
 	c.account.Moves = c.movesInOrder()
 	c.account.Present = root.complete()
 	// One with a subject is listed after it is written: a tag that is there would tell the next run that it is done.
-	withTag := !root.written && !c.o.Confirm && root.parts.Subject == nil && len(c.names) > 0 &&
+	withTag := !root.written && !c.o.Confirm && !root.refers && len(c.names) > 0 &&
 		(c.names[0].Tag != "" || c.to.Can().Staged)
 	if withTag {
 		root.written = true

@@ -242,9 +242,13 @@ func (b *sentBody) Verifies(d digest.Digest, size int64) bool {
 	return verify.Verifies(b.body, d, size)
 }
 
-// manifests writes the manifests that are not there: those in an index before it.
+// manifests writes the manifests that are not there: those in an index before it. One with a subject is written again
+// if the index is not there: an earlier run may have ended when it was written and not yet listed for its subject.
 func (c *imageCopy) manifests(ctx context.Context, n *node) error {
 	for _, child := range n.children {
+		if child.refers && child.present && !n.present {
+			child.present, child.written = false, false
+		}
 		if err := c.manifests(ctx, child); err != nil {
 			return err
 		}

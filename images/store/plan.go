@@ -19,7 +19,8 @@ import (
 // node is a manifest or index that is copied.
 type node struct {
 	v1.Descriptor
-	text     []byte // empty for a manifest that the destination has
+	text     []byte // empty for a manifest that the destination has, unless it refers
+	refers   bool   // it has a subject, as far as the text is known
 	parts    *Parts
 	children []*node         // the entries that are copied, in their order
 	leftOut  []v1.Descriptor // the other entries
@@ -42,8 +43,9 @@ func (c *imageCopy) plan(ctx context.Context, top v1.Descriptor) (*node, error) 
 		n := &node{Descriptor: at.Descriptor}
 		c.mu.Lock()
 		c.nodes[n.Digest] = n
+		withText := at.Above != nil && !c.nodes[at.Above.Digest].present && !n.isIndex()
 		c.mu.Unlock()
-		if err := c.ask(ctx, n); err != nil {
+		if err := c.ask(ctx, n, withText); err != nil {
 			return err
 		}
 		if n.present && n.MediaType != "" && !n.isIndex() && !c.o.Whole {
@@ -88,8 +90,8 @@ func (c *imageCopy) plan(ctx context.Context, top v1.Descriptor) (*node, error) 
 // referenceDigest is the annotation of an entry that describes another entry, as attestations of buildkit do.
 const referenceDigest = "vnd.docker.reference.digest"
 
-// Select returns the entries of indexes that are wanted for some platforms, as [CopyOptions] says, all if there are none,
-// and the others. Each digest is there once: one that is named for several platforms is wanted if one of these is.
+// Select returns the entries of indexes that are wanted for some platforms, as [CopyOptions] says, or all if there are
+// none, and the others. Each digest is there once: one that is named for several platforms is wanted if one of these is.
 func Select(entries []v1.Descriptor, platforms []v1.Platform) (wanted, others []v1.Descriptor) {
 	chosen := make([]bool, len(entries))
 	kept := map[digest.Digest]bool{}
@@ -123,12 +125,21 @@ func matches(wanted []v1.Platform, p v1.Platform) bool {
 	})
 }
 
-// ask asks the destination for a manifest.
-func (c *imageCopy) ask(ctx context.Context, n *node) error {
+// ask asks the destination for a manifest, or for its text, which tells whether it has a subject: see manifests.
+func (c *imageCopy) ask(ctx context.Context, n *node, withText bool) error {
 	if c.o.Absent || !c.trust || !c.to.Can().Complete {
 		return nil
 	}
-	is, err := c.to.Head(ctx, n.Digest.String())
+	var is v1.Descriptor
+	var text []byte
+	var err error
+	if !withText {
+		is, err = c.to.Head(ctx, n.Digest.String())
+	} else if text, is.MediaType, err = c.to.Manifest(ctx, n.Digest.String()); err == nil {
+		is.Digest, is.Size = digest.FromBytes(text), int64(len(text))
+	} else if errors.Is(err, ErrDenied) || errors.Is(err, fault.ErrIntegrity) {
+		return nil
+	}
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrNoManifest) {
 		return nil // what answers with something else is found out when it is written, or read back
 	}
@@ -137,6 +148,9 @@ func (c *imageCopy) ask(ctx context.Context, n *node) error {
 	}
 	if is.Digest != n.Digest {
 		return nil
+	}
+	if parts, err := PartsOf(text); withText && err == nil && parts.Subject != nil {
+		n.text, n.refers = text, true
 	}
 	n.present, n.written = true, true
 	// What the entry says is compared with the text when that is read.
@@ -167,7 +181,7 @@ func (c *imageCopy) read(ctx context.Context, n *node) error {
 	if n.parts, err = PartsOf(text); err != nil {
 		return fmt.Errorf("manifest %s: %w", n.Digest, err)
 	}
-	n.text, n.MediaType, n.Size = text, kind, int64(len(text))
+	n.text, n.MediaType, n.Size, n.refers = text, kind, int64(len(text)), n.parts.Subject != nil
 	return nil
 }
 

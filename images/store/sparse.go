@@ -135,7 +135,7 @@ func (c *imageCopy) trim(ctx context.Context, n *node) error {
 	}
 	n.text, n.Digest, n.Size = text, digest.FromBytes(text), int64(len(text))
 	n.present, n.written = false, false
-	return c.ask(ctx, n)
+	return c.ask(ctx, n, false)
 }
 
 // trimmed returns the text of an index without some entries, and with others replaced.
