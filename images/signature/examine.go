@@ -31,58 +31,39 @@ type Claim struct {
 func Examine(ctx context.Context, r store.Reader, subject digest.Digest, keys []PublicKey) ([]Claim, error) {
 	v := newFinder(r, subject, "", keys...)
 	var claims []Claim
-	err := v.present(ctx, formSig, simpleSigningType, maxSignature, func(l presentLayer) {
-		p, err := parseSimple(l.content)
+	err := v.present(ctx, formSig, func(d document) {
+		p, err := parseSimple(d.content)
 		if err != nil || p.Digest != subject {
 			return
 		}
-		c := Claim{Form: string(formSig), Manifest: l.manifest, Identity: p.Identity}
-		if key, _, err := l.verified(subject, keys...); err == nil {
-			c.Verified, c.Key = true, key
+		c := Claim{Form: string(formSig), Manifest: d.manifest, Identity: p.Identity}
+		f := Finding{}
+		if _, err := v.simple(&f, d); err == nil {
+			c.Verified, c.Key = true, f.Key
 		}
 		claims = append(claims, c)
 	})
-	if err != nil {
-		return nil, err
-	}
-	err = v.present(ctx, formAtt, envelopeMedia, maxAttestation, func(l presentLayer) {
-		if e, err := parseEnvelope(l.content); err == nil {
-			claims = v.claim(claims, formAtt, l.manifest, e)
-		}
-	})
-	if err != nil {
-		return nil, err
-	}
-	listed, _, err := v.left.list(ctx, r, subject)
-	if err != nil {
-		return nil, err
-	}
-	for _, one := range listed {
-		if len(one.Layers) != 1 || !isBundle(one.Layers[0]) {
-			continue
-		}
-		content, err := v.read(ctx, one.Layers[0], maxAttestation)
+	for _, in := range []form{formAtt, formBundle} {
 		if err != nil {
-			if err := v.unread(Finding{}, err); err != nil {
-				return nil, err
+			return nil, err
+		}
+		err = v.present(ctx, in, func(d document) {
+			if e, err := d.envelope(); err == nil {
+				claims = v.claim(claims, d, e)
 			}
-			continue
-		}
-		if e, err := parseBundle(content); err == nil {
-			claims = v.claim(claims, formBundle, one.Digest, e)
-		}
+		})
 	}
-	return claims, nil
+	return claims, err
 }
 
 // claim adds what an envelope says.
-func (v *verifier) claim(claims []Claim, in form, manifest digest.Digest, e *envelope) []Claim {
+func (v *verifier) claim(claims []Claim, d document, e *envelope) []Claim {
 	s, err := parseStatement(e.payload)
 	if err != nil || e.payloadType != statementMedia || !slices.Contains(s.Subjects, v.subject) {
 		return claims
 	}
-	c := Claim{Form: string(in), Manifest: manifest, PredicateType: s.PredicateType, Key: e.key()}
-	key, err := v.madeByKey(&Finding{}, preAuthEncoding(e.payloadType, e.payload), e.signatures, in)
+	c := Claim{Form: string(d.in), Manifest: d.manifest, PredicateType: s.PredicateType, Key: e.key()}
+	key, err := v.madeByKey(&Finding{}, preAuthEncoding(e.payloadType, e.payload), e.signatures, d.in)
 	if err == nil && e.certificate != nil {
 		err = checkCertificate(e.certificate, key, v.o.Now)
 	}

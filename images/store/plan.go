@@ -171,7 +171,7 @@ func (c *imageCopy) read(ctx context.Context, n *node) error {
 		return &SourceError{fmt.Errorf("manifest: %w: digest mismatch: %s instead of %s", fault.ErrIntegrity, got,
 			n.Digest)}
 	}
-	if err := c.take(len(text)); err != nil {
+	if err := c.budget.TakeManifest(len(text)); err != nil {
 		return err
 	}
 	kind, err := verify.ManifestKind(text, mediaType)
@@ -205,15 +205,25 @@ func (c *imageCopy) collect(n *node, seen map[digest.Digest]bool) {
 	for _, d := range n.leftOut {
 		if !seen[d.Digest] {
 			seen[d.Digest] = true
-			c.leftOut = append(c.leftOut, d)
+			c.account.LeftOut = append(c.account.LeftOut, d)
 		}
 	}
 	for _, child := range n.children {
 		if !seen[child.Digest] {
-			c.instances = append(c.instances, child.Descriptor)
 			c.collect(child, seen)
 		}
 	}
+}
+
+// instances lists what is copied of an index, each once.
+func (n *node) instances(seen map[digest.Digest]bool) (all []v1.Descriptor) {
+	for _, child := range n.children {
+		if !seen[child.Digest] {
+			seen[child.Digest] = true
+			all = append(append(all, child.Descriptor), child.instances(seen)...)
+		}
+	}
+	return all
 }
 
 // platformText returns OS/ARCHITECTURE[/VARIANT].
