@@ -57,7 +57,7 @@ func (a *Attesting) Attach(ctx context.Context, to store.Writer, image store.Ima
 		if err := CheckPredicate(predicate); err != nil {
 			return err
 		}
-		text, err := newStatement(subject.Digest, "", a.o.Type, predicate)
+		text, err := newStatement(subject.Digest, a.o.Type, predicate)
 		if err != nil {
 			return err
 		}
@@ -77,7 +77,7 @@ func (a *Attesting) Attach(ctx context.Context, to store.Writer, image store.Ima
 // CheckPredicate returns an error for a predicate that is no JSON object, has a member twice, or is too large for
 // verifiers.
 func CheckPredicate(predicate json.RawMessage) error {
-	if _, err := parseObject(predicate); err != nil {
+	if err := *parseObject(predicate).err; err != nil {
 		return fmt.Errorf("predicate: %w", err)
 	}
 	if len(predicate) > maxAttestation/4*3-4096 {

@@ -177,7 +177,7 @@ func (s *Signing) layer(ctx context.Context, subject digest.Digest, key Signer,
 
 // bundles adds bundles with signatures to the referrers of a subject.
 func (s *Signing) bundles(ctx context.Context, to store.Writer, subject v1.Descriptor, keys []Signer) error {
-	text, err := newStatement(subject.Digest, "", PredicateSign, []byte("{}"))
+	text, err := newStatement(subject.Digest, PredicateSign, []byte("{}"))
 	if err != nil {
 		return err
 	}
