@@ -23,7 +23,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg/edit"
 	"github.com/operator-bindery/bindery/declcfg/template"
 	"github.com/operator-bindery/bindery/images"
-	"github.com/operator-bindery/bindery/internal/imagefs"
+	"github.com/operator-bindery/bindery/internal/archive"
 	"github.com/operator-bindery/bindery/internal/nearest"
 	"github.com/operator-bindery/bindery/internal/regularfile"
 	"github.com/operator-bindery/bindery/render"
@@ -208,5 +208,5 @@ func codecOf(path string) string {
 	defer f.Close()
 	head := make([]byte, 8)
 	n, _ := f.ReadAt(head, 0) // a shorter file is not compressed
-	return imagefs.Codec(head[:n])
+	return archive.Codec(head[:n])
 }
