@@ -73,8 +73,7 @@ const subjectsAtOnce = 4
 // not allow to look at: registries refuse tags that are not there.
 func Copy(ctx context.Context, from store.Reader, to store.Writer, digests []digest.Digest, what Kinds,
 	limits store.Limits) (Account, error) {
-	c := &copying{budget: store.NewBudget(limits), from: from, to: to, what: what}
-	return c.run(ctx, digests)
+	return (&copying{budget: store.NewBudget(limits), from: from, to: to, what: what}).run(ctx, digests)
 }
 
 // CopyReadable is [Copy] for images whose attachments may be missing: what the source does not show is in the account
@@ -82,8 +81,7 @@ func Copy(ctx context.Context, from store.Reader, to store.Writer, digests []dig
 // together.
 func CopyReadable(ctx context.Context, from store.Reader, to store.Writer, digests []digest.Digest, what Kinds,
 	limits store.Limits) (Account, error) {
-	c := &copying{budget: store.NewBudget(limits), from: from, to: to, what: what, lenient: true}
-	return c.run(ctx, digests)
+	return (&copying{budget: store.NewBudget(limits), from: from, to: to, what: what, lenient: true}).run(ctx, digests)
 }
 
 func (c *copying) run(ctx context.Context, digests []digest.Digest) (Account, error) {
@@ -111,8 +109,8 @@ func (c *copying) run(ctx context.Context, digests []digest.Digest) (Account, er
 		for _, p := range parts {
 			account.Problems = append(account.Problems, p.Problems...)
 			account.Unread = append(account.Unread, p.Unread...)
+			account.Copied = append(account.Copied, p.Copied...)
 			for _, one := range p.Copied {
-				account.Copied = append(account.Copied, one)
 				next = append(next, one.Digest)
 			}
 		}

@@ -31,36 +31,46 @@ type Claim struct {
 func Examine(ctx context.Context, r store.Reader, subject digest.Digest, keys []PublicKey) ([]Claim, error) {
 	v := newFinder(r, subject, "", keys...)
 	var claims []Claim
-	err := v.present(ctx, formSig, func(d document) {
-		p, err := parseSimple(d.content)
-		if err != nil || p.Digest != subject {
-			return
-		}
-		c := Claim{Form: string(formSig), Manifest: d.manifest, Identity: p.Identity}
-		f := Finding{}
-		if _, err := v.simple(&f, d); err == nil {
-			c.Verified, c.Key = true, f.Key
-		}
-		claims = append(claims, c)
-	})
-	for _, in := range []form{formAtt, formBundle} {
+	for _, in := range []form{formSig, formAtt, formBundle} {
+		err := v.present(ctx, in, func(d document) {
+			claim := v.claim
+			if in == formSig {
+				claim = v.simpleClaim
+			}
+			if c, ok := claim(d); ok {
+				claims = append(claims, c)
+			}
+		})
 		if err != nil {
 			return nil, err
 		}
-		err = v.present(ctx, in, func(d document) {
-			if e, err := d.envelope(); err == nil {
-				claims = v.claim(claims, d, e)
-			}
-		})
 	}
-	return claims, err
+	return claims, nil
 }
 
-// claim adds what an envelope says.
-func (v *verifier) claim(claims []Claim, d document, e *envelope) []Claim {
+// simpleClaim returns what a signature of a .sig tag says; false if it cannot be understood or is about another image.
+func (v *verifier) simpleClaim(d document) (Claim, bool) {
+	p, err := parseSimple(d.content)
+	if err != nil || p.Digest != v.subject {
+		return Claim{}, false
+	}
+	c := Claim{Form: string(d.in), Manifest: d.manifest, Identity: p.Identity}
+	f := Finding{}
+	if _, err := v.simple(&f, d); err == nil {
+		c.Verified, c.Key = true, f.Key
+	}
+	return c, true
+}
+
+// claim is simpleClaim for a statement in an envelope.
+func (v *verifier) claim(d document) (Claim, bool) {
+	e, err := d.envelope()
+	if err != nil {
+		return Claim{}, false
+	}
 	s, err := parseStatement(e.payload)
 	if err != nil || e.payloadType != statementMedia || !slices.Contains(s.Subjects, v.subject) {
-		return claims
+		return Claim{}, false
 	}
 	c := Claim{Form: string(d.in), Manifest: d.manifest, PredicateType: s.PredicateType, Key: e.key()}
 	key, err := v.madeByKey(&Finding{}, preAuthEncoding(e.payloadType, e.payload), e.signatures, d.in)
@@ -70,7 +80,7 @@ func (v *verifier) claim(claims []Claim, d document, e *envelope) []Claim {
 	if err == nil {
 		c.Verified, c.Key = true, key.Fingerprint()
 	}
-	return append(claims, c)
+	return c, true
 }
 
 // key returns the fingerprint of the key that a bundle names, if it names it as cosign does.

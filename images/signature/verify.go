@@ -214,14 +214,14 @@ func (v *verifier) statement(f *Finding, e *envelope, in form) (Class, error) {
 func (v *verifier) madeByKey(f *Finding, message []byte, sigs [][]byte, in form) (PublicKey, error) {
 	for _, key := range v.o.Keys {
 		for _, sig := range sigs {
-			if key.verify(message, sig, in) == nil {
+			if key.verifies(message, sig, in) {
 				f.Key, f.KeyType = key.Fingerprint(), key.Describe()
 				return key, nil
 			}
 		}
 	}
 	if len(v.o.Keys) == 1 {
-		return PublicKey{}, errSignature
+		return PublicKey{}, errors.New("this key did not make the signature")
 	}
 	return PublicKey{}, errors.New("none of these keys made the signature")
 }
