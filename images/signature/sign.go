@@ -148,31 +148,23 @@ func (s *Signing) tag(ctx context.Context, to store.Writer, subject v1.Descripto
 				Identity: name}
 			made.Found = found[maker{made.Key, name}]
 			if !made.Found {
-				layer, payload, err := s.layer(ctx, subject.Digest, key, name)
+				payload, err := simplePayload{name, subject.Digest}.encode(s.o.Creator)
 				if err != nil {
 					return err
 				}
-				added, payloads = append(added, layer), append(payloads, payload)
+				sig, err := key.Sign(ctx, payload)
+				if err != nil {
+					return fmt.Errorf("signing: %w", err)
+				}
+				added = append(added, v1.Descriptor{MediaType: simpleSigningType, Digest: digest.FromBytes(payload),
+					Size: int64(len(payload)), Annotations: map[string]string{
+						signatureAnnotation: base64.StdEncoding.EncodeToString(sig)}})
+				payloads = append(payloads, payload)
 			}
 			defer s.note(made)
 		}
 	}
 	return referrers.AppendLayers(ctx, to, referrers.TagOf(subject.Digest, referrers.Signatures), added, payloads...)
-}
-
-// layer makes a signature for a .sig tag, and its payload.
-func (s *Signing) layer(ctx context.Context, subject digest.Digest, key Signer,
-	name string) (layer v1.Descriptor, payload []byte, err error) {
-	if payload, err = (simplePayload{name, subject}).encode(s.o.Creator); err != nil {
-		return layer, nil, err
-	}
-	sig, err := key.Sign(ctx, payload)
-	if err != nil {
-		return layer, nil, fmt.Errorf("signing: %w", err)
-	}
-	layer = v1.Descriptor{MediaType: simpleSigningType, Digest: digest.FromBytes(payload), Size: int64(len(payload)),
-		Annotations: map[string]string{signatureAnnotation: base64.StdEncoding.EncodeToString(sig)}}
-	return layer, payload, nil
 }
 
 // bundles adds bundles with signatures to the referrers of a subject.

@@ -58,29 +58,30 @@ func Verify(ctx context.Context, r store.Reader, image store.Image, o VerifyOpti
 		s.Verified = slices.ContainsFunc(s.Findings, func(f Finding) bool { return f.Verified })
 		report.Subjects = append(report.Subjects, s)
 		if s.Verified {
-			return true, nil
+			err = nil
 		}
-		return false, err
+		return s.Verified, err
 	}
 	verified, err := check(image.Top)
-	if verified {
-		report.Verified, report.By = true, ByImage
-		if len(image.Instances) > 0 {
-			report.By = ByList
+	switch {
+	case verified && len(image.Instances) == 0:
+		report.By = ByImage
+	case verified:
+		report.By = ByList
+	case len(image.Instances) > 0:
+		report.By = ByInstances
+		for _, instance := range image.Instances {
+			verified, err := check(instance)
+			if err != nil {
+				return nil, err
+			}
+			if !verified {
+				report.By = ""
+			}
 		}
-		return report, nil
 	}
-	every := len(image.Instances) > 0
-	for _, instance := range image.Instances {
-		verified, ierr := check(instance)
-		if ierr != nil {
-			return nil, ierr
-		}
-		every = every && verified
-	}
-	if every {
-		report.Verified, report.By = true, ByInstances
-		return report, nil
+	if report.Verified = report.By != ""; report.Verified {
+		err = nil
 	}
 	return report, err
 }
