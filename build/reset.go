@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/operator-bindery/bindery/internal/archive"
 	"github.com/operator-bindery/bindery/internal/cataloglayer"
-	"github.com/operator-bindery/bindery/internal/imagefs"
 	"github.com/operator-bindery/bindery/layers"
 )
 
@@ -24,7 +24,7 @@ func (b *base) hidden() (map[string]string, error) {
 		if !ok {
 			continue
 		}
-		name, err := imagefs.CleanPath(at)
+		name, err := archive.CleanPath(at)
 		if err != nil || name == "" || holdsServer(name) {
 			return nil, fmt.Errorf("the base image's label %s has the invalid path %.200q", label, at)
 		}

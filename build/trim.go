@@ -11,8 +11,8 @@ import (
 
 	"github.com/opencontainers/go-digest"
 
+	"github.com/operator-bindery/bindery/internal/archive"
 	"github.com/operator-bindery/bindery/internal/cataloglayer"
-	"github.com/operator-bindery/bindery/internal/imagefs"
 	"github.com/operator-bindery/bindery/internal/limit"
 )
 
@@ -65,24 +65,24 @@ func (b *base) onlyIn(ctx context.Context, l Layer, dirs []string) (_ bool, err 
 		return false, err
 	}
 	defer body.Close()
-	archive, err := imagefs.Decompress(body, l.MediaType, l.Size)
+	plain, err := archive.Decompress(body, l.MediaType, l.Size)
 	if err != nil {
 		return false, err
 	}
-	defer archive.Close()
-	r := tar.NewReader(imagefs.Bound(archive, limits, l.Size))
+	defer plain.Close()
+	r := tar.NewReader(archive.Bound(plain, limits, l.Size, new(int64)))
 	for entries := 0; ; entries++ {
 		h, err := r.Next()
 		if errors.Is(err, io.EOF) {
 			return true, nil
 		}
 		if err != nil {
-			return false, imagefs.ArchiveError(err)
+			return false, archive.Error(err)
 		}
 		if entries > limits.Entries {
 			return false, limit.Errorf(limit.Entries, int64(limits.Entries), "more than %d entries", limits.Entries)
 		}
-		name, err := imagefs.EntryName(h)
+		name, err := archive.EntryName(h)
 		if err != nil {
 			return false, err
 		}

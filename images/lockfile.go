@@ -302,9 +302,7 @@ func (l *Lock) save() (err error) {
 			return err
 		}
 	}
-	for name, d := range all.Images {
-		l.images[name] = d
-	}
+	maps.Copy(l.images, all.Images)
 	return nil
 }
 

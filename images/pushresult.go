@@ -59,50 +59,39 @@ var kinds = map[store.EventKind]How{store.EventBlobDone: Pushed, store.EventBlob
 // repositoryResult is the result of a destination in a repository. Of several names the first has the transfers.
 func repositoryResult(d transport.Destination, repository string, a store.Account, first bool) Result {
 	r := Result{Destination: d.String(), Reference: repository + "@" + a.Digest.String(), Digest: a.Digest,
-		MediaType: a.MediaType, Traffic: &Traffic{}, Blobs: make([]Transfer, 0, len(a.Moves))}
+		MediaType: a.MediaType, Traffic: &Traffic{}}
 	if first {
 		r.Traffic.Manifests = Amount{a.Written, a.WrittenBytes}
 	}
-	for _, m := range a.Moves {
-		t := Transfer{Digest: m.Digest, Size: m.Size, How: kinds[m.Kind], From: m.From}
-		if !first {
-			t.How, t.From = Reused, ""
-		}
-		r.Blobs = append(r.Blobs, t)
-		r.note(t)
-	}
+	r.Blobs = r.note(a.Moves, first, r.Traffic)
 	return r
 }
 
 // layoutResult is the result of a destination in a layout.
 func layoutResult(d transport.Destination, a store.Account, first bool) Result {
 	r := Result{Destination: d.String(), Reference: d.String(), Digest: a.Digest, MediaType: a.MediaType}
-	for _, m := range a.Moves {
-		t := Transfer{Digest: m.Digest, How: kinds[m.Kind]}
-		if !first {
-			t.How = Reused
-		}
-		r.note(t)
-	}
+	r.note(a.Moves, first, &Traffic{})
 	return r
 }
 
-// note adds a blob.
-func (r *Result) note(t Transfer) {
-	var list *[]digest.Digest
-	var sum *Amount
-	traffic := r.Traffic
-	if traffic == nil {
-		traffic = &Traffic{}
+// note adds blobs and their traffic, and returns them as transfers: those of the first name of a destination.
+func (r *Result) note(moves []store.Move, first bool, traffic *Traffic) []Transfer {
+	transfers := make([]Transfer, 0, len(moves))
+	for _, m := range moves {
+		t := Transfer{Digest: m.Digest, Size: m.Size, How: Reused}
+		if first {
+			t.How, t.From = kinds[m.Kind], m.From
+		}
+		list, sum := &r.Reused, &traffic.Reused
+		switch t.How {
+		case Pushed:
+			list, sum = &r.Written, &traffic.Pushed
+		case Mounted:
+			list, sum = &r.Mounted, &traffic.Mounted
+		}
+		*list = append(*list, t.Digest)
+		sum.add(t.Size)
+		transfers = append(transfers, t)
 	}
-	switch t.How {
-	case Pushed:
-		list, sum = &r.Written, &traffic.Pushed
-	case Mounted:
-		list, sum = &r.Mounted, &traffic.Mounted
-	default:
-		list, sum = &r.Reused, &traffic.Reused
-	}
-	*list = append(*list, t.Digest)
-	sum.add(t.Size)
+	return transfers
 }

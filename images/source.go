@@ -259,11 +259,8 @@ func (s *Source) checkEntries(ctx context.Context, platforms []v1.Platform, spar
 	if err != nil {
 		return err
 	}
-	wanted := store.Select(image.Instances, platforms)
-	for n, d := range image.Instances {
-		if !wanted[n] {
-			continue
-		}
+	wanted, _ := store.Select(image.Entries, platforms)
+	for _, d := range wanted {
 		_, _, err := s.Manifest(ctx, d.Digest.String())
 		if err != nil && !(sparse && errors.Is(err, fs.ErrNotExist)) {
 			return err

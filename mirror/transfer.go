@@ -219,11 +219,8 @@ func checkThere(ctx context.Context, i *item, from *opened, to repository) error
 	if err != nil {
 		return err
 	}
-	wanted := store.Select(image.Instances, i.platforms)
-	for n, d := range image.Instances {
-		if wanted[n] {
-			continue
-		}
+	_, others := store.Select(image.Entries, i.platforms)
+	for _, d := range others {
 		if _, err := to.Head(ctx, d.Digest.String()); errors.Is(err, fs.ErrNotExist) {
 			continue
 		} else if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/operator-bindery/bindery/bundle"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images"
-	"github.com/operator-bindery/bindery/internal/imagefs"
+	"github.com/operator-bindery/bindery/internal/archive"
 )
 
 // The labels that declare the content of an image (operator-registry's image format).
@@ -59,7 +59,7 @@ func KindOfImage(labels map[string]string) (kind Kind, dir string, err error) {
 
 // insideRoot makes an absolute path in an image relative to its root.
 func insideRoot(name string) (string, error) {
-	clean, err := imagefs.CleanPath(name)
+	clean, err := archive.CleanPath(name)
 	if err != nil {
 		return "", fmt.Errorf("%.300q is not a path in the image: %w", name, err)
 	}

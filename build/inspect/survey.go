@@ -13,7 +13,7 @@ import (
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/bundle"
 	"github.com/operator-bindery/bindery/images"
-	"github.com/operator-bindery/bindery/internal/imagefs"
+	"github.com/operator-bindery/bindery/internal/archive"
 )
 
 // Inspect reports what the images of a survey declare. It reads no layer.
@@ -163,7 +163,7 @@ func cacheDirs(c v1.ImageConfig) []string {
 
 // clean makes a path relative to the image's root; empty if it is the root or leads out of it.
 func clean(at string) string {
-	name, err := imagefs.CleanPath(at)
+	name, err := archive.CleanPath(at)
 	if err != nil {
 		return ""
 	}

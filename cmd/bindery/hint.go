@@ -27,7 +27,7 @@ import (
 	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/images/trust"
-	"github.com/operator-bindery/bindery/internal/imagefs"
+	"github.com/operator-bindery/bindery/internal/archive"
 	"github.com/operator-bindery/bindery/internal/nearest"
 	"github.com/operator-bindery/bindery/internal/regularfile"
 	"github.com/operator-bindery/bindery/render"
@@ -212,5 +212,5 @@ func codecOf(path string) string {
 	defer f.Close()
 	head := make([]byte, 8)
 	n, _ := f.ReadAt(head, 0) // a shorter file is not compressed
-	return imagefs.Codec(head[:n])
+	return archive.Codec(head[:n])
 }

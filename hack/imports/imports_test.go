@@ -109,6 +109,18 @@ var forTests = []string{"internal/catalogdtest", "internal/cputime", "internal/e
 	"internal/supplytest",
 	"internal/testbundles", "internal/testregistry"}
 
+// behindImages are the packages that do the work of images. Only images, what is below it, and they themselves import
+// them, so that policies, limits and locks hold for all that is read and written.
+var behindImages = []string{"internal/imagefs", "internal/imagestore", "internal/layouts", "internal/registry"}
+
+// pastImages are the other imports of them that there still are. Nothing is added here.
+var pastImages = map[string][]string{
+	// It asks whether an error is that of a user without a home directory, which the client of registries tells.
+	"internal/trust": {"internal/registry"},
+	// A catalog in an archive is copied to a layout in a directory of the run, from which it is opened.
+	"mirror": {"internal/layouts"},
+}
+
 // foreign are modules that only some packages may use.
 var foreign = map[string]string{
 	"github.com/urfave/cli":                           "cmd",
@@ -141,6 +153,14 @@ func TestImports(t *testing.T) {
 					t.Errorf("there is a rule for %s, and no such package", name)
 				}
 			}
+			for from, all := range pastImages {
+				at := slices.IndexFunc(packages, func(p pkg) bool { return p.ImportPath == module+from })
+				for _, to := range all {
+					if at < 0 || !slices.Contains(packages[at].Imports, module+to) {
+						t.Errorf("%s does not import %s any more: remove it from pastImages", from, to)
+					}
+				}
+			}
 		})
 	}
 }
@@ -160,6 +180,10 @@ func TestViolationsAreFound(t *testing.T) {
 		{"cmd/bindery", "os/exec", "cmd/bindery imports os/exec"},
 		{"render", module + "internal/testregistry", "render imports internal/testregistry"},
 		{"build", module + "cmd/internal/cmdline", "build imports cmd/internal/cmdline"},
+		{"render", module + "internal/registry", "render imports internal/registry"},
+		{"cmd/bindery", module + "internal/layouts", "cmd/bindery imports internal/layouts"},
+		{"internal/jobs", module + "internal/imagefs", "internal/jobs imports internal/imagefs"},
+		{"mirror", module + "internal/imagestore", "mirror imports internal/imagestore"},
 	} {
 		planted := slices.Clone(packages)
 		at := slices.IndexFunc(planted, func(p pkg) bool { return p.ImportPath == module+v.from })
@@ -210,6 +234,9 @@ func forbidden(from, to string) string {
 		return "it is for tests"
 	case below(to, "cmd") && !below(from, "cmd"):
 		return "the command line is above everything else"
+	case slices.Contains(behindImages, to) && !below(from, "images") && !slices.Contains(behindImages, from) &&
+		!slices.Contains(pastImages[from], to):
+		return "images does that"
 	case isLeaf(to), slices.Contains(rules[from], to), below(from, "cmd") && !isLeaf(from):
 		return ""
 	case isLeaf(from):

@@ -1,6 +1,7 @@
 package referrers
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -47,11 +48,7 @@ func Attach(ctx context.Context, w store.Writer, subject v1.Descriptor, a Artifa
 	maps.Copy(annotations, a.Annotations)
 	layers := a.Layers
 	if layers == nil {
-		mediaType := a.MediaType
-		if mediaType == "" {
-			mediaType = a.Type
-		}
-		layers = []v1.Descriptor{{MediaType: mediaType, Digest: digest.FromBytes(a.Content),
+		layers = []v1.Descriptor{{MediaType: cmp.Or(a.MediaType, a.Type), Digest: digest.FromBytes(a.Content),
 			Size: int64(len(a.Content))}}
 	}
 	empty := v1.DescriptorEmptyJSON
@@ -157,12 +154,9 @@ func withLayers(ctx context.Context, w store.Writer, tag string, old []byte, lay
 const blobsAtOnce = 4
 
 func hasLayer(layers []v1.Descriptor, l v1.Descriptor) bool {
-	for _, old := range layers {
-		if old.Digest == l.Digest && old.MediaType == l.MediaType && maps.Equal(old.Annotations, l.Annotations) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(layers, func(old v1.Descriptor) bool {
+		return old.Digest == l.Digest && old.MediaType == l.MediaType && maps.Equal(old.Annotations, l.Annotations)
+	})
 }
 
 // layersConfig returns the configuration of a manifest of attachments: it lists the layers, as the containers library

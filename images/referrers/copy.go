@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"slices"
 
@@ -74,8 +73,7 @@ const subjectsAtOnce = 4
 // not allow to look at: registries refuse tags that are not there.
 func Copy(ctx context.Context, from store.Reader, to store.Writer, digests []digest.Digest, what Kinds,
 	limits store.Limits) (Account, error) {
-	c := &copying{budget: budget{limits: limits.WithDefaults()}, from: from, to: to, what: what}
-	return c.run(ctx, digests)
+	return (&copying{budget: store.NewBudget(limits), from: from, to: to, what: what}).run(ctx, digests)
 }
 
 // CopyReadable is [Copy] for images whose attachments may be missing: what the source does not show is in the account
@@ -83,8 +81,7 @@ func Copy(ctx context.Context, from store.Reader, to store.Writer, digests []dig
 // together.
 func CopyReadable(ctx context.Context, from store.Reader, to store.Writer, digests []digest.Digest, what Kinds,
 	limits store.Limits) (Account, error) {
-	c := &copying{budget: budget{limits: limits.WithDefaults()}, from: from, to: to, what: what, lenient: true}
-	return c.run(ctx, digests)
+	return (&copying{budget: store.NewBudget(limits), from: from, to: to, what: what, lenient: true}).run(ctx, digests)
 }
 
 func (c *copying) run(ctx context.Context, digests []digest.Digest) (Account, error) {
@@ -102,7 +99,7 @@ func (c *copying) run(ctx context.Context, digests []digest.Digest) (Account, er
 		g.SetLimit(subjectsAtOnce)
 		for i, d := range digests {
 			g.Go(func() (err error) {
-				parts[i], err = c.of(gctx, d, depth > c.limits.Depth)
+				parts[i], err = c.of(gctx, d, depth > c.budget.Limits.Depth)
 				return err
 			})
 		}
@@ -112,8 +109,8 @@ func (c *copying) run(ctx context.Context, digests []digest.Digest) (Account, er
 		for _, p := range parts {
 			account.Problems = append(account.Problems, p.Problems...)
 			account.Unread = append(account.Unread, p.Unread...)
+			account.Copied = append(account.Copied, p.Copied...)
 			for _, one := range p.Copied {
-				account.Copied = append(account.Copied, one)
 				next = append(next, one.Digest)
 			}
 		}
@@ -124,10 +121,10 @@ func (c *copying) run(ctx context.Context, digests []digest.Digest) (Account, er
 
 // copying is one run of [Copy].
 type copying struct {
-	budget
-	from store.Reader
-	to   store.Writer
-	what Kinds
+	budget *store.Budget
+	from   store.Reader
+	to     store.Writer
+	what   Kinds
 	// lenient tells that whatever cannot be read at the source is passed over, and not only tags that it refuses.
 	lenient bool
 }
@@ -149,39 +146,45 @@ func (c *copying) pass(ctx context.Context, a *Account, subject digest.Digest, t
 
 // of copies what is attached to one subject. Beyond the depth it only reports that there is something.
 func (c *copying) of(ctx context.Context, subject digest.Digest, beyond bool) (a Account, err error) {
-	note := func(p *Problem) { a.Problems = append(a.Problems, p.Error()) }
-	tooDeep := fmt.Errorf("%w: not copied, more than %d deep", fault.ErrLimit, c.limits.Depth)
+	settle := func(name, tag string, one Copied, err error) error {
+		switch {
+		case err == nil:
+			a.Copied = append(a.Copied, one)
+		case isProblem(err):
+			p := Problem{Digest: digest.Digest(name), Subject: subject, Err: err}
+			a.Problems = append(a.Problems, p.Error())
+		default:
+			return c.pass(ctx, &a, subject, tag, err)
+		}
+		return nil
+	}
+	tooDeep := fmt.Errorf("%w: not copied, more than %d deep", fault.ErrLimit, c.budget.Limits.Depth)
 	for _, end := range tagEnds {
 		if !c.what.Tags {
 			break
 		}
 		tag := TagOf(subject, end)
-		found, err := c.tagged(ctx, c.from, subject, end)
+		found, err := readTagged(ctx, c.from, tag, c.budget)
 		if err == nil && found == nil {
 			continue
 		}
-		if err != nil && !isProblem(err) {
+		var one Copied
+		switch {
+		case err == nil && beyond:
+			err = tooDeep
+		case err == nil:
+			one, err = c.tag(ctx, subject, tag, found)
+		case !isProblem(err):
 			err = &store.SourceError{Err: err}
 		}
-		if err == nil && beyond {
-			err = tooDeep
-		}
-		if err == nil {
-			var one Copied
-			if one, err = c.tag(ctx, subject, tag, found); err == nil {
-				a.Copied = append(a.Copied, one)
-			}
-		}
-		if isProblem(err) {
-			note(&Problem{Digest: digest.Digest(tag), Subject: subject, Err: err})
-		} else if err = c.pass(ctx, &a, subject, tag, err); err != nil {
+		if err := settle(tag, tag, one, err); err != nil {
 			return a, err
 		}
 	}
 	if !c.what.Referrers {
 		return a, nil
 	}
-	listed, problems, err := c.list(ctx, c.from, subject)
+	listed, problems, err := List(ctx, c.from, subject, c.budget)
 	if err != nil {
 		err = c.pass(ctx, &a, subject, "", &store.SourceError{Err: err})
 		return a, err
@@ -190,23 +193,18 @@ func (c *copying) of(ctx context.Context, subject digest.Digest, beyond bool) (a
 		return a, nil
 	}
 	for _, p := range problems {
-		note(p)
+		a.Problems = append(a.Problems, p.Error())
 	}
 	there, err := c.to.Referrers(ctx, subject, nil)
 	if err != nil {
 		return a, err
 	}
 	for _, l := range listed {
-		err := tooDeep
+		one, err := Copied{}, tooDeep
 		if !beyond {
-			var one Copied
-			if one, err = c.referrer(ctx, subject, l, there); err == nil {
-				a.Copied = append(a.Copied, one)
-			}
+			one, err = c.referrer(ctx, subject, l, there)
 		}
-		if isProblem(err) {
-			note(&Problem{Digest: l.Digest, Subject: subject, Err: err})
-		} else if err = c.pass(ctx, &a, subject, "", err); err != nil {
+		if err := settle(l.Digest.String(), "", one, err); err != nil {
 			return a, err
 		}
 	}
@@ -310,7 +308,7 @@ func (c *copying) content(ctx context.Context, of *Referrer, parts *store.Parts)
 		if n.Text, n.Kind, err = c.from.Manifest(ctx, n.Digest.String()); err != nil {
 			return &store.SourceError{Err: err}
 		}
-		if err := c.take(len(n.Text)); err != nil {
+		if err := c.budget.TakeManifest(len(n.Text)); err != nil {
 			return errBudget{err}
 		}
 		if n.Parts, err = store.PartsOf(n.Text); err == nil && n.Parts.Subject != nil {
@@ -342,28 +340,9 @@ func (c *copying) content(ctx context.Context, of *Referrer, parts *store.Parts)
 
 // blob copies a blob.
 func (c *copying) blob(ctx context.Context, d v1.Descriptor) error {
-	if c.budget.content.Add(d.Size) > c.limits.Content {
-		return errBudget{fmt.Errorf("%w: attachments of more than %d bytes", fault.ErrLimit, c.limits.Content)}
+	if err := c.budget.TakeContent(d.Size, "attachments"); err != nil {
+		return errBudget{err}
 	}
-	content := store.ContentOf(c.from, d)
-	content.Open = func(ctx context.Context, from int64) (io.ReadCloser, error) {
-		body, err := c.from.Blob(ctx, d, from)
-		if err != nil {
-			return nil, &store.SourceError{Err: err}
-		}
-		return &sourceBody{body}, nil
-	}
-	_, err := c.to.WriteBlob(ctx, d, content)
+	_, err := c.to.WriteBlob(ctx, d, store.ContentOf(c.from, d))
 	return err
-}
-
-// sourceBody is a blob that is read at the source, whose errors are those of the source.
-type sourceBody struct{ io.ReadCloser }
-
-func (b *sourceBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	if err != nil && err != io.EOF {
-		err = &store.SourceError{Err: err}
-	}
-	return n, err
 }

@@ -63,7 +63,7 @@ func ExampleAttach() {
 		log.Fatal(err)
 	}
 	defer at.Close()
-	listed, problems, err := referrers.List(ctx, at, at.Top.Digest, store.Limits{})
+	listed, problems, err := referrers.List(ctx, at, at.Top.Digest, store.NewBudget(store.Limits{}))
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"sync/atomic"
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
@@ -52,36 +51,16 @@ func (p *Problem) Unwrap() error { return p.Err }
 
 // List returns the referrers of a subject in the order of the list, each once: every manifest that is listed is fetched
 // by its digest, and its subject is compared. What is listed wrongly, or is missing, is among the problems. Errors are
-// those of the registry, and of the class [fault.ErrLimit].
-func List(ctx context.Context, r store.Reader, subject digest.Digest, limits store.Limits) ([]Referrer, []*Problem, error) {
-	b := &budget{limits: limits.WithDefaults()}
-	return b.list(ctx, r, subject)
-}
-
-// budget counts what is read of one image.
-type budget struct {
-	limits  store.Limits
-	count   atomic.Int64
-	bytes   atomic.Int64
-	content atomic.Int64
-}
-
-// take counts a manifest.
-func (b *budget) take(size int) error {
-	if b.bytes.Add(int64(size)) > b.limits.Manifests {
-		return fmt.Errorf("%w: manifests of more than %d bytes", fault.ErrLimit, b.limits.Manifests)
-	}
-	return nil
-}
-
-func (b *budget) list(ctx context.Context, r store.Reader, subject digest.Digest) ([]Referrer, []*Problem, error) {
+// those of the registry, and of the budget.
+func List(ctx context.Context, r store.Reader, subject digest.Digest,
+	budget *store.Budget) ([]Referrer, []*Problem, error) {
 	listed, err := r.Referrers(ctx, subject, nil)
 	if err != nil {
 		return nil, nil, err
 	}
 	once := store.Once(listed)
-	if b.count.Add(int64(len(once))) > int64(b.limits.Count) {
-		return nil, nil, fmt.Errorf("referrers of %s: %w: more than %d", subject, fault.ErrLimit, b.limits.Count)
+	if err := budget.TakeCount(len(once)); err != nil {
+		return nil, nil, fmt.Errorf("referrers of %s: %w", subject, err)
 	}
 	found := make([]*Referrer, len(once))
 	wrong := make([]error, len(once))
@@ -89,7 +68,7 @@ func (b *budget) list(ctx context.Context, r store.Reader, subject digest.Digest
 	g.SetLimit(manifestsAtOnce)
 	for i, d := range once {
 		g.Go(func() error {
-			one, err := b.referrer(gctx, r, subject, d)
+			one, err := referrerOf(gctx, r, subject, d, budget)
 			if isProblem(err) {
 				wrong[i] = err
 				return nil
@@ -132,8 +111,9 @@ func isProblem(err error) bool {
 	return false
 }
 
-// referrer reads one manifest that is listed for a subject.
-func (b *budget) referrer(ctx context.Context, r store.Reader, subject digest.Digest, d v1.Descriptor) (*Referrer, error) {
+// referrerOf reads one manifest that is listed for a subject.
+func referrerOf(ctx context.Context, r store.Reader, subject digest.Digest, d v1.Descriptor,
+	budget *store.Budget) (*Referrer, error) {
 	if err := verify.Digest(d.Digest); err != nil {
 		return nil, err
 	}
@@ -147,19 +127,29 @@ func (b *budget) referrer(ctx context.Context, r store.Reader, subject digest.Di
 	if got := digest.FromBytes(text); got != d.Digest {
 		return nil, fmt.Errorf("%w: digest mismatch: %s", fault.ErrIntegrity, got)
 	}
-	if err := b.take(len(text)); err != nil {
-		return nil, errBudget{err}
-	}
-	is, of, err := reflist.Describe(text, mediaType)
+	found, of, err := describe(text, mediaType, budget)
 	if err != nil {
 		return nil, err
 	}
 	if of == nil || of.Digest != subject {
 		return nil, fmt.Errorf("%w: its subject is another", fault.ErrInvalid)
 	}
+	found.Subject = *of
+	return found, nil
+}
+
+// describe reads and counts a manifest that is attached to an image, and returns its subject; nil if it has none.
+func describe(text []byte, mediaType string, budget *store.Budget) (*Referrer, *v1.Descriptor, error) {
+	if err := budget.TakeManifest(len(text)); err != nil {
+		return nil, nil, errBudget{err}
+	}
+	is, of, err := reflist.Describe(text, mediaType)
+	if err != nil {
+		return nil, nil, err
+	}
 	var m v1.Manifest
 	if err := json.Unmarshal(text, &m); err != nil {
-		return nil, fmt.Errorf("%w: manifest: %v", fault.ErrInvalid, err)
+		return nil, nil, fmt.Errorf("%w: manifest: %v", fault.ErrInvalid, err)
 	}
-	return &Referrer{Descriptor: is, Text: text, Subject: *of, Layers: m.Layers}, nil
+	return &Referrer{Descriptor: is, Text: text, Layers: m.Layers}, of, nil
 }

@@ -2,17 +2,14 @@ package referrers
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/opencontainers/go-digest"
-	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/operator-bindery/bindery/images/store"
@@ -52,7 +49,7 @@ type Tree struct {
 // manifest is read once: one that is listed again is passed over, so that loops end. What is deeper than the limit is a
 // problem. Errors are those of [List].
 func ReadTree(ctx context.Context, r store.Reader, image store.Image, limits store.Limits) (*Tree, error) {
-	t := &treeReader{budget: budget{limits: limits.WithDefaults()}, r: r, seen: map[digest.Digest]bool{}}
+	t := &treeReader{r: r, budget: store.NewBudget(limits), seen: map[digest.Digest]bool{}}
 	root := &Tree{Referrer: Referrer{Descriptor: image.Top}}
 	all := []*Tree{root}
 	for _, i := range image.Instances {
@@ -76,20 +73,9 @@ func ReadTree(ctx context.Context, r store.Reader, image store.Image, limits sto
 
 // treeReader reads one tree.
 type treeReader struct {
-	budget
-	r store.Reader
-
-	mu   sync.Mutex
-	seen map[digest.Digest]bool
-}
-
-// first tells whether a manifest is met for the first time.
-func (t *treeReader) first(d digest.Digest) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	before := t.seen[d]
-	t.seen[d] = true
-	return !before
+	r      store.Reader
+	budget *store.Budget
+	seen   map[digest.Digest]bool
 }
 
 // level reads what is attached to manifests, and returns it.
@@ -109,12 +95,12 @@ func (t *treeReader) level(ctx context.Context, on []*Tree, depth int) ([]*Tree,
 	var next []*Tree
 	for i, one := range on {
 		for _, a := range found[i] {
-			if !t.first(a.Digest) {
+			if t.seen[a.Digest] {
 				continue
 			}
-			if depth > t.limits.Depth {
-				one.Problems = append(one.Problems, &Problem{Digest: a.Digest, Subject: one.Digest,
-					Err: fmt.Errorf("%w: referrers of referrers, more than %d deep", fault.ErrLimit, t.limits.Depth)})
+			t.seen[a.Digest] = true
+			if most := t.budget.Limits.Depth; depth > most {
+				one.problem(a.Digest, fmt.Errorf("%w: referrers of referrers, more than %d deep", fault.ErrLimit, most))
 				continue
 			}
 			one.Attached = append(one.Attached, a)
@@ -124,25 +110,31 @@ func (t *treeReader) level(ctx context.Context, on []*Tree, depth int) ([]*Tree,
 	return next, nil
 }
 
+// problem notes that something is listed wrongly.
+func (t *Tree) problem(d digest.Digest, err error) {
+	t.Problems = append(t.Problems, &Problem{Digest: d, Subject: t.Digest, Err: err})
+}
+
 // on reads what is attached to one manifest.
 func (t *treeReader) on(ctx context.Context, one *Tree) (found []*Tree, err error) {
 	for _, end := range tagEnds {
-		tagged, err := t.tagged(ctx, t.r, one.Digest, end)
+		tag := TagOf(one.Digest, end)
+		tagged, err := readTagged(ctx, t.r, tag, t.budget)
 		if isProblem(err) || errors.Is(err, store.ErrHidden) {
-			one.Problems = append(one.Problems, &Problem{Subject: one.Digest,
-				Digest: digest.Digest(TagOf(one.Digest, end)), Err: err})
+			one.problem(digest.Digest(tag), err)
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
 		if tagged != nil {
-			found = append(found, &Tree{Referrer: *tagged, Tag: TagOf(one.Digest, end)})
+			found = append(found, &Tree{Referrer: *tagged, Tag: tag})
 		}
 	}
-	listed, problems, err := t.list(ctx, t.r, one.Digest)
+	listed, problems, err := List(ctx, t.r, one.Digest, t.budget)
 	if errors.Is(err, store.ErrHidden) {
-		problems, err = []*Problem{{Digest: "referrers", Subject: one.Digest, Err: err}}, nil
+		one.problem("referrers", err)
+		return found, nil
 	}
 	if err != nil {
 		return nil, err
@@ -154,31 +146,23 @@ func (t *treeReader) on(ctx context.Context, one *Tree) (found []*Tree, err erro
 	return found, nil
 }
 
-// tagged reads a tagged attachment; nil if there is none.
-func (b *budget) tagged(ctx context.Context, r store.Reader, d digest.Digest, end string) (*Referrer, error) {
-	tag := TagOf(d, end)
+// readTagged reads the attachment with a tag; nil if there is none.
+func readTagged(ctx context.Context, r store.Reader, tag string, budget *store.Budget) (*Referrer, error) {
 	text, mediaType, err := r.Manifest(ctx, tag)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
+	var found *Referrer
+	if err == nil {
+		found, _, err = describe(text, mediaType, budget)
+	}
+	if err == nil {
+		err = CheckTagged(tag, text)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("tag %s: %w", tag, err)
 	}
-	if err := b.take(len(text)); err != nil {
-		return nil, errBudget{err}
-	}
-	is, _, err := reflist.Describe(text, mediaType)
-	if err != nil {
-		return nil, fmt.Errorf("tag %s: %w", tag, err)
-	}
-	var m v1.Manifest
-	if err := json.Unmarshal(text, &m); err != nil {
-		return nil, fmt.Errorf("tag %s: %w: manifest: %v", tag, fault.ErrInvalid, err)
-	}
-	if err := CheckTagged(tag, text); err != nil {
-		return nil, fmt.Errorf("tag %s: %w", tag, err)
-	}
-	return &Referrer{Descriptor: is, Text: text, Layers: m.Layers}, nil
+	return found, nil
 }
 
 // CheckTagged returns an error if the manifest of a tag is not what the tag says: the tag of signatures, attestations

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/opencontainers/go-digest"
@@ -58,12 +57,16 @@ func (a *Attesting) Attach(ctx context.Context, to store.Writer, image store.Ima
 		if err := CheckPredicate(predicate); err != nil {
 			return err
 		}
-		text, err := newStatement(subject.Digest, "", a.o.Type, predicate)
+		text, err := newStatement(subject.Digest, a.o.Type, predicate)
 		if err != nil {
 			return err
 		}
 		for _, key := range keys {
-			if err := a.one(ctx, to, subject, key, text); err != nil {
+			err := a.bundle(ctx, to, subject, key, a.o.Type, text, a.o.Created)
+			if err == nil && a.o.Legacy {
+				err = a.legacy(ctx, to, subject, key, text)
+			}
+			if err != nil {
 				return err
 			}
 		}
@@ -74,7 +77,7 @@ func (a *Attesting) Attach(ctx context.Context, to store.Writer, image store.Ima
 // CheckPredicate returns an error for a predicate that is no JSON object, has a member twice, or is too large for
 // verifiers.
 func CheckPredicate(predicate json.RawMessage) error {
-	if _, err := parseObject(predicate); err != nil {
+	if err := *parseObject(predicate).err; err != nil {
 		return fmt.Errorf("predicate: %w", err)
 	}
 	if len(predicate) > maxAttestation/4*3-4096 {
@@ -84,34 +87,6 @@ func CheckPredicate(predicate json.RawMessage) error {
 	return nil
 }
 
-// one writes the attestation of one key.
-func (a *Attesting) one(ctx context.Context, to store.Writer, subject v1.Descriptor, key Signer,
-	text []byte) error {
-	wanted, err := parseStatement(text)
-	if err != nil {
-		return err
-	}
-	v := newFinder(to, subject.Digest, a.o.Type, key.Public())
-	if err := v.bundles(ctx); err != nil {
-		return err
-	}
-	made := Made{Subject: subject.Digest, Form: string(formBundle), PredicateType: a.o.Type,
-		Key: key.Public().Fingerprint()}
-	made.Found = slices.ContainsFunc(v.findings, func(f Finding) bool {
-		return f.Verified && bytes.Equal(f.Predicate, wanted.Predicate)
-	})
-	if !made.Found {
-		if err := writeBundle(ctx, to, subject, key, a.o.Type, text, a.o.Created); err != nil {
-			return err
-		}
-	}
-	a.note(made)
-	if !a.o.Legacy {
-		return nil
-	}
-	return a.legacy(ctx, to, subject, key, text)
-}
-
 // legacy writes the attestation to the .att tag.
 func (a *Attesting) legacy(ctx context.Context, to store.Writer, subject v1.Descriptor, key Signer,
 	text []byte) error {
@@ -119,8 +94,8 @@ func (a *Attesting) legacy(ctx context.Context, to store.Writer, subject v1.Desc
 	made := Made{Subject: subject.Digest, Form: string(formAtt), PredicateType: a.o.Type,
 		Key: key.Public().Fingerprint()}
 	defer func() { a.note(made) }()
-	err := v.present(ctx, formAtt, envelopeMedia, maxAttestation, func(p presentLayer) {
-		e, err := parseEnvelope(p.content)
+	err := v.present(ctx, formAtt, func(d document) {
+		e, err := d.envelope()
 		if err != nil || !bytes.Equal(e.payload, text) {
 			return
 		}
@@ -148,23 +123,4 @@ func signEnvelope(ctx context.Context, key Signer, statement []byte) ([]byte, er
 		return nil, fmt.Errorf("signing: %w", err)
 	}
 	return encodeEnvelope(statement, sig)
-}
-
-// writeBundle signs a statement and writes it as a referrer of its subject.
-func writeBundle(ctx context.Context, to store.Writer, subject v1.Descriptor, key Signer, predicateType string,
-	statement []byte, created time.Time) error {
-	envelope, err := signEnvelope(ctx, key, statement)
-	if err != nil {
-		return err
-	}
-	content, err := encodeBundle(key.Public(), envelope)
-	if err != nil {
-		return err
-	}
-	_, err = referrers.Attach(ctx, to, subject, referrers.Artifact{
-		Type: BundleType, Content: content, Created: created,
-		Annotations: map[string]string{"dev.sigstore.bundle.content": "dsse-envelope",
-			"dev.sigstore.bundle.predicateType": predicateType},
-	})
-	return err
 }

@@ -3,8 +3,6 @@ package signature
 import (
 	"encoding/json"
 	"fmt"
-
-	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 const envelopeMedia = "application/vnd.dsse.envelope.v1+json"
@@ -40,53 +38,16 @@ func encodeEnvelope(statement, sig []byte) ([]byte, error) {
 	}{statement, statementMedia, []signature{{sig}}})
 }
 
-// parseEnvelope reads an envelope.
+// parseEnvelope reads an envelope. With an error it has what could be read.
 func parseEnvelope(text []byte) (*envelope, error) {
-	top, err := parseObject(text, "payload", "payloadType", "payload_type", "signatures")
-	if err != nil {
-		return nil, err
-	}
-	kind, err := top.either("payloadType", "payload_type")
-	if err != nil {
-		return nil, err
-	}
-	e := &envelope{}
-	if e.payloadType, err = top.text(kind); err != nil {
-		return nil, err
-	}
-	if e.payload, err = top.bytes("payload"); err != nil {
-		return nil, err
-	}
-	entries, err := top.list("signatures", maxEnvelopeSignatures)
-	if err != nil {
-		return nil, err
-	}
-	for n, raw := range entries {
-		entry, err := parseObject(raw, "sig", "keyid")
-		if err != nil {
-			return nil, fmt.Errorf("signatures[%d]: %w", n, err)
-		}
-		sig, err := entry.bytes("sig")
-		if err != nil {
-			return nil, fmt.Errorf("signatures[%d]: %w", n, err)
-		}
-		e.signatures = append(e.signatures, sig)
+	top := parseObject(text, "payload", "payloadType|payload_type", "signatures")
+	e := &envelope{payloadType: top.text("payloadType"), payload: top.bytes("payload")}
+	for n, raw := range top.list("signatures", maxEnvelopeSignatures) {
+		entry := top.parse(fmt.Sprintf("signatures[%d]: ", n), raw, "sig", "keyid")
+		e.signatures = append(e.signatures, entry.bytes("sig"))
 	}
 	if len(e.signatures) == 0 {
-		return nil, fmt.Errorf("%w: the envelope has no signature", fault.ErrInvalid)
+		top.invalid("the envelope has no signature")
 	}
-	return e, nil
-}
-
-// either returns the one of two names of a member that the object has; both are an error.
-func (o object) either(name, other string) (string, error) {
-	_, one := o[name]
-	_, two := o[other]
-	if one && two {
-		return "", fmt.Errorf("%w: both %q and %q", fault.ErrInvalid, name, other)
-	}
-	if two {
-		return other, nil
-	}
-	return name, nil
+	return e, *top.err
 }

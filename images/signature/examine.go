@@ -31,65 +31,56 @@ type Claim struct {
 func Examine(ctx context.Context, r store.Reader, subject digest.Digest, keys []PublicKey) ([]Claim, error) {
 	v := newFinder(r, subject, "", keys...)
 	var claims []Claim
-	err := v.present(ctx, formSig, simpleSigningType, maxSignature, func(l presentLayer) {
-		p, err := parseSimple(l.content)
-		if err != nil || p.Digest != subject {
-			return
-		}
-		c := Claim{Form: string(formSig), Manifest: l.manifest, Identity: p.Identity}
-		if key, _, err := l.verified(subject, keys...); err == nil {
-			c.Verified, c.Key = true, key
-		}
-		claims = append(claims, c)
-	})
-	if err != nil {
-		return nil, err
-	}
-	err = v.present(ctx, formAtt, envelopeMedia, maxAttestation, func(l presentLayer) {
-		if e, err := parseEnvelope(l.content); err == nil {
-			claims = v.claim(claims, formAtt, l.manifest, e)
-		}
-	})
-	if err != nil {
-		return nil, err
-	}
-	listed, _, err := v.left.list(ctx, r, subject)
-	if err != nil {
-		return nil, err
-	}
-	for _, one := range listed {
-		if len(one.Layers) != 1 || !isBundle(one.Layers[0]) {
-			continue
-		}
-		content, err := v.read(ctx, one.Layers[0], maxAttestation)
-		if err != nil {
-			if err := v.unread(Finding{}, err); err != nil {
-				return nil, err
+	for _, in := range []form{formSig, formAtt, formBundle} {
+		err := v.present(ctx, in, func(d document) {
+			claim := v.claim
+			if in == formSig {
+				claim = v.simpleClaim
 			}
-			continue
-		}
-		if e, err := parseBundle(content); err == nil {
-			claims = v.claim(claims, formBundle, one.Digest, e)
+			if c, ok := claim(d); ok {
+				claims = append(claims, c)
+			}
+		})
+		if err != nil {
+			return nil, err
 		}
 	}
 	return claims, nil
 }
 
-// claim adds what an envelope says.
-func (v *verifier) claim(claims []Claim, in form, manifest digest.Digest, e *envelope) []Claim {
+// simpleClaim returns what a signature of a .sig tag says; false if it cannot be understood or is about another image.
+func (v *verifier) simpleClaim(d document) (Claim, bool) {
+	p, err := parseSimple(d.content)
+	if err != nil || p.Digest != v.subject {
+		return Claim{}, false
+	}
+	c := Claim{Form: string(d.in), Manifest: d.manifest, Identity: p.Identity}
+	f := Finding{}
+	if _, err := v.simple(&f, d); err == nil {
+		c.Verified, c.Key = true, f.Key
+	}
+	return c, true
+}
+
+// claim is simpleClaim for a statement in an envelope.
+func (v *verifier) claim(d document) (Claim, bool) {
+	e, err := d.envelope()
+	if err != nil {
+		return Claim{}, false
+	}
 	s, err := parseStatement(e.payload)
 	if err != nil || e.payloadType != statementMedia || !slices.Contains(s.Subjects, v.subject) {
-		return claims
+		return Claim{}, false
 	}
-	c := Claim{Form: string(in), Manifest: manifest, PredicateType: s.PredicateType, Key: e.key()}
-	key, err := v.madeByKey(&Finding{}, preAuthEncoding(e.payloadType, e.payload), e.signatures, in)
+	c := Claim{Form: string(d.in), Manifest: d.manifest, PredicateType: s.PredicateType, Key: e.key()}
+	key, err := v.madeByKey(&Finding{}, preAuthEncoding(e.payloadType, e.payload), e.signatures, d.in)
 	if err == nil && e.certificate != nil {
 		err = checkCertificate(e.certificate, key, v.o.Now)
 	}
 	if err == nil {
 		c.Verified, c.Key = true, key.Fingerprint()
 	}
-	return append(claims, c)
+	return c, true
 }
 
 // key returns the fingerprint of the key that a bundle names, if it names it as cosign does.

@@ -115,34 +115,29 @@ const (
 	formAtt    form = "att"
 )
 
-// errSignature is the error of a signature that another key made, or none.
-var errSignature = errors.New("this key did not make the signature")
-
-// verify compares a signature with a message. P-384 and P-521 use SHA-256 in .sig, as the containers library does, and
-// in bundles either that or the digest of their size, as cosign does.
-func (k PublicKey) verify(message, sig []byte, in form) error {
-	ok := false
+// verifies tells whether the key made a signature of a message. P-384 and P-521 use SHA-256 in .sig, as the containers
+// library does, and in bundles either that or the digest of their size, as cosign does.
+func (k PublicKey) verifies(message, sig []byte, in form) bool {
 	sum := sha256.Sum256(message)
 	switch key := k.key.(type) {
 	case *ecdsa.PublicKey:
-		ok = ecdsa.VerifyASN1(key, sum[:], sig)
-		if !ok && in != formSig {
-			switch key.Curve {
-			case elliptic.P384():
-				long := sha512.Sum384(message)
-				ok = ecdsa.VerifyASN1(key, long[:], sig)
-			case elliptic.P521():
-				long := sha512.Sum512(message)
-				ok = ecdsa.VerifyASN1(key, long[:], sig)
-			}
+		if ecdsa.VerifyASN1(key, sum[:], sig) {
+			return true
+		}
+		switch {
+		case in == formSig:
+			return false
+		case key.Curve == elliptic.P384():
+			long := sha512.Sum384(message)
+			return ecdsa.VerifyASN1(key, long[:], sig)
+		case key.Curve == elliptic.P521():
+			long := sha512.Sum512(message)
+			return ecdsa.VerifyASN1(key, long[:], sig)
 		}
 	case *rsa.PublicKey:
-		ok = rsa.VerifyPKCS1v15(key, crypto.SHA256, sum[:], sig) == nil
+		return rsa.VerifyPKCS1v15(key, crypto.SHA256, sum[:], sig) == nil
 	case ed25519.PublicKey:
-		ok = ed25519.Verify(key, message, sig)
+		return ed25519.Verify(key, message, sig)
 	}
-	if !ok {
-		return errSignature
-	}
-	return nil
+	return false
 }

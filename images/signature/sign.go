@@ -1,11 +1,10 @@
 package signature
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
-	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"sync"
 	"time"
@@ -17,7 +16,6 @@ import (
 	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
-	"github.com/operator-bindery/bindery/internal/sigblob"
 )
 
 // Format is a form of signatures.
@@ -113,7 +111,7 @@ func (s *Signing) Attach(ctx context.Context, to store.Writer, image store.Image
 			g.Go(func() error { return s.tag(ctx, to, subject, keys, names) })
 		}
 		if s.o.Format != FormatSig {
-			g.Go(func() error { return s.bundle(ctx, to, subject, keys) })
+			g.Go(func() error { return s.bundles(ctx, to, subject, keys) })
 		}
 	}
 	return g.Wait()
@@ -132,12 +130,11 @@ func (s *Signing) tag(ctx context.Context, to store.Writer, subject v1.Descripto
 		public = append(public, key.Public())
 	}
 	found := map[maker]bool{}
-	v := newFinder(to, subject.Digest, PredicateSign)
-	err := v.present(ctx, formSig, simpleSigningType, maxSignature, func(p presentLayer) {
-		for _, key := range public {
-			if fingerprint, identity, err := p.verified(subject.Digest, key); err == nil {
-				found[maker{fingerprint, identity}] = true
-			}
+	v := newFinder(to, subject.Digest, PredicateSign, public...)
+	err := v.present(ctx, formSig, func(d document) {
+		f := Finding{}
+		if _, err := v.simple(&f, d); err == nil {
+			found[maker{f.Key, f.Identity}] = true
 		}
 	})
 	if err != nil {
@@ -151,11 +148,18 @@ func (s *Signing) tag(ctx context.Context, to store.Writer, subject v1.Descripto
 				Identity: name}
 			made.Found = found[maker{made.Key, name}]
 			if !made.Found {
-				layer, payload, err := s.layer(ctx, subject.Digest, key, name)
+				payload, err := simplePayload{name, subject.Digest}.encode(s.o.Creator)
 				if err != nil {
 					return err
 				}
-				added, payloads = append(added, layer), append(payloads, payload)
+				sig, err := key.Sign(ctx, payload)
+				if err != nil {
+					return fmt.Errorf("signing: %w", err)
+				}
+				added = append(added, v1.Descriptor{MediaType: simpleSigningType, Digest: digest.FromBytes(payload),
+					Size: int64(len(payload)), Annotations: map[string]string{
+						signatureAnnotation: base64.StdEncoding.EncodeToString(sig)}})
+				payloads = append(payloads, payload)
 			}
 			defer s.note(made)
 		}
@@ -163,40 +167,16 @@ func (s *Signing) tag(ctx context.Context, to store.Writer, subject v1.Descripto
 	return referrers.AppendLayers(ctx, to, referrers.TagOf(subject.Digest, referrers.Signatures), added, payloads...)
 }
 
-// layer makes a signature for a .sig tag, and its payload.
-func (s *Signing) layer(ctx context.Context, subject digest.Digest, key Signer,
-	name string) (layer v1.Descriptor, payload []byte, err error) {
-	if payload, err = (simplePayload{name, subject}).encode(s.o.Creator); err != nil {
-		return layer, nil, err
-	}
-	sig, err := key.Sign(ctx, payload)
+// bundles adds bundles with signatures to the referrers of a subject.
+func (s *Signing) bundles(ctx context.Context, to store.Writer, subject v1.Descriptor, keys []Signer) error {
+	text, err := newStatement(subject.Digest, PredicateSign, []byte("{}"))
 	if err != nil {
-		return layer, nil, fmt.Errorf("signing: %w", err)
+		return err
 	}
-	layer = v1.Descriptor{MediaType: simpleSigningType, Digest: digest.FromBytes(payload), Size: int64(len(payload)),
-		Annotations: map[string]string{signatureAnnotation: base64.StdEncoding.EncodeToString(sig)}}
-	return layer, payload, nil
-}
-
-// bundle adds bundles with signatures to the referrers of a subject.
-func (s *Signing) bundle(ctx context.Context, to store.Writer, subject v1.Descriptor, keys []Signer) error {
 	for _, key := range keys {
-		made := Made{Subject: subject.Digest, Form: string(formBundle), Key: key.Public().Fingerprint()}
-		v := newFinder(to, subject.Digest, PredicateSign, key.Public())
-		err := v.bundles(ctx)
-		if err != nil {
+		if err := s.bundle(ctx, to, subject, key, PredicateSign, text, s.o.Created); err != nil {
 			return err
 		}
-		if made.Found = v.found(); !made.Found {
-			text, err := newStatement(subject.Digest, "", PredicateSign, []byte("{}"))
-			if err != nil {
-				return err
-			}
-			if err := writeBundle(ctx, to, subject, key, PredicateSign, text, s.o.Created); err != nil {
-				return err
-			}
-		}
-		s.note(made)
 	}
 	return nil
 }
@@ -220,59 +200,45 @@ func (a *account) Made() []Made {
 	return slices.Clone(a.made)
 }
 
-// newFinder returns a verifier that looks for what is there already.
-func newFinder(r store.Reader, subject digest.Digest, predicateType string, keys ...PublicKey) *verifier {
-	return &verifier{r: r, subject: subject, left: newBudget(), o: VerifyOptions{Keys: keys, Type: predicateType,
-		Now: time.Now()}}
-}
-
-// found tells whether something is verified.
-func (v *verifier) found() bool {
-	return slices.ContainsFunc(v.findings, func(f Finding) bool { return f.Verified })
-}
-
-// presentLayer is a layer of a .sig or .att tag.
-type presentLayer struct {
-	v1.Descriptor
-	manifest digest.Digest
-	content  []byte
-}
-
-// verified returns the fingerprint of the key that made the signature of a .sig layer, and the name that it is for. What
-// [Verify] refuses is an error.
-func (p presentLayer) verified(subject digest.Digest, keys ...PublicKey) (key, identity string, err error) {
-	v := newFinder(nil, subject, PredicateSign, keys...)
-	f := Finding{}
-	_, err = v.simple(&f, p.Descriptor, p.content)
-	return f.Key, f.Identity, err
-}
-
-// present calls a function for each layer of a tag, in their order. What cannot be understood is left out.
-func (v *verifier) present(ctx context.Context, in form, mediaType string, most int64,
-	visit func(presentLayer)) error {
-	text, _, err := v.r.Manifest(ctx, v.tagOf(in))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
+// bundle signs a statement and writes it as a referrer of its subject, unless there is one with the same predicate by
+// the same key.
+func (a *account) bundle(ctx context.Context, to store.Writer, subject v1.Descriptor, key Signer,
+	predicateType string, text []byte, created time.Time) error {
+	made := Made{Subject: subject.Digest, Form: string(formBundle), Key: key.Public().Fingerprint()}
+	wanted, err := parseStatement(text)
 	if err != nil {
-		return fmt.Errorf("the tag %s: %w", v.tagOf(in), err)
+		return err
 	}
-	layers, err := sigblob.Layers(text)
-	if err != nil {
-		return fmt.Errorf("the tag %s: %w", v.tagOf(in), err)
+	if predicateType == PredicateSign {
+		wanted.Predicate = nil // that of a signature says nothing, and findings do not have it
+	} else {
+		made.PredicateType = predicateType
 	}
-	for _, l := range layers {
-		if l.MediaType != mediaType {
-			continue
-		}
-		content, err := v.read(ctx, l, most)
+	v := newFinder(to, subject.Digest, predicateType, key.Public())
+	if err := v.documents(ctx, formBundle, v.judge); err != nil {
+		return err
+	}
+	made.Found = slices.ContainsFunc(v.findings, func(f Finding) bool {
+		return f.Verified && bytes.Equal(f.Predicate, wanted.Predicate)
+	})
+	if !made.Found {
+		envelope, err := signEnvelope(ctx, key, text)
 		if err != nil {
-			if err := v.unread(Finding{}, err); err != nil {
-				return err
-			}
-			continue
+			return err
 		}
-		visit(presentLayer{l, digest.FromBytes(text), content})
+		content, err := encodeBundle(key.Public(), envelope)
+		if err != nil {
+			return err
+		}
+		_, err = referrers.Attach(ctx, to, subject, referrers.Artifact{
+			Type: BundleType, Content: content, Created: created,
+			Annotations: map[string]string{"dev.sigstore.bundle.content": "dsse-envelope",
+				"dev.sigstore.bundle.predicateType": predicateType},
+		})
+		if err != nil {
+			return err
+		}
 	}
+	a.note(made)
 	return nil
 }

@@ -52,49 +52,18 @@ func (p simplePayload) encode(creator string) ([]byte, error) {
 }
 
 // parseSimple reads a payload. Everything in "critical" must be understood.
-func parseSimple(text []byte) (p simplePayload, err error) {
-	top, err := parseObject(text, "critical", "optional")
-	if err != nil {
-		return p, err
+func parseSimple(text []byte) (simplePayload, error) {
+	top := parseObject(text, "critical", "optional")
+	critical := top.object("critical").only("identity", "image", "type")
+	if kind := critical.text("type"); kind != payloadType {
+		top.invalid("the type of the signature is %.60q, expected %q", kind, payloadType)
 	}
-	critical, err := top.object("critical")
-	if err == nil {
-		err = critical.only("identity", "image", "type")
-	}
-	if err != nil {
-		return p, err
-	}
-	kind, err := critical.text("type")
-	if err != nil {
-		return p, err
-	}
-	if kind != payloadType {
-		return p, fmt.Errorf("%w: the type of the signature is %.60q, expected %q", fault.ErrInvalid, kind, payloadType)
-	}
-	image, err := critical.object("image")
-	if err == nil {
-		err = image.only("docker-manifest-digest")
-	}
-	if err != nil {
-		return p, err
-	}
-	identity, err := critical.object("identity")
-	if err == nil {
-		err = identity.only("docker-reference")
-	}
-	if err != nil {
-		return p, err
-	}
-	signed, err := image.text("docker-manifest-digest")
-	if err != nil {
-		return p, err
-	}
-	p.Digest = digest.Digest(signed)
-	if err := verify.Digest(p.Digest); err != nil {
-		return p, err
-	}
-	p.Identity, err = identity.text("docker-reference")
-	return p, err
+	image := critical.object("image").only("docker-manifest-digest")
+	identity := critical.object("identity").only("docker-reference")
+	p := simplePayload{Digest: digest.Digest(image.text("docker-manifest-digest"))}
+	top.fail(verify.Digest(p.Digest))
+	p.Identity = identity.text("docker-reference")
+	return p, *top.err
 }
 
 // Identity is the name that a signature must have been made for.

@@ -69,10 +69,9 @@ type statement struct {
 	Predicate jsontext.Value
 }
 
-// newStatement returns the text of a statement about one image. An empty name is left out.
-func newStatement(subject digest.Digest, name, predicateType string, predicate json.RawMessage) ([]byte, error) {
+// newStatement returns the text of a statement about one image.
+func newStatement(subject digest.Digest, predicateType string, predicate json.RawMessage) ([]byte, error) {
 	type resource struct {
-		Name   string            `json:"name,omitempty"`
 		Digest map[string]string `json:"digest"`
 	}
 	return json.Marshal(struct {
@@ -80,69 +79,37 @@ func newStatement(subject digest.Digest, name, predicateType string, predicate j
 		Subject       []resource      `json:"subject"`
 		PredicateType string          `json:"predicateType"`
 		Predicate     json.RawMessage `json:"predicate"`
-	}{statementType, []resource{{name, map[string]string{subject.Algorithm().String(): subject.Encoded()}}},
-		predicateType, predicate})
+	}{statementType, []resource{{map[string]string{subject.Algorithm().String(): subject.Encoded()}}}, predicateType,
+		predicate})
 }
 
 // parseStatement reads a statement of version 1 or 0.1.
-func parseStatement(text []byte) (*statement, error) {
-	top, err := parseObject(text, "_type", "subject", "predicateType", "predicate")
-	if err != nil {
-		return nil, err
+func parseStatement(text []byte) (statement, error) {
+	top := parseObject(text, "_type", "subject", "predicateType", "predicate")
+	if kind := top.text("_type"); kind != statementType && kind != oldStatementType {
+		top.invalid("a statement of the type %.100q", kind)
 	}
-	kind, err := top.text("_type")
-	if err != nil {
-		return nil, err
-	}
-	if kind != statementType && kind != oldStatementType {
-		return nil, fmt.Errorf("%w: a statement of the type %.100q", fault.ErrInvalid, kind)
-	}
-	s := &statement{Predicate: top["predicate"]}
-	if s.PredicateType, err = top.text("predicateType"); err != nil {
-		return nil, err
-	}
+	s := statement{PredicateType: top.text("predicateType"), Predicate: top.members["predicate"]}
 	if s.PredicateType == "" {
-		return nil, fmt.Errorf("%w: a statement without a predicateType", fault.ErrInvalid)
+		top.invalid("a statement without a predicateType")
 	}
-	subjects, err := top.list("subject", maxSubjects)
-	if err != nil {
-		return nil, err
-	}
+	subjects := top.list("subject", maxSubjects)
 	if len(subjects) == 0 {
-		return nil, fmt.Errorf("%w: a statement without a subject", fault.ErrInvalid)
+		top.invalid("a statement without a subject")
 	}
 	for n, raw := range subjects {
-		d, err := subjectDigest(raw)
-		if err != nil {
-			return nil, fmt.Errorf("subject[%d]: %w", n, err)
+		subject := top.parse(fmt.Sprintf("subject[%d]: ", n), raw, "name", "digest")
+		digests := subject.object("digest", "sha256")
+		if len(digests.members) > maxSubjectDigests {
+			digests.fail(fmt.Errorf("%w: %d digests (limit %d)", fault.ErrLimit, len(digests.members), maxSubjectDigests))
 		}
-		if d != "" {
+		if hex := digests.text("sha256"); hex != "" {
+			d := digest.NewDigestFromEncoded(digest.SHA256, hex)
+			if err := d.Validate(); err != nil {
+				subject.invalid("digest: %v", err)
+			}
 			s.Subjects = append(s.Subjects, d)
 		}
 	}
-	return s, nil
-}
-
-// subjectDigest returns the sha256 digest of a subject; empty if it has others only.
-func subjectDigest(raw jsontext.Value) (digest.Digest, error) {
-	entry, err := parseObject(raw, "name", "digest")
-	if err != nil {
-		return "", err
-	}
-	digests, err := entry.object("digest", "sha256")
-	if err != nil {
-		return "", err
-	}
-	if len(digests) > maxSubjectDigests {
-		return "", fmt.Errorf("%w: %d digests (limit %d)", fault.ErrLimit, len(digests), maxSubjectDigests)
-	}
-	hex, err := digests.text("sha256")
-	if err != nil || hex == "" {
-		return "", err
-	}
-	d := digest.NewDigestFromEncoded(digest.SHA256, hex)
-	if err := d.Validate(); err != nil {
-		return "", fmt.Errorf("%w: digest: %v", fault.ErrInvalid, err)
-	}
-	return d, nil
+	return s, *top.err
 }

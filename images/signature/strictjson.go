@@ -12,108 +12,139 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// object is a JSON object whose members are known to occur once, at any depth.
-type object map[string]jsontext.Value
+// object is a JSON object whose members are known to occur once, at any depth. What is wrong with it, or with an object
+// in it, is kept for the end of the reading: the first error is that of all, and what is wrong is read as empty.
+type object struct {
+	members map[string]jsontext.Value
+	at      string // where it is, for errors
+	err     *error
+}
 
 // parseObject reads a JSON object. Two members of one name anywhere in it, another spelling of one of these names, and
 // anything after the object are errors: programs differ in which of two members they take, and whether they tell
-// "Subject" from "subject".
-func parseObject(text []byte, names ...string) (object, error) {
-	var o object
-	if err := json.Unmarshal(text, &o); err != nil {
-		return nil, fmt.Errorf("%w: %v", fault.ErrInvalid, err)
-	}
-	if o == nil {
-		return nil, fmt.Errorf("%w: null in place of an object", fault.ErrInvalid)
-	}
-	for member := range o {
-		if slices.Contains(names, member) {
-			continue
-		}
-		at := slices.IndexFunc(names, func(name string) bool { return strings.EqualFold(name, member) })
-		if at >= 0 {
-			return nil, fmt.Errorf("%w: the member %.60q is spelt %q", fault.ErrInvalid, member, names[at])
-		}
-	}
-	return o, nil
+// "Subject" from "subject". A name may have two spellings, "mediaType|media_type", as in the JSON form of protocol
+// buffers: the member has the first of them.
+func parseObject(text []byte, names ...string) object {
+	return object{err: new(error)}.parse("", text, names...)
 }
 
-// only returns an error if the object has other members than these, or not all of them.
-func (o object) only(names ...string) error {
-	for member := range o {
+// parse reads an object that is in another one.
+func (o object) parse(at string, text []byte, names ...string) object {
+	in := object{members: map[string]jsontext.Value{}, at: o.at + at, err: o.err}
+	var all map[string]jsontext.Value
+	if err := json.Unmarshal(text, &all); err != nil {
+		in.invalid("%v", err)
+	} else if all == nil {
+		in.invalid("null in place of an object")
+	}
+	named := map[string]string{}
+	for _, name := range names {
+		spellings := strings.Split(name, "|")
+		for _, spelling := range spellings {
+			named[spelling] = spellings[0]
+		}
+	}
+	for member, value := range all {
+		name, known := named[member]
+		if !known {
+			name = member
+			for spelling := range named {
+				if strings.EqualFold(spelling, member) {
+					in.invalid("the member %.60q is spelt %q", member, spelling)
+				}
+			}
+		}
+		if in.has(name) {
+			in.invalid("the member %q is there in both spellings", name)
+		}
+		in.members[name] = value
+	}
+	return in
+}
+
+// fail keeps an error, unless there is one already.
+func (o object) fail(err error) {
+	if *o.err == nil && err != nil {
+		*o.err = fmt.Errorf("%s%w", o.at, err)
+	}
+}
+
+// invalid keeps an error of the class [fault.ErrInvalid].
+func (o object) invalid(format string, args ...any) {
+	o.fail(fmt.Errorf("%w: %s", fault.ErrInvalid, fmt.Sprintf(format, args...)))
+}
+
+func (o object) has(name string) bool {
+	_, ok := o.members[name]
+	return ok
+}
+
+// only returns the object, which must have these members and no others.
+func (o object) only(names ...string) object {
+	for member := range o.members {
 		if !slices.Contains(names, member) {
-			return fmt.Errorf("%w: unknown member %.60q", fault.ErrInvalid, member)
+			o.invalid("unknown member %.60q", member)
 		}
 	}
 	for _, name := range names {
-		if _, ok := o[name]; !ok {
-			return fmt.Errorf("%w: no member %q", fault.ErrInvalid, name)
+		if !o.has(name) {
+			o.invalid("no member %q", name)
 		}
 	}
-	return nil
+	return o
 }
 
 // text returns a member that is a string; empty if there is none.
-func (o object) text(name string) (string, error) {
-	raw, ok := o[name]
+func (o object) text(name string) (s string) {
+	raw, ok := o.members[name]
 	if !ok {
-		return "", nil
+		return ""
 	}
 	if raw.Kind() != '"' {
-		return "", fmt.Errorf("%w: %s is no string", fault.ErrInvalid, name)
+		o.invalid("%s is no string", name)
+	} else if err := json.Unmarshal(raw, &s); err != nil {
+		o.invalid("%s: %v", name, err)
 	}
-	var s string
-	if err := json.Unmarshal(raw, &s); err != nil {
-		return "", fmt.Errorf("%w: %s: %v", fault.ErrInvalid, name, err)
-	}
-	return s, nil
+	return s
 }
 
 // object returns a member that is an object.
-func (o object) object(name string, names ...string) (object, error) {
-	raw, ok := o[name]
-	if !ok {
-		return nil, fmt.Errorf("%w: no member %q", fault.ErrInvalid, name)
+func (o object) object(name string, names ...string) object {
+	if !o.has(name) {
+		o.invalid("no member %q", name)
+		return object{err: o.err}
 	}
-	inner, err := parseObject(raw, names...)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return inner, nil
+	return o.parse(name+": ", o.members[name], names...)
 }
 
-// list returns a member that is an array of at most so many entries.
-func (o object) list(name string, most int) ([]jsontext.Value, error) {
-	raw, ok := o[name]
+// list returns a member that is an array of at most so many entries; none if there is no such member.
+func (o object) list(name string, most int) (entries []jsontext.Value) {
+	raw, ok := o.members[name]
 	if !ok {
-		return nil, nil
+		return nil
 	}
 	if raw.Kind() != '[' {
-		return nil, fmt.Errorf("%w: %s is no list", fault.ErrInvalid, name)
-	}
-	var entries []jsontext.Value
-	if err := json.Unmarshal(raw, &entries); err != nil {
-		return nil, fmt.Errorf("%w: %s: %v", fault.ErrInvalid, name, err)
+		o.invalid("%s is no list", name)
+	} else if err := json.Unmarshal(raw, &entries); err != nil {
+		o.invalid("%s: %v", name, err)
 	}
 	if len(entries) > most {
-		return nil, fmt.Errorf("%w: %s has %d entries (limit %d)", fault.ErrLimit, name, len(entries), most)
+		o.fail(fmt.Errorf("%w: %s has %d entries (limit %d)", fault.ErrLimit, name, len(entries), most))
+		return nil
 	}
-	return entries, nil
+	return entries
 }
 
-// bytes returns a member that is a string in base64, in the standard or the URL alphabet.
-func (o object) bytes(name string) ([]byte, error) {
-	s, err := o.text(name)
+// bytes returns a member that is a string in base64.
+func (o object) bytes(name string) []byte {
+	b, err := decodeBase64(o.text(name))
 	if err != nil {
-		return nil, err
+		o.fail(fmt.Errorf("%s: %w", name, err))
 	}
-	b, err := decodeBase64(s)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return b, nil
+	return b
 }
 
+// decodeBase64 decodes the standard or the URL alphabet.
 func decodeBase64(s string) ([]byte, error) {
 	trimmed := strings.TrimRight(s, "=")
 	for _, e := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {

@@ -6,18 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"time"
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
-	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
-	"github.com/operator-bindery/bindery/internal/reflist"
-	"github.com/operator-bindery/bindery/internal/sigblob"
 )
 
 // VerifyOptions configure [Verify].
@@ -32,13 +28,6 @@ type VerifyOptions struct {
 	// Type is the type of predicate of the attestations to look for; empty, or [PredicateSign], looks for signatures.
 	Type string
 }
-
-// The limits of what is read for one image.
-const (
-	maxSignature   = sigblob.MaxSize // bytes of a payload or a bundle with a signature
-	maxAttestation = 16 << 20        // bytes of a bundle or an envelope with an attestation
-	maxTotal       = 128 << 20
-)
 
 // Verify looks for signatures or attestations of an image and verifies them. An index is verified if it is signed
 // itself, or if each of the instances is. One good signature is enough, whatever stands beside it; all are reported.
@@ -56,71 +45,45 @@ func Verify(ctx context.Context, r store.Reader, image store.Image, o VerifyOpti
 	report := &Report{Image: image.Top.Digest, Type: o.Type}
 	left := newBudget()
 	check := func(d v1.Descriptor) (bool, error) {
-		v := &verifier{r: r, o: o, subject: d.Digest, left: left}
-		err := v.all(ctx)
-		s := SubjectReport{Digest: d.Digest, Findings: append([]Finding{}, v.findings...)}
+		v := &verifier{r: r, o: o, subject: d.Digest, left: left, findings: []Finding{}}
+		in := formAtt
+		if o.Type == PredicateSign {
+			in = formSig
+		}
+		err := errors.Join(v.documents(ctx, in, v.judge), v.documents(ctx, formBundle, v.judge))
+		s := SubjectReport{Digest: d.Digest, Findings: v.findings}
 		if d.Platform != nil {
 			s.Platform = d.Platform.OS + "/" + d.Platform.Architecture
 		}
 		s.Verified = slices.ContainsFunc(s.Findings, func(f Finding) bool { return f.Verified })
 		report.Subjects = append(report.Subjects, s)
 		if s.Verified {
-			return true, nil
+			err = nil
 		}
-		return false, err
+		return s.Verified, err
 	}
 	verified, err := check(image.Top)
-	if verified {
-		report.Verified, report.By = true, ByImage
-		if len(image.Instances) > 0 {
-			report.By = ByList
+	switch {
+	case verified && len(image.Instances) == 0:
+		report.By = ByImage
+	case verified:
+		report.By = ByList
+	case len(image.Instances) > 0:
+		report.By = ByInstances
+		for _, instance := range image.Instances {
+			verified, err := check(instance)
+			if err != nil {
+				return nil, err
+			}
+			if !verified {
+				report.By = ""
+			}
 		}
-		return report, nil
 	}
-	every := len(image.Instances) > 0
-	for _, instance := range image.Instances {
-		verified, ierr := check(instance)
-		if ierr != nil {
-			return nil, ierr
-		}
-		every = every && verified
-	}
-	if every {
-		report.Verified, report.By = true, ByInstances
-		return report, nil
+	if report.Verified = report.By != ""; report.Verified {
+		err = nil
 	}
 	return report, err
-}
-
-// budget is what may still be read for an image with all that is in its index.
-type budget struct {
-	content   int64 // bytes of payloads, envelopes and bundles
-	manifests int64 // bytes of the manifests of referrers
-	referrers int   // referrers that are listed
-}
-
-func newBudget() *budget {
-	return &budget{content: maxTotal, manifests: maxTotal, referrers: reflist.MaxReferrers}
-}
-
-// list lists the referrers of a subject.
-func (b *budget) list(ctx context.Context, r store.Reader,
-	subject digest.Digest) ([]referrers.Referrer, []*referrers.Problem, error) {
-	// Limits of zero are the defaults; then something more is listed, and is too much.
-	listed, problems, err := referrers.List(ctx, r, subject, store.Limits{Count: max(b.referrers, 1),
-		Manifests: max(b.manifests, 1)})
-	if err != nil {
-		return nil, nil, err
-	}
-	b.referrers -= len(listed) + len(problems)
-	for _, one := range listed {
-		b.manifests -= int64(len(one.Text))
-	}
-	if b.referrers < 0 || b.manifests < 0 {
-		return nil, nil, fmt.Errorf("referrers of the image and of those in its index: %w: more than %d",
-			fault.ErrLimit, reflist.MaxReferrers)
-	}
-	return listed, problems, nil
 }
 
 // verifier verifies what belongs to one subject.
@@ -128,64 +91,61 @@ type verifier struct {
 	r        store.Reader
 	o        VerifyOptions
 	subject  digest.Digest
-	left     *budget
+	left     *store.Budget
 	findings []Finding
 }
 
-// all looks in all places.
-func (v *verifier) all(ctx context.Context) error {
-	var errs []error
-	if v.o.Type == PredicateSign {
-		errs = append(errs, v.tag(ctx, formSig, simpleSigningType, maxSignature, v.simple))
-	} else {
-		errs = append(errs, v.tag(ctx, formAtt, envelopeMedia, maxAttestation, v.envelope))
-	}
-	return errors.Join(append(errs, v.bundles(ctx))...)
+// newFinder returns a verifier that looks for what is there already.
+func newFinder(r store.Reader, subject digest.Digest, predicateType string, keys ...PublicKey) *verifier {
+	return &verifier{r: r, subject: subject, left: newBudget(), o: VerifyOptions{Keys: keys, Type: predicateType,
+		Now: time.Now()}}
 }
 
-// tag verifies each layer of a tag that is derived from the subject's digest.
-func (v *verifier) tag(ctx context.Context, in form, mediaType string, most int64,
-	check func(f *Finding, l v1.Descriptor, content []byte) (Class, error)) error {
-	text, _, err := v.r.Manifest(ctx, v.tagOf(in))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+// judge adds the finding about a document. The error is what does not say that there is no signature.
+func (v *verifier) judge(d document) error {
+	f := Finding{Form: string(d.in), Manifest: d.manifest}
+	if d.layer != nil {
+		f.Layer = d.layer.Digest
 	}
-	f := Finding{Form: string(in), Manifest: digest.FromBytes(text)}
-	if err != nil {
-		return v.unread(f, err)
+	if d.err == nil {
+		d.class, d.err = v.document(&f, d)
 	}
-	layers, err := sigblob.Layers(text)
-	if err != nil {
-		v.refuse(f, classOf(err), err)
-		return nil
-	}
-	for _, l := range layers {
-		f := f
-		f.Layer = l.Digest
-		if l.MediaType != mediaType {
-			v.refuse(f, MediaType, fmt.Errorf("the layer's type is %.100q, expected %q", l.MediaType, mediaType))
-			continue
-		}
-		content, err := v.read(ctx, l, most)
-		if err != nil {
-			if err := v.unread(f, err); err != nil {
-				return err
-			}
-			continue
-		}
-		if class, err := check(&f, l, content); err != nil {
-			v.refuse(f, class, err)
-			continue
-		}
+	switch {
+	case d.err != nil && d.class == "":
+		return v.unread(d.err)
+	case d.err != nil:
+		f = Finding{Form: f.Form, Manifest: f.Manifest, Layer: f.Layer, Key: f.Key, KeyType: f.KeyType, Class: d.class,
+			Problem: d.err.Error()}
+	default:
 		f.Verified = true
-		v.findings = append(v.findings, f)
 	}
+	v.findings = append(v.findings, f)
 	return nil
 }
 
+// document verifies a document that was read.
+func (v *verifier) document(f *Finding, d document) (Class, error) {
+	if d.in == formSig {
+		return v.simple(f, d)
+	}
+	e, err := d.envelope()
+	if err != nil {
+		return classOf(err), err
+	}
+	return v.statement(f, e, d.in)
+}
+
+// envelope reads the envelope of an attestation or a bundle.
+func (d document) envelope() (*envelope, error) {
+	if d.in == formBundle {
+		return parseBundle(d.content)
+	}
+	return parseEnvelope(d.content)
+}
+
 // simple verifies a signature of a .sig tag: its bytes first, and then what they say.
-func (v *verifier) simple(f *Finding, l v1.Descriptor, content []byte) (Class, error) {
-	encoded, ok := l.Annotations[signatureAnnotation]
+func (v *verifier) simple(f *Finding, d document) (Class, error) {
+	encoded, ok := d.layer.Annotations[signatureAnnotation]
 	if !ok {
 		return Malformed, fmt.Errorf("%w: the layer has no annotation %s", fault.ErrInvalid, signatureAnnotation)
 	}
@@ -193,11 +153,11 @@ func (v *verifier) simple(f *Finding, l v1.Descriptor, content []byte) (Class, e
 	if err != nil {
 		return Malformed, fmt.Errorf("annotation %s: %w", signatureAnnotation, err)
 	}
-	key, err := v.madeByKey(f, content, [][]byte{sig}, formSig)
+	key, err := v.madeByKey(f, d.content, [][]byte{sig}, formSig)
 	if err != nil {
 		return OtherKey, err
 	}
-	if text, ok := l.Annotations[certificateAnnotation]; ok {
+	if text, ok := d.layer.Annotations[certificateAnnotation]; ok {
 		der, err := pemCertificate(text)
 		if err == nil {
 			err = checkCertificate(der, key, v.o.Now)
@@ -206,7 +166,7 @@ func (v *verifier) simple(f *Finding, l v1.Descriptor, content []byte) (Class, e
 			return Certificate, err
 		}
 	}
-	p, err := parseSimple(content)
+	p, err := parseSimple(d.content)
 	switch {
 	case err != nil:
 		return Malformed, err
@@ -217,24 +177,6 @@ func (v *verifier) simple(f *Finding, l v1.Descriptor, content []byte) (Class, e
 	}
 	f.Identity = p.Identity
 	return "", nil
-}
-
-// envelope verifies an attestation of an .att tag.
-func (v *verifier) envelope(f *Finding, _ v1.Descriptor, content []byte) (Class, error) {
-	e, err := parseEnvelope(content)
-	if err != nil {
-		return classOf(err), err
-	}
-	return v.statement(f, e, formAtt)
-}
-
-// bundle verifies a Sigstore bundle.
-func (v *verifier) bundle(f *Finding, content []byte) (Class, error) {
-	e, err := parseBundle(content)
-	if err != nil {
-		return classOf(err), err
-	}
-	return v.statement(f, e, formBundle)
 }
 
 // statement verifies the statement of an envelope: its bytes first, and then what they say.
@@ -273,37 +215,16 @@ func (v *verifier) statement(f *Finding, e *envelope, in form) (Class, error) {
 func (v *verifier) madeByKey(f *Finding, message []byte, sigs [][]byte, in form) (PublicKey, error) {
 	for _, key := range v.o.Keys {
 		for _, sig := range sigs {
-			if key.verify(message, sig, in) == nil {
+			if key.verifies(message, sig, in) {
 				f.Key, f.KeyType = key.Fingerprint(), key.Describe()
 				return key, nil
 			}
 		}
 	}
 	if len(v.o.Keys) == 1 {
-		return PublicKey{}, errSignature
+		return PublicKey{}, errors.New("this key did not make the signature")
 	}
 	return PublicKey{}, errors.New("none of these keys made the signature")
-}
-
-// refuse adds a finding that is not verified.
-func (v *verifier) refuse(f Finding, class Class, err error) {
-	f.Verified, f.Class, f.Problem = false, class, err.Error()
-	f.Identity, f.PredicateType, f.Predicate = "", "", nil
-	v.findings = append(v.findings, f)
-}
-
-// unread adds a finding for content that is not what it should be. Other errors are returned: they do not say that
-// there is no signature.
-func (v *verifier) unread(f Finding, err error) error {
-	switch {
-	case errors.Is(err, fault.ErrLimit):
-		v.refuse(f, TooLarge, err)
-	case errors.Is(err, fault.ErrIntegrity), errors.Is(err, fault.ErrInvalid), errors.Is(err, fs.ErrNotExist):
-		v.refuse(f, Corrupt, err)
-	default:
-		return fmt.Errorf("looking for signatures of %s: %w", v.subject, err)
-	}
-	return nil
 }
 
 // classOf returns the class of an error about the form of a signature.

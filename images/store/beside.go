@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/opencontainers/go-digest"
@@ -25,15 +24,12 @@ func (c *imageCopy) attach(ctx context.Context) error {
 			continue // several names in one layout, which are none of a registry
 		}
 		err := c.o.Attach(ctx, &beside{Writer: c.to, c: c, top: top.Digest.String()},
-			Image{Name: n.Image, Top: top, Instances: c.instances})
+			Image{Name: n.Image, Top: top, Instances: c.account.Instances})
 		if err == nil {
 			err = c.refused // perhaps taken for an attachment that may be missing
 		}
 		if err != nil {
-			if n.Text != "" {
-				err = fmt.Errorf("%s: %w", n.Text, err)
-			}
-			return err
+			return nameError(ctx, n, err)
 		}
 	}
 	return nil

@@ -33,8 +33,8 @@ func (e *ConflictError) Error() string {
 // ErrorClass returns [fault.Conflict].
 func (e *ConflictError) ErrorClass() fault.Class { return fault.Conflict }
 
-// compare returns an error if a tag is not what it must be before an image with a digest is copied.
-func (c *imageCopy) compare(ctx context.Context, top digest.Digest) error {
+// compare returns an error if a tag is not what it must be before the image is copied.
+func (c *imageCopy) compare(ctx context.Context) error {
 	if c.o.If == "" {
 		return nil
 	}
@@ -43,7 +43,7 @@ func (c *imageCopy) compare(ctx context.Context, top digest.Digest) error {
 			continue
 		}
 		is, err := c.current(ctx, n.Tag)
-		if err == nil && is != top {
+		if err == nil && is != c.top.Digest {
 			err = c.conflict(n, is)
 		}
 		if err != nil {
@@ -79,10 +79,6 @@ func (c *imageCopy) conflict(n Name, is digest.Digest) error {
 	if want := c.o.If; want == "" || want == is.String() || want == IfNone && is == "" {
 		return nil
 	}
-	return c.conflictError(n, is)
-}
-
-func (c *imageCopy) conflictError(n Name, is digest.Digest) error {
 	return Conflict(c.to, n.Tag, c.o.If, is)
 }
 

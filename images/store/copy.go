@@ -145,32 +145,25 @@ func Copy(ctx context.Context, from Reader, top v1.Descriptor, targets []Target,
 	accounts := make([]Account, len(targets))
 	all := make([]*imageCopy, len(targets))
 	for i, t := range targets {
-		all[i] = &imageCopy{budget: budget{limits: o.Limits.WithDefaults()}, from: from, to: t.To, names: t.Names, o: o,
-			top: top, account: &accounts[i]}
+		all[i] = &imageCopy{from: from, to: t.To, names: t.Names, o: o, top: top, account: &accounts[i]}
 		for _, before := range targets[:i] {
 			all[i].others = append(all[i].others, before.To.Name())
 		}
 	}
-	each := func(step func(context.Context, *imageCopy) error) error {
-		for _, c := range all {
-			if err := step(ctx, c); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
 	if err := verify.Digest(top.Digest); err != nil {
 		return accounts, err
 	}
-	for _, step := range []func(context.Context, *imageCopy) error{
-		func(ctx context.Context, c *imageCopy) error { return c.compare(ctx, top.Digest) },
-		func(ctx context.Context, c *imageCopy) error { return c.named(ctx, c.fill(ctx)) },
-		func(ctx context.Context, c *imageCopy) error { return c.attach(ctx) },
-		func(ctx context.Context, c *imageCopy) error { return c.tags(ctx) },
-		func(ctx context.Context, c *imageCopy) error { return c.named(ctx, c.commit(ctx)) },
+	for _, step := range []func(c *imageCopy) error{
+		func(c *imageCopy) error { return c.compare(ctx) },
+		func(c *imageCopy) error { return nameError(ctx, c.name(), c.fill(ctx)) },
+		func(c *imageCopy) error { return c.attach(ctx) },
+		func(c *imageCopy) error { return c.tags(ctx) },
+		func(c *imageCopy) error { return nameError(ctx, c.name(), c.commit(ctx)) },
 	} {
-		if err := each(step); err != nil {
-			return accounts, err
+		for _, c := range all {
+			if err := step(c); err != nil {
+				return accounts, err
+			}
 		}
 	}
 	return accounts, nil
@@ -186,15 +179,8 @@ func CopyOne(ctx context.Context, from Reader, top v1.Descriptor, to Writer, tag
 	return accounts[0], err
 }
 
-// SourceError is an error of reading the source, and not of the destination.
-type SourceError struct{ Err error }
-
-func (e *SourceError) Error() string { return "source: " + e.Err.Error() }
-func (e *SourceError) Unwrap() error { return e.Err }
-
 // imageCopy is the copy of an image to one target.
 type imageCopy struct {
-	budget
 	from  Reader
 	to    Writer
 	names []Name
@@ -211,12 +197,11 @@ type imageCopy struct {
 	attached atomic.Bool
 
 	mu        sync.Mutex
+	budget    *Budget
 	account   *Account
 	order     []v1.Descriptor // of the blobs
 	moves     map[digest.Digest]Move
 	nodes     map[digest.Digest]*node
-	instances []v1.Descriptor // that are copied
-	leftOut   []v1.Descriptor
 	platforms []v1.Platform // of all entries
 	matched   bool          // an entry has one of the platforms
 }
@@ -229,9 +214,7 @@ func (c *imageCopy) name() Name {
 	return c.names[0]
 }
 
-// named adds a name of the target to an error, unless it has none.
-func (c *imageCopy) named(ctx context.Context, err error) error { return nameError(ctx, c.name(), err) }
-
+// nameError adds a name to an error, unless it is empty.
 func nameError(ctx context.Context, n Name, err error) error {
 	if err == nil || n.Text == "" {
 		return err
@@ -242,12 +225,17 @@ func nameError(ctx context.Context, n Name, err error) error {
 	return fmt.Errorf("%s: %w", n.Text, err)
 }
 
+// event reports a step.
+func (c *imageCopy) event(e Event) {
+	if c.o.Moved != nil {
+		e.Destination = cmp.Or(c.name().Text, c.to.Name())
+		c.o.Moved(e)
+	}
+}
+
 // move reports a step of a blob.
 func (c *imageCopy) move(kind EventKind, d v1.Descriptor, done int64) {
-	if c.o.Moved != nil {
-		c.o.Moved(Event{Kind: kind, Destination: cmp.Or(c.name().Text, c.to.Name()), Blob: d.Digest,
-			Size: d.Size, Done: done})
-	}
+	c.event(Event{Kind: kind, Blob: d.Digest, Size: d.Size, Done: done})
 }
 
 // fill writes the blobs and the manifests. If something is missing then, everything is asked for once more.
@@ -269,10 +257,7 @@ func (c *imageCopy) lacks(err error) bool {
 
 // again asks for everything once more, after a manifest was refused since something is missing.
 func (c *imageCopy) again(ctx context.Context, err error) error {
-	if c.o.Moved != nil {
-		c.o.Moved(Event{Kind: EventRetry, Destination: cmp.Or(c.name().Text, c.to.Name()),
-			Attempt: 1, Err: redact.Error(err)})
-	}
+	c.event(Event{Kind: EventRetry, Attempt: 1, Err: redact.Error(err)})
 	return c.round(ctx, false)
 }
 
@@ -280,9 +265,8 @@ func (c *imageCopy) again(ctx context.Context, err error) error {
 func (c *imageCopy) round(ctx context.Context, trust bool) error {
 	c.trust, *c.account = trust, Account{Sent: c.account.Sent, Written: c.account.Written,
 		WrittenBytes: c.account.WrittenBytes, Tagged: c.account.Tagged, TagKept: c.account.TagKept}
-	c.bytes.Store(0)
-	c.content.Store(0)
-	c.nodes, c.instances, c.leftOut, c.platforms, c.matched = map[digest.Digest]*node{}, nil, nil, nil, false
+	c.budget = NewBudget(c.o.Limits)
+	c.nodes, c.platforms, c.matched = map[digest.Digest]*node{}, nil, false
 	root, err := c.plan(ctx, c.top)
 	if err != nil {
 		return err
@@ -295,15 +279,15 @@ func (c *imageCopy) round(ctx context.Context, trust bool) error {
 	if err := c.checkSparse(ctx, root); err != nil {
 		return err
 	}
-	c.account.Instances, c.account.LeftOut = c.instances, c.leftOut
 	c.account.Digest, c.account.MediaType, c.account.Size = root.Digest, root.MediaType, root.Size
+	c.account.Instances = root.instances(map[digest.Digest]bool{})
 	if err := c.blobs(ctx, root); err != nil {
 		return err
 	}
 	c.account.Moves = c.movesInOrder()
 	c.account.Present = root.complete()
 	// One with a subject is listed after it is written: a tag that is there would tell the next run that it is done.
-	withTag := !root.written && !c.o.Confirm && root.parts.Subject == nil && len(c.names) > 0 &&
+	withTag := !root.written && !c.o.Confirm && !root.refers && len(c.names) > 0 &&
 		(c.names[0].Tag != "" || c.to.Can().Staged)
 	if withTag {
 		root.written = true

@@ -161,6 +161,34 @@ func TestCopyImageOfPlatforms(t *testing.T) {
 	}
 }
 
+// An image that an index names for several platforms is there for each of them.
+func TestCopyImageForSeveralPlatforms(t *testing.T) {
+	from := newSource()
+	both, other := from.image(t, "both"), on(from.image(t, "other"), "s390x")
+	top := from.index(t, on(both, "arm64"), other, on(both, "amd64"))
+	for _, architecture := range []string{"arm64", "amd64"} {
+		to := storetest.NewMemory()
+		platforms := []v1.Platform{{OS: "linux", Architecture: architecture}}
+		got, err := store.CopyOne(t.Context(), from, top, to, "v1", store.CopyOptions{Platforms: platforms})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if to.Manifests[both.Digest.String()] == nil || len(got.Instances) != 1 ||
+			got.Instances[0].Platform.Architecture != architecture || len(got.LeftOut) != 1 ||
+			got.LeftOut[0].Digest != other.Digest {
+			t.Errorf("%s: %+v", architecture, got)
+		}
+		image, err := store.ReadImage(t.Context(), from, top)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wanted, others := store.Select(image.Entries, platforms)
+		if len(wanted) != 1 || wanted[0].Digest != both.Digest || len(others) != 1 || len(image.Instances) != 2 {
+			t.Errorf("%s: %v, %v, %v", architecture, wanted, others, image.Instances)
+		}
+	}
+}
+
 // An index that several indexes have is replaced in all of them.
 func TestCopyTrimsSharedIndexes(t *testing.T) {
 	from, to := newSource(), storetest.NewMemory()
@@ -264,30 +292,82 @@ func TestCopyWhatVanishes(t *testing.T) {
 	}
 }
 
-// breakingOff is a place where a run ends when a manifest is written and not listed among the referrers of its subject.
+// breakingOff is a place where a run ends when a manifest with a subject is written and not listed for that.
 type breakingOff struct{ *storetest.Memory }
 
 func (b breakingOff) WriteManifest(ctx context.Context, text []byte, mediaType string, o store.WriteOptions) error {
 	err := b.Memory.WriteManifest(ctx, text, mediaType, o)
-	clear(b.Lists)
-	return errors.Join(err, context.Canceled)
+	if len(b.Lists) > 0 {
+		clear(b.Lists)
+		err = errors.Join(err, context.Canceled)
+	}
+	return err
 }
 
-// An image with a subject is listed by the next run if a run has ended before that.
+// counting is a place that counts what it is asked for.
+type counting struct {
+	*storetest.Memory
+	asked atomic.Int64
+}
+
+func (c *counting) Head(ctx context.Context, name string) (v1.Descriptor, error) {
+	c.asked.Add(1)
+	return c.Memory.Head(ctx, name)
+}
+
+func (c *counting) Manifest(ctx context.Context, name string) ([]byte, string, error) {
+	c.asked.Add(1)
+	return c.Memory.Manifest(ctx, name)
+}
+
+// A manifest with a subject is listed by the next run if a run has ended before that, wherever it is in the image. For
+// that the destination is asked for no more than for the tag, the top and each entry, and only what has a subject is
+// written again.
 func TestCopyListsWhatWasNotListed(t *testing.T) {
-	from, to := newSource(), storetest.NewMemory()
-	to.Abilities = &store.Abilities{Complete: true}
-	subject := from.image(t, "subject")
-	top := from.put(t, v1.Manifest{MediaType: v1.MediaTypeImageManifest, Subject: &subject,
-		Config: from.blob(v1.MediaTypeImageConfig, "{}")}, v1.MediaTypeImageManifest)
-	if _, err := store.CopyOne(t.Context(), from, top, breakingOff{to}, "v1", store.CopyOptions{}); err == nil {
-		t.Fatal("the first run is complete")
-	}
-	if _, err := store.CopyOne(t.Context(), from, top, to, "v1", store.CopyOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if len(to.Lists[subject.Digest]) != 1 || to.Manifests["v1"] == nil {
-		t.Errorf("%+v", to.Lists)
+	for name, test := range map[string]struct {
+		top func(t *testing.T, s *source, referrer, other v1.Descriptor) v1.Descriptor
+		// asked and written are of the run that comes to the end.
+		asked, written int
+	}{
+		"the image": {func(_ *testing.T, _ *source, r, _ v1.Descriptor) v1.Descriptor { return r }, 2, 1},
+		"an entry of its index": {func(t *testing.T, s *source, r, o v1.Descriptor) v1.Descriptor {
+			return s.index(t, o, r)
+		}, 3, 2},
+		"an entry of an index in it": {func(t *testing.T, s *source, r, o v1.Descriptor) v1.Descriptor {
+			return s.index(t, o, s.index(t, r))
+		}, 4, 3},
+		"an index in it": {func(t *testing.T, s *source, r, o v1.Descriptor) v1.Descriptor {
+			parts, err := store.PartsOf(s.Manifests[r.Digest.String()])
+			if err != nil {
+				t.Fatal(err)
+			}
+			return s.index(t, s.put(t, v1.Index{Versioned: specs.Versioned{SchemaVersion: 2},
+				MediaType: v1.MediaTypeImageIndex, Manifests: []v1.Descriptor{o}, Subject: parts.Subject},
+				v1.MediaTypeImageIndex))
+		}, 3, 2},
+	} {
+		from, to := newSource(), storetest.NewMemory()
+		to.Abilities = &store.Abilities{Complete: true}
+		subject := from.image(t, "subject")
+		referrer := from.put(t, v1.Manifest{MediaType: v1.MediaTypeImageManifest, Subject: &subject,
+			Config: from.blob(v1.MediaTypeImageConfig, "{}")}, v1.MediaTypeImageManifest)
+		top := test.top(t, from, referrer, from.image(t, "other"))
+		if _, err := store.CopyOne(t.Context(), from, top, breakingOff{to}, "v1", store.CopyOptions{}); err == nil {
+			t.Fatal(name, ": the first run is complete")
+		}
+		at := &counting{Memory: to}
+		got, err := store.CopyOne(t.Context(), from, top, at, "v1", store.CopyOptions{})
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		if len(to.Lists[subject.Digest]) != 1 || to.Manifests["v1"] == nil || got.Written != test.written ||
+			at.asked.Load() != int64(test.asked) {
+			t.Errorf("%s: %v, %d asked for, %+v", name, to.Lists, at.asked.Load(), got)
+		}
+		got, err = store.CopyOne(t.Context(), from, top, to, "v1", store.CopyOptions{})
+		if err != nil || !got.Present || got.Written != 0 {
+			t.Errorf("%s: once more: %+v, %v", name, got, err)
+		}
 	}
 }
 

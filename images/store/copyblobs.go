@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"slices"
@@ -14,7 +13,6 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/reflist"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
@@ -43,9 +41,10 @@ func (c *imageCopy) blobs(ctx context.Context, root *node) error {
 			if !first {
 				continue
 			}
-			if d.Size > c.limits.Content || c.content.Add(d.Size) > c.limits.Content {
-				return fmt.Errorf("%w: an image of more than %d bytes", fault.ErrLimit, c.limits.Content)
+			if err := c.budget.TakeContent(d.Size, "an image"); err != nil {
+				return err
 			}
+			c.account.Bytes += d.Size
 			all = append(all, d)
 		}
 		for _, child := range n.children {
@@ -60,7 +59,6 @@ func (c *imageCopy) blobs(ctx context.Context, root *node) error {
 	}
 	c.order = all
 	c.account.Blobs = len(all)
-	c.account.Bytes += c.content.Load()
 	before := c.earlier(ctx, len(all)-len(there))
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(c.o.Jobs)
@@ -92,18 +90,19 @@ func (c *imageCopy) blob(ctx context.Context, d v1.Descriptor) error {
 	if !c.trust {
 		content.Repositories = nil // a blob that was mounted may be the one that is missing
 	}
+	open := content.Open
 	content.Open = func(ctx context.Context, from int64) (io.ReadCloser, error) {
 		if opened.CompareAndSwap(false, true) {
 			c.move(EventBlobStart, d, from)
 		}
-		body, err := c.from.Blob(ctx, d, from)
-		if err != nil {
-			if IsForeign(d) && errors.Is(err, fs.ErrNotExist) {
-				return nil, errForeign
-			}
-			return nil, &SourceError{err}
+		body, err := open(ctx, from)
+		if IsForeign(d) && errors.Is(err, fs.ErrNotExist) {
+			return nil, errForeign
 		}
-		return &sentBody{body: body, c: c, d: d, at: from, sent: &sent}, nil
+		if err != nil {
+			return nil, err
+		}
+		return &sentBody{ReadCloser: body, c: c, d: d, at: from, sent: &sent}, nil
 	}
 	from, err := c.to.WriteBlob(ctx, d, content)
 	c.mu.Lock()
@@ -209,7 +208,7 @@ func IsForeign(d v1.Descriptor) bool {
 
 // sentBody counts what is read of a blob.
 type sentBody struct {
-	body io.ReadCloser
+	io.ReadCloser
 	c    *imageCopy
 	d    v1.Descriptor
 	at   int64
@@ -221,29 +220,28 @@ type sentBody struct {
 const tellEvery = 1 << 20
 
 func (b *sentBody) Read(p []byte) (int, error) {
-	n, err := b.body.Read(p)
+	n, err := b.ReadCloser.Read(p)
 	b.at += int64(n)
 	b.sent.Add(int64(n))
 	if b.at-b.told >= tellEvery {
 		b.told = b.at
 		b.c.move(EventBlobProgress, b.d, b.at)
 	}
-	if err != nil && err != io.EOF {
-		err = &SourceError{err}
-	}
 	return n, err
 }
 
-func (b *sentBody) Close() error { return b.body.Close() }
-
-// Verifies tells whether the body compares itself with its digest, so that the destination need not.
+// Verifies is that of the body.
 func (b *sentBody) Verifies(d digest.Digest, size int64) bool {
-	return verify.Verifies(b.body, d, size)
+	return verify.Verifies(b.ReadCloser, d, size)
 }
 
-// manifests writes the manifests that are not there: those in an index before it.
+// manifests writes the manifests that are not there: those in an index before it. One with a subject is written again
+// if the index is not there: an earlier run may have ended when it was written and not yet listed for its subject.
 func (c *imageCopy) manifests(ctx context.Context, n *node) error {
 	for _, child := range n.children {
+		if child.refers && child.present && !n.present {
+			child.present, child.written = false, false
+		}
 		if err := c.manifests(ctx, child); err != nil {
 			return err
 		}

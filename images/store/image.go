@@ -29,6 +29,7 @@ func ReadImage(ctx context.Context, r Reader, top v1.Descriptor) (Image, error) 
 			if n.Above != nil {
 				image.Instances = append(image.Instances, n.Descriptor)
 			}
+			image.Entries = append(image.Entries, n.Entries...)
 			return nil
 		},
 	})
@@ -45,6 +46,9 @@ type Image struct {
 	// Instances are the entries of the index, and of indexes in it, each once and with their platforms; none if Top is
 	// no index.
 	Instances []v1.Descriptor
+	// Entries are the same as the indexes name them: one that is for several platforms is there for each of them. Only
+	// [ReadImage] sets them.
+	Entries []v1.Descriptor
 }
 
 // Subjects returns the descriptors of the image: Top and then the instances.

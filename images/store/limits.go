@@ -21,29 +21,55 @@ type Limits struct {
 	Depth int
 }
 
-// WithDefaults returns the limits with the defaults in place of zeros.
-func (l Limits) WithDefaults() Limits {
+// manifestsAtOnce is how many manifests are fetched concurrently.
+const manifestsAtOnce = 8
+
+// Budget counts what is read of an image against limits. Errors are of the class [fault.ErrLimit]. It is safe for
+// concurrent use.
+type Budget struct {
+	// Limits are those that were given, with the defaults in place of zeros.
+	Limits                    Limits
+	count, manifests, content atomic.Int64
+}
+
+// NewBudget returns a budget of which nothing is used.
+func NewBudget(l Limits) *Budget {
 	l.Count = cmp.Or(l.Count, reflist.MaxReferrers)
 	l.Manifests = cmp.Or(l.Manifests, 64<<20)
 	l.Content = cmp.Or(l.Content, 4<<30)
 	l.Depth = cmp.Or(l.Depth, 3)
-	return l
+	return &Budget{Limits: l}
 }
 
-// manifestsAtOnce is how many manifests are fetched concurrently.
-const manifestsAtOnce = 8
-
-// budget counts what is read of one image.
-type budget struct {
-	limits  Limits
-	bytes   atomic.Int64
-	content atomic.Int64
-}
-
-// take counts a manifest.
-func (b *budget) take(size int) error {
-	if b.bytes.Add(int64(size)) > b.limits.Manifests {
-		return fmt.Errorf("%w: manifests of more than %d bytes", fault.ErrLimit, b.limits.Manifests)
+// TakeCount counts manifests that are listed.
+func (b *Budget) TakeCount(n int) error {
+	if !take(&b.count, int64(n), int64(b.Limits.Count)) {
+		return fmt.Errorf("%w: more than %d", fault.ErrLimit, b.Limits.Count)
 	}
 	return nil
+}
+
+// TakeManifest counts a manifest of so many bytes.
+func (b *Budget) TakeManifest(size int) error {
+	if !take(&b.manifests, int64(size), b.Limits.Manifests) {
+		return fmt.Errorf("%w: manifests of more than %d bytes", fault.ErrLimit, b.Limits.Manifests)
+	}
+	return nil
+}
+
+// TakeContent counts a blob of so many bytes. The error calls all blobs together what, such as "attachments".
+func (b *Budget) TakeContent(size int64, what string) error {
+	if !take(&b.content, size, b.Limits.Content) {
+		return fmt.Errorf("%w: %s of more than %d bytes", fault.ErrLimit, what, b.Limits.Content)
+	}
+	return nil
+}
+
+// take adds a size to a sum, unless there is no room for it.
+func take(sum *atomic.Int64, size, limit int64) bool {
+	if sum.Add(size) <= limit {
+		return true
+	}
+	sum.Add(-size)
+	return false
 }

@@ -19,7 +19,8 @@ import (
 // node is a manifest or index that is copied.
 type node struct {
 	v1.Descriptor
-	text     []byte // empty for a manifest that the destination has
+	text     []byte // empty for a manifest that the destination has, unless it refers
+	refers   bool   // it has a subject, as far as the text is known
 	parts    *Parts
 	children []*node         // the entries that are copied, in their order
 	leftOut  []v1.Descriptor // the other entries
@@ -42,8 +43,9 @@ func (c *imageCopy) plan(ctx context.Context, top v1.Descriptor) (*node, error) 
 		n := &node{Descriptor: at.Descriptor}
 		c.mu.Lock()
 		c.nodes[n.Digest] = n
+		withText := at.Above != nil && !c.nodes[at.Above.Digest].present && !n.isIndex()
 		c.mu.Unlock()
-		if err := c.ask(ctx, n); err != nil {
+		if err := c.ask(ctx, n, withText); err != nil {
 			return err
 		}
 		if n.present && n.MediaType != "" && !n.isIndex() && !c.o.Whole {
@@ -54,14 +56,7 @@ func (c *imageCopy) plan(ctx context.Context, top v1.Descriptor) (*node, error) 
 		return err
 	}
 	visit := func(_ context.Context, at *Node) error {
-		entries := Once(at.Entries)
-		wanted := Select(entries, c.o.Platforms)
-		at.Entries = nil
-		for i, e := range entries {
-			if wanted[i] {
-				at.Entries = append(at.Entries, e)
-			}
-		}
+		at.Entries, _ = Select(at.Entries, c.o.Platforms)
 		return nil
 	}
 	leave := func(_ context.Context, at *Node) error {
@@ -70,12 +65,9 @@ func (c *imageCopy) plan(ctx context.Context, top v1.Descriptor) (*node, error) 
 		}
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		n, rest := c.nodes[at.Digest], at.Entries
+		n := c.nodes[at.Digest]
 		for _, e := range Once(at.Parts.Manifests) {
-			child, wanted := c.nodes[e.Digest], len(rest) > 0 && rest[0].Digest == e.Digest
-			if wanted {
-				rest = rest[1:]
-			}
+			child, wanted := c.nodes[e.Digest], hasDigest(at.Entries, e.Digest)
 			if wanted && child.text != nil && e.Size != child.Size {
 				// Of a manifest that the destination has the size may not be known.
 				return fmt.Errorf("%w: the index names %s with %d bytes, and it has %d", fault.ErrInvalid, e.Digest,
@@ -98,25 +90,31 @@ func (c *imageCopy) plan(ctx context.Context, top v1.Descriptor) (*node, error) 
 // referenceDigest is the annotation of an entry that describes another entry, as attestations of buildkit do.
 const referenceDigest = "vnd.docker.reference.digest"
 
-// Select returns which entries of an index are wanted for some platforms, as [CopyOptions] says; all if there are
-// none.
-func Select(entries []v1.Descriptor, platforms []v1.Platform) []bool {
-	wanted := make([]bool, len(entries))
-	kept := map[string]bool{}
+// Select returns the entries of indexes that are wanted for some platforms, as [CopyOptions] says, or all if there are
+// none, and the others. Each digest is there once: one that is named for several platforms is wanted if one of these is.
+func Select(entries []v1.Descriptor, platforms []v1.Platform) (wanted, others []v1.Descriptor) {
+	chosen := make([]bool, len(entries))
+	kept := map[digest.Digest]bool{}
 	for i, e := range entries {
 		_, describes := e.Annotations[referenceDigest]
-		wanted[i] = len(platforms) == 0 || !describes && (e.Platform == nil || matches(platforms, *e.Platform) ||
+		chosen[i] = len(platforms) == 0 || !describes && (e.Platform == nil || matches(platforms, *e.Platform) ||
 			manifest.MIMETypeIsMultiImage(e.MediaType))
-		if wanted[i] {
-			kept[e.Digest.String()] = true
-		}
+		kept[e.Digest] = kept[e.Digest] || chosen[i]
 	}
 	for i, e := range entries {
-		if of, describes := e.Annotations[referenceDigest]; describes && kept[of] {
-			wanted[i] = true
+		of, describes := e.Annotations[referenceDigest]
+		if chosen[i] || describes && kept[digest.Digest(of)] {
+			wanted = append(wanted, e)
+		} else {
+			others = append(others, e)
 		}
 	}
-	return wanted
+	wanted = Once(wanted)
+	return wanted, slices.DeleteFunc(Once(others), func(e v1.Descriptor) bool { return hasDigest(wanted, e.Digest) })
+}
+
+func hasDigest(all []v1.Descriptor, d digest.Digest) bool {
+	return slices.ContainsFunc(all, func(e v1.Descriptor) bool { return e.Digest == d })
 }
 
 // matches tells whether a platform is one of those that are wanted.
@@ -127,12 +125,21 @@ func matches(wanted []v1.Platform, p v1.Platform) bool {
 	})
 }
 
-// ask asks the destination for a manifest.
-func (c *imageCopy) ask(ctx context.Context, n *node) error {
+// ask asks the destination for a manifest, or for its text, which tells whether it has a subject: see manifests.
+func (c *imageCopy) ask(ctx context.Context, n *node, withText bool) error {
 	if c.o.Absent || !c.trust || !c.to.Can().Complete {
 		return nil
 	}
-	is, err := c.to.Head(ctx, n.Digest.String())
+	var is v1.Descriptor
+	var text []byte
+	var err error
+	if !withText {
+		is, err = c.to.Head(ctx, n.Digest.String())
+	} else if text, is.MediaType, err = c.to.Manifest(ctx, n.Digest.String()); err == nil {
+		is.Digest, is.Size = digest.FromBytes(text), int64(len(text))
+	} else if errors.Is(err, ErrDenied) || errors.Is(err, fault.ErrIntegrity) {
+		return nil
+	}
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrNoManifest) {
 		return nil // what answers with something else is found out when it is written, or read back
 	}
@@ -141,6 +148,9 @@ func (c *imageCopy) ask(ctx context.Context, n *node) error {
 	}
 	if is.Digest != n.Digest {
 		return nil
+	}
+	if parts, err := PartsOf(text); withText && err == nil && parts.Subject != nil {
+		n.text, n.refers = text, true
 	}
 	n.present, n.written = true, true
 	// What the entry says is compared with the text when that is read.
@@ -161,7 +171,7 @@ func (c *imageCopy) read(ctx context.Context, n *node) error {
 		return &SourceError{fmt.Errorf("manifest: %w: digest mismatch: %s instead of %s", fault.ErrIntegrity, got,
 			n.Digest)}
 	}
-	if err := c.take(len(text)); err != nil {
+	if err := c.budget.TakeManifest(len(text)); err != nil {
 		return err
 	}
 	kind, err := verify.ManifestKind(text, mediaType)
@@ -171,7 +181,7 @@ func (c *imageCopy) read(ctx context.Context, n *node) error {
 	if n.parts, err = PartsOf(text); err != nil {
 		return fmt.Errorf("manifest %s: %w", n.Digest, err)
 	}
-	n.text, n.MediaType, n.Size = text, kind, int64(len(text))
+	n.text, n.MediaType, n.Size, n.refers = text, kind, int64(len(text)), n.parts.Subject != nil
 	return nil
 }
 
@@ -195,15 +205,25 @@ func (c *imageCopy) collect(n *node, seen map[digest.Digest]bool) {
 	for _, d := range n.leftOut {
 		if !seen[d.Digest] {
 			seen[d.Digest] = true
-			c.leftOut = append(c.leftOut, d)
+			c.account.LeftOut = append(c.account.LeftOut, d)
 		}
 	}
 	for _, child := range n.children {
 		if !seen[child.Digest] {
-			c.instances = append(c.instances, child.Descriptor)
 			c.collect(child, seen)
 		}
 	}
+}
+
+// instances lists what is copied of an index, each once.
+func (n *node) instances(seen map[digest.Digest]bool) (all []v1.Descriptor) {
+	for _, child := range n.children {
+		if !seen[child.Digest] {
+			seen[child.Digest] = true
+			all = append(append(all, child.Descriptor), child.instances(seen)...)
+		}
+	}
+	return all
 }
 
 // platformText returns OS/ARCHITECTURE[/VARIANT].

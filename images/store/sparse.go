@@ -76,34 +76,21 @@ func (c *imageCopy) sparseError(absent []v1.Descriptor, err error) error {
 // checkSparse decides what becomes of an index of which images are left out.
 func (c *imageCopy) checkSparse(ctx context.Context, root *node) error {
 	switch {
-	case len(c.leftOut) == 0:
+	case len(c.account.LeftOut) == 0:
 		return nil
 	case c.o.Sparse == SparseRefuse:
-		return c.sparseError(c.leftOut, nil)
+		return c.sparseError(c.account.LeftOut, nil)
 	case c.o.Sparse == SparseTrim && !c.o.ByDigest:
 		if err := c.trim(ctx, root); err != nil {
 			return err
 		}
 		c.account.Trimmed = true
-		c.instances = nil
-		c.collectInstances(root, map[digest.Digest]bool{})
 	default:
 		if err := c.to.Can().NoSparse; err != nil && !root.present {
-			return c.sparseError(c.leftOut, err)
+			return c.sparseError(c.account.LeftOut, err)
 		}
 	}
 	return nil
-}
-
-// collectInstances lists what is below a node, after its digests have changed.
-func (c *imageCopy) collectInstances(n *node, seen map[digest.Digest]bool) {
-	for _, child := range n.children {
-		if !seen[child.Digest] {
-			seen[child.Digest] = true
-			c.instances = append(c.instances, child.Descriptor)
-			c.collectInstances(child, seen)
-		}
-	}
 }
 
 // trim replaces an index, and those in it, by one without the entries that are left out. All other members stay, in
@@ -135,7 +122,7 @@ func (c *imageCopy) trim(ctx context.Context, n *node) error {
 	}
 	n.text, n.Digest, n.Size = text, digest.FromBytes(text), int64(len(text))
 	n.present, n.written = false, false
-	return c.ask(ctx, n)
+	return c.ask(ctx, n, false)
 }
 
 // trimmed returns the text of an index without some entries, and with others replaced.

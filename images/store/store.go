@@ -58,22 +58,6 @@ type Writer interface {
 	Discard() error
 }
 
-// Content is where the content of a blob is.
-type Content struct {
-	// Open opens it at an offset in bytes. It is called once for each attempt, with the offset from which that goes on,
-	// and not at all if the place has the blob or takes it from elsewhere.
-	Open func(ctx context.Context, from int64) (io.ReadCloser, error)
-	// Repositories are those of registries that have it, as HOST/PATH, the likeliest first. A registry is asked to
-	// mount it from there (distribution specification, "Mounting a blob from another repository").
-	Repositories []string
-	// Ask has the place asked for it whatever its size: a small one may be sent with less than a question takes.
-	Ask bool
-	// File, unless nil, returns a complete file of it that does not change, or false if there is none: with make also
-	// one that is made for it, where that is less work than reading and writing it. A layout in the same file system
-	// takes it by a hard link.
-	File func(ctx context.Context, make bool) (path string, ok bool)
-}
-
 // WriteOptions are how a manifest is written.
 type WriteOptions struct {
 	// Tag is the name that it gets, whatever that stood for; by default the manifest is written under its digest.
@@ -138,9 +122,3 @@ var (
 	// ErrNoTags is the error of a place that lists no tags.
 	ErrNoTags = errors.New("tags are not listed here")
 )
-
-// WriteBytes writes a blob that is in memory.
-func WriteBytes(ctx context.Context, w Writer, d v1.Descriptor, content []byte) error {
-	_, err := w.WriteBlob(ctx, d, Bytes(content))
-	return err
-}

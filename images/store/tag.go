@@ -61,7 +61,7 @@ func (c *imageCopy) tag(ctx context.Context, n Name) error {
 		if is == c.root.Digest { // the answer to an earlier attempt was lost
 			return nil
 		}
-		return c.conflictError(n, is)
+		return Conflict(c.to, n.Tag, c.o.If, is)
 	}
 	return err
 }

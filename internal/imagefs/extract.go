@@ -14,6 +14,7 @@ import (
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/operator-bindery/bindery/internal/archive"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/verify"
@@ -34,7 +35,7 @@ type Layers struct {
 // the rest is in a file without a name in temp, or in the system's directory for temporary files if temp is empty.
 func (s *Layers) Extract(ctx context.Context, wanted []string, limits limit.Limits, temp string) (_ *Tree, err error) {
 	limits = limits.WithDefaults()
-	x := &extraction{limits: limits, tree: newTree(newHeap(limits.Memory, temp))}
+	x := &extraction{limits: limits, tree: newTree(&heap{memory: limits.Memory, temp: temp})}
 	if x.wanted, err = cleanWanted(wanted); err != nil {
 		return nil, err
 	}
@@ -47,7 +48,8 @@ func (s *Layers) Extract(ctx context.Context, wanted []string, limits limit.Limi
 	if err := s.read(ctx, x); err != nil {
 		return nil, err
 	}
-	return x.tree, x.tree.seal()
+	x.tree.seal()
+	return x.tree, nil
 }
 
 // CopyFile writes one regular file to w while its layer is read, and returns its size.
@@ -58,7 +60,7 @@ func (s *Layers) CopyFile(ctx context.Context, name string, w io.Writer, limits 
 		return 0, err
 	}
 	found := false
-	x := &extraction{limits: limits.WithDefaults(), wanted: wanted, tree: newTree(newHeap(0, temp))}
+	x := &extraction{limits: limits.WithDefaults(), wanted: wanted, tree: newTree(&heap{temp: temp})}
 	x.sink = func(r io.Reader) (err error) {
 		found = true
 		size, err = io.Copy(w, r)
@@ -83,7 +85,7 @@ func cleanWanted(wanted []string) (clean []string, err error) {
 			limit.MaxWanted)
 	}
 	for _, w := range wanted {
-		c, err := CleanPath(w)
+		c, err := archive.CleanPath(w)
 		if err != nil {
 			return nil, err
 		}
@@ -94,28 +96,35 @@ func cleanWanted(wanted []string) (clean []string, err error) {
 
 // read reads layers from the top until lower ones have nothing that is wanted.
 func (s *Layers) read(ctx context.Context, x *extraction) error {
-	var compressed int64
 	for _, l := range s.Layers {
-		if compressed += l.Size; compressed > x.limits.Compressed || compressed < 0 {
-			return limit.Errorf(limit.Compressed, x.limits.Compressed, "the layers have more than %d bytes",
-				x.limits.Compressed)
+		if err := x.fits(l); err != nil {
+			return err
 		}
 	}
-	fetched := &prefetch{cancel: func() {}}
+	var ahead prefetch
+	ctx, cancel := context.WithCancel(ctx)
+	defer func() {
+		cancel()
+		ahead.running.Wait()
+	}()
 	if x.ahead && !x.complete() {
-		fetched = s.prefetch(ctx)
+		ahead.start(ctx, s)
 	}
-	defer fetched.close()
-	for n, l := range slices.Backward(s.Layers) {
+	for n := range slices.Backward(s.Layers) {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		if x.complete() {
 			return nil
 		}
-		if err := s.readLayer(ctx, x, fetched, n); err != nil {
-			return fmt.Errorf("layer %d (%s): %w", n, l.Digest, err)
+		names := &layerNames{kinds: map[string]byte{}}
+		_, err := s.readLayer(ctx, x, &ahead, n, func(name string, h *tar.Header, content io.Reader) error {
+			return x.entry(names, name, h, content)
+		})
+		if err != nil {
+			return err
 		}
+		x.tree.cover(names)
 	}
 	return nil
 }
@@ -125,24 +134,37 @@ func (x *extraction) complete() bool {
 	return !slices.ContainsFunc(x.wanted, func(w string) bool { return !x.tree.settled(w) })
 }
 
-func (s *Layers) readLayer(ctx context.Context, x *extraction, fetched *prefetch, n int) (err error) {
+// readLayer reads one layer, and returns its uncompressed size.
+func (s *Layers) readLayer(ctx context.Context, x *extraction, ahead *prefetch, n int,
+	take func(name string, h *tar.Header, content io.Reader) error) (size int64, err error) {
 	l := s.Layers[n]
-	r, ok, err := fetched.open(n)
-	if !ok {
-		r, err = s.Open(ctx, l)
-	}
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("layer %d (%s): %w", n, l.Digest, err)
+		}
+	}()
+	blob, err := ahead.open(ctx, s, n)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	defer func() { err = errors.Join(err, r.Close()) }()
-	names := &layerNames{kinds: map[string]byte{}}
-	_, err = x.layer(r, l, s.DiffIDs[n], func(name string, h *tar.Header, content io.Reader) error {
-		return x.entry(names, name, h, content)
-	})
-	if err == nil {
-		x.tree.cover(names)
+	defer func() { err = errors.Join(err, blob.Close()) }()
+	return x.layer(blob, l, s.DiffIDs[n], take)
+}
+
+// Reader reads layers entry by entry, without applying them to each other. The limits hold for all layers together that
+// it reads. It is not safe for concurrent use.
+type Reader struct{ x extraction }
+
+// NewReader returns a reader within limits.
+func NewReader(l limit.Limits) *Reader { return &Reader{extraction{limits: l.WithDefaults()}} }
+
+// Read calls take for each entry of layer n; see images.LayerReader.
+func (r *Reader) Read(ctx context.Context, s *Layers, n int,
+	take func(name string, h *tar.Header, content io.Reader) error) (size int64, err error) {
+	if err := r.x.fits(s.Layers[n]); err != nil {
+		return 0, fmt.Errorf("layer %d (%s): %w", n, s.Layers[n].Digest, err)
 	}
-	return err
+	return s.readLayer(ctx, &r.x, &prefetch{}, n, take)
 }
 
 // blame returns the error to report for an invalid layer: if its digest does not match either, that is the cause.
@@ -158,34 +180,6 @@ func blame(err error, rest io.Reader) error {
 // maxBlame is how much of an invalid layer is read to compare its digest.
 const maxBlame = 64 << 20
 
-// bounded enforces the limits on decompressed bytes.
-type bounded struct {
-	r          io.Reader
-	x          *extraction
-	compressed int64
-	n          int64
-}
-
-// Bound returns a reader that enforces the limits on a decompressed archive; compressed is its size before that.
-func Bound(r io.Reader, limits limit.Limits, compressed int64) io.Reader {
-	return &bounded{r: r, x: &extraction{limits: limits}, compressed: compressed}
-}
-
-func (b *bounded) Read(p []byte) (int, error) {
-	n, err := b.r.Read(p)
-	b.n += int64(n)
-	b.x.uncompressed += int64(n)
-	if b.x.uncompressed > b.x.limits.Uncompressed {
-		return 0, limit.Errorf(limit.Uncompressed, b.x.limits.Uncompressed, "more than %d bytes uncompressed",
-			b.x.limits.Uncompressed)
-	}
-	if b.n > limit.RatioBeyond && b.n/b.x.limits.Ratio > b.compressed {
-		return 0, limit.Errorf(limit.Ratio, b.x.limits.Ratio, "uncompressed more than %d times as long as compressed",
-			b.x.limits.Ratio)
-	}
-	return n, err
-}
-
 // extraction is one reading of [Layers].
 type extraction struct {
 	// ahead makes small layers be read ahead.
@@ -197,26 +191,35 @@ type extraction struct {
 	wanted       []string
 	tree         *Tree
 	entries      int
-	compressed   int64 // of a Reader
+	compressed   int64
 	uncompressed int64
+}
+
+// fits counts the size of a layer.
+func (x *extraction) fits(l v1.Descriptor) error {
+	if x.compressed += l.Size; x.compressed > x.limits.Compressed || x.compressed < 0 {
+		return limit.Errorf(limit.Compressed, x.limits.Compressed, "the layers have more than %d bytes",
+			x.limits.Compressed)
+	}
+	return nil
 }
 
 // layer reads the archive of a layer to its end, and returns its uncompressed size. Errors of the content that take
 // reads have their class.
 func (x *extraction) layer(blob io.Reader, l v1.Descriptor, diffID digest.Digest,
 	take func(name string, h *tar.Header, content io.Reader) error) (int64, error) {
-	counted := &bounded{x: x, compressed: l.Size}
+	before := x.uncompressed
 	read := func() error {
-		plain, err := Decompress(blob, l.MediaType, l.Size)
+		plain, err := archive.Decompress(blob, l.MediaType, l.Size)
 		if err != nil {
 			return err
 		}
 		defer plain.Close()
-		counted.r = plain
+		counted := archive.Bound(plain, x.limits, l.Size, &x.uncompressed)
 		return x.archive(verify.NewReader(counted, diffID, -1), take)
 	}
 	err := blame(read(), blob)
-	return counted.n, err
+	return x.uncompressed - before, err
 }
 
 func (x *extraction) archive(in io.Reader, take func(string, *tar.Header, io.Reader) error) error {
@@ -233,11 +236,11 @@ func (x *extraction) archive(in io.Reader, take func(string, *tar.Header, io.Rea
 		if x.entries++; x.entries > x.limits.Entries {
 			return limit.Errorf(limit.Entries, int64(x.limits.Entries), "more than %d entries", x.limits.Entries)
 		}
-		name, err := EntryName(h)
+		name, err := archive.EntryName(h)
 		if err != nil {
 			return err
 		}
-		if IsSparse(h) {
+		if archive.IsSparse(h) {
 			return fmt.Errorf("%w: %.200q is a sparse file", fault.ErrLimit, name)
 		}
 		if err := take(name, h, contentReader{tr}); err != nil {
@@ -252,34 +255,9 @@ type contentReader struct{ r io.Reader }
 func (c contentReader) Read(p []byte) (int, error) {
 	n, err := c.r.Read(p)
 	if err != nil && err != io.EOF {
-		err = ArchiveError(err)
+		err = archive.Error(err)
 	}
 	return n, err
-}
-
-// isSettled tells whether an error has a class, or is about the machine.
-func isSettled(err error) bool {
-	for _, class := range []error{fault.ErrIntegrity, fault.ErrLimit, fault.ErrInvalid, fault.ErrRegistry,
-		context.Canceled, context.DeadlineExceeded} {
-		if errors.Is(err, class) {
-			return true
-		}
-	}
-	var file *fs.PathError
-	return errors.As(err, &file)
-}
-
-func ArchiveError(err error) error {
-	switch {
-	case isSettled(err):
-		return err
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		return fmt.Errorf("%w: unexpected end of the archive", fault.ErrIntegrity)
-	case errors.Is(err, tar.ErrHeader):
-		return fmt.Errorf("%w: this is no tar archive, or a damaged one: copy it again from where it comes from",
-			fault.ErrInvalid)
-	}
-	return fmt.Errorf("%w: archive: %w", fault.ErrInvalid, err)
 }
 
 // entry reads one entry if it is wanted.

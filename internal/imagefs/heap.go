@@ -16,8 +16,6 @@ type heap struct {
 	at     int64
 }
 
-func newHeap(memory int64, temp string) *heap { return &heap{memory: memory, temp: temp} }
-
 // believed is the size in bytes up to which memory is allocated by what a header claims.
 const believed = 1 << 20
 

@@ -21,9 +21,8 @@ const (
 
 // prefetch reads small layers of an image concurrently.
 type prefetch struct {
-	cancel context.CancelFunc
-	all    sync.WaitGroup
-	layers map[int]*fetchedLayer
+	running sync.WaitGroup
+	layers  map[int]*fetchedLayer
 }
 
 // fetchedLayer is a layer in memory. It is complete and checked once done is closed.
@@ -33,13 +32,12 @@ type fetchedLayer struct {
 	err     error
 }
 
-// prefetch starts to read the small layers, the upper ones first. The caller must close it.
-func (s *Layers) prefetch(ctx context.Context) *prefetch {
-	p := &prefetch{layers: map[int]*fetchedLayer{}, cancel: func() {}}
+// start starts to read the small layers, the upper ones first. They are read until the context ends.
+func (p *prefetch) start(ctx context.Context, s *Layers) {
 	if len(s.Layers) < 2 {
-		return p
+		return
 	}
-	ctx, p.cancel = context.WithCancel(ctx)
+	p.layers = map[int]*fetchedLayer{}
 	room := int64(prefetchTotal)
 	slots := make(chan struct{}, prefetchAtOnce)
 	for n, l := range slices.Backward(s.Layers) {
@@ -49,7 +47,7 @@ func (s *Layers) prefetch(ctx context.Context) *prefetch {
 		room -= l.Size
 		f := &fetchedLayer{done: make(chan struct{})}
 		p.layers[n] = f
-		p.all.Go(func() {
+		p.running.Go(func() {
 			defer close(f.done)
 			select {
 			case slots <- struct{}{}:
@@ -60,7 +58,6 @@ func (s *Layers) prefetch(ctx context.Context) *prefetch {
 			}
 		})
 	}
-	return p
 }
 
 // fetch reads a blob into memory.
@@ -74,21 +71,15 @@ func (s *Layers) fetch(ctx context.Context, d v1.Descriptor, into *bytes.Buffer)
 	return err
 }
 
-// open waits for a layer that is read ahead and returns it; false if it is not read ahead.
-func (p *prefetch) open(n int) (io.ReadCloser, bool, error) {
-	f, ok := p.layers[n]
-	if !ok {
-		return nil, false, nil
+// open returns the content of a layer, for which it waits if that is read ahead.
+func (p *prefetch) open(ctx context.Context, s *Layers, n int) (io.ReadCloser, error) {
+	f := p.layers[n]
+	if f == nil {
+		return s.Open(ctx, s.Layers[n])
 	}
 	<-f.done
 	if f.err != nil {
-		return nil, true, fmt.Errorf("fetching: %w", f.err)
+		return nil, fmt.Errorf("fetching: %w", f.err)
 	}
-	return io.NopCloser(&f.content), true, nil
-}
-
-// close cancels the reading.
-func (p *prefetch) close() {
-	p.cancel()
-	p.all.Wait()
+	return io.NopCloser(&f.content), nil
 }

@@ -121,7 +121,7 @@ func (t *Tree) addFile(name string, size int64, r io.Reader) error {
 }
 
 // seal makes the listings of the directories.
-func (t *Tree) seal() error {
+func (t *Tree) seal() {
 	for name, n := range t.nodes {
 		if name == "." {
 			continue
@@ -133,7 +133,6 @@ func (t *Tree) seal() error {
 		slices.SortFunc(n.entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	}
 	t.removed, t.opaque, t.upper = nil, nil, nil
-	return nil
 }
 
 // Close releases the memory and the temporary file.
@@ -231,4 +230,29 @@ func (d *openDir) ReadDir(count int) ([]fs.DirEntry, error) {
 	}
 	d.at += len(rest)
 	return slices.Clone(rest), nil
+}
+
+// layerNames are the relevant names of one layer. Two entries that readers could combine differently are an error.
+type layerNames struct {
+	kinds   map[string]byte // types of wanted entries and those above them
+	removed []string
+	opaque  []string
+}
+
+func (l *layerNames) add(name string, kind byte) error {
+	if was, twice := l.kinds[name]; twice {
+		if was == tar.TypeDir && kind == tar.TypeDir {
+			return nil
+		}
+		return fmt.Errorf("%w: %.200q appears twice", fault.ErrInvalid, name)
+	}
+	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+		if k, ok := l.kinds[dir]; ok && k != tar.TypeDir {
+			return fmt.Errorf("%w: %.200q is below the file %.200q", fault.ErrInvalid, name, dir)
+		} else if !ok {
+			l.kinds[dir] = tar.TypeDir
+		}
+	}
+	l.kinds[name] = kind
+	return nil
 }

@@ -2,7 +2,6 @@ package layouts
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -18,9 +17,9 @@ import (
 	"go.podman.io/image/v5/docker/reference"
 	"go.podman.io/image/v5/manifest"
 
+	"github.com/operator-bindery/bindery/internal/archive"
 	"github.com/operator-bindery/bindery/internal/ctxio"
 	"github.com/operator-bindery/bindery/internal/fault"
-	"github.com/operator-bindery/bindery/internal/imagefs"
 	"github.com/operator-bindery/bindery/internal/limit"
 )
 
@@ -98,10 +97,10 @@ func (o *oneImage) archivedLayer(ctx context.Context, name string, diffID digest
 	if err != nil && err != io.EOF {
 		return d, err
 	}
-	switch {
-	case bytes.HasPrefix(head, imagefs.Magic["gzip"]):
+	switch archive.Codec(head) {
+	case "gzip":
 		d.MediaType = manifest.DockerV2Schema2LayerMediaType
-	case bytes.HasPrefix(head, imagefs.Magic["zstd"]):
+	case "zstd":
 		d.MediaType = v1.MediaTypeImageLayerZstd
 	default:
 		return d, nil

@@ -14,9 +14,9 @@ import (
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/operator-bindery/bindery/internal/archive"
 	"github.com/operator-bindery/bindery/internal/ctxio"
 	"github.com/operator-bindery/bindery/internal/fault"
-	"github.com/operator-bindery/bindery/internal/imagefs"
 	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/regularfile"
 )
@@ -94,7 +94,7 @@ func openTarFiles(ctx context.Context, name string, limits limit.Limits, temp st
 	if err != nil && err != io.EOF {
 		return nil, err
 	}
-	if codec := imagefs.Codec(head[:n]); codec != "" {
+	if codec := archive.Codec(head[:n]); codec != "" {
 		plain, err := decompressedFile(ctx, f, codec, limits, temp)
 		if err != nil {
 			return nil, err
@@ -106,7 +106,7 @@ func openTarFiles(ctx context.Context, name string, limits limit.Limits, temp st
 		if n, err = f.ReadAt(head, 0); err != nil && err != io.EOF {
 			return nil, err
 		}
-		if again := imagefs.Codec(head[:n]); again != "" {
+		if again := archive.Codec(head[:n]); again != "" {
 			return nil, fmt.Errorf("%w: compressed twice: %s inside of %s: decompress it", fault.ErrInvalid, again, codec)
 		}
 	}
@@ -122,7 +122,7 @@ func decompressedFile(ctx context.Context, f *os.File, codec string, limits limi
 	temp string) (_ *os.File, err error) {
 	mediaType := map[string]string{"gzip": v1.MediaTypeImageLayerGzip, "zstd": v1.MediaTypeImageLayerZstd}[codec]
 	if mediaType == "" {
-		return nil, imagefs.PackedError(codec)
+		return nil, archive.PackedError(codec)
 	}
 	info, err := f.Stat()
 	if err != nil {
@@ -141,14 +141,14 @@ func decompressedFile(ctx context.Context, f *os.File, codec string, limits limi
 	if err := os.Remove(out.Name()); err != nil && !errors.Is(err, fs.ErrPermission) {
 		return nil, err
 	}
-	plain, err := imagefs.Decompress(bufio.NewReader(ctxio.Reader{Ctx: ctx, R: f}), mediaType, -1)
+	plain, err := archive.Decompress(bufio.NewReader(ctxio.Reader{Ctx: ctx, R: f}), mediaType, -1)
 	if err != nil {
 		return nil, err
 	}
 	defer plain.Close()
-	counted := imagefs.Bound(plain, limits, info.Size())
+	counted := archive.Bound(plain, limits, info.Size(), new(int64))
 	if _, err = io.Copy(out, counted); err != nil {
-		return nil, imagefs.ArchiveError(err)
+		return nil, archive.Error(err)
 	}
 	_, err = out.Seek(0, io.SeekStart)
 	return out, err
@@ -165,17 +165,17 @@ func (t *tarFiles) index(ctx context.Context, limits limit.Limits) error {
 			return nil
 		}
 		if err != nil {
-			return imagefs.ArchiveError(err)
+			return archive.Error(err)
 		}
 		if n >= limits.Entries {
 			return limit.Errorf(limit.Entries, int64(limits.Entries), "the archive has more than %d entries",
 				limits.Entries)
 		}
-		name, err := imagefs.EntryName(h)
+		name, err := archive.EntryName(h)
 		if err != nil {
 			return err
 		}
-		if imagefs.IsSparse(h) {
+		if archive.IsSparse(h) {
 			return fmt.Errorf("%w: %.200q is a sparse file", fault.ErrLimit, name)
 		}
 		entry := tarEntry{size: h.Size}

@@ -14,8 +14,8 @@ import (
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/operator-bindery/bindery/internal/archive"
 	"github.com/operator-bindery/bindery/internal/ctxio"
-	"github.com/operator-bindery/bindery/internal/imagefs"
 	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/regularfile"
 )
@@ -135,7 +135,7 @@ func checkArchive(path string, size int64) (err error) {
 	head := make([]byte, 8)
 	if n, err := f.ReadAt(head, 0); err != nil && err != io.EOF {
 		return err
-	} else if err := imagefs.CheckPlain(head[:n]); err != nil {
+	} else if err := archive.CheckPlain(head[:n]); err != nil {
 		return fmt.Errorf("%s is not replaced: %w, or remove it", path, err)
 	}
 	if _, err := tar.NewReader(f).Next(); err != nil && err != io.EOF {

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/operator-bindery/bindery/internal/archive"
 	"github.com/operator-bindery/bindery/internal/fault"
-	"github.com/operator-bindery/bindery/internal/imagefs"
 )
 
 // maxMembers is how many members the segments of an archive may have.
@@ -22,7 +22,7 @@ func scanSegment(ctx context.Context, f io.ReaderAt, size int64, members *int,
 	head := make([]byte, 8)
 	if n, err := f.ReadAt(head, 0); err != nil && err != io.EOF {
 		return err
-	} else if err := imagefs.CheckPlain(head[:n]); err != nil {
+	} else if err := archive.CheckPlain(head[:n]); err != nil {
 		return err
 	}
 	w := &window{f: f, size: size}
@@ -41,16 +41,16 @@ func scanSegment(ctx context.Context, f io.ReaderAt, size int64, members *int,
 			return err
 		}
 		if err != nil {
-			return imagefs.ArchiveError(err)
+			return archive.Error(err)
 		}
 		if *members++; *members > maxMembers {
 			return fmt.Errorf("%w: more than %d members", fault.ErrLimit, maxMembers)
 		}
-		name, err := imagefs.EntryName(h)
+		name, err := archive.EntryName(h)
 		if err != nil {
 			return err
 		}
-		if imagefs.IsSparse(h) {
+		if archive.IsSparse(h) {
 			return fmt.Errorf("%w: %.200q is a sparse file", fault.ErrLimit, name)
 		}
 		at := w.at

@@ -336,14 +336,7 @@ func (c *imageCheck) walk(ctx context.Context, top v1.Descriptor) ([]Problem, er
 		return nil
 	}
 	visit := func(_ context.Context, n *store.Node) error {
-		wanted := store.Select(n.Entries, c.wanted.Platforms)
-		entries := n.Entries
-		n.Entries = nil
-		for i, e := range entries {
-			if wanted[i] {
-				n.Entries = append(n.Entries, e)
-			}
-		}
+		n.Entries, _ = store.Select(n.Entries, c.wanted.Platforms)
 		return nil
 	}
 	var all []Problem

@@ -1,4 +1,4 @@
-package imagefs
+package archive
 
 import (
 	"archive/tar"
@@ -71,29 +71,4 @@ func IsSparse(h *tar.Header) bool {
 		}
 	}
 	return false
-}
-
-// layerNames are the relevant names of one layer. Two entries that readers could combine differently are an error.
-type layerNames struct {
-	kinds   map[string]byte // types of wanted entries and those above them
-	removed []string
-	opaque  []string
-}
-
-func (l *layerNames) add(name string, kind byte) error {
-	if was, twice := l.kinds[name]; twice {
-		if was == tar.TypeDir && kind == tar.TypeDir {
-			return nil
-		}
-		return fmt.Errorf("%w: %.200q appears twice", fault.ErrInvalid, name)
-	}
-	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
-		if k, ok := l.kinds[dir]; ok && k != tar.TypeDir {
-			return fmt.Errorf("%w: %.200q is below the file %.200q", fault.ErrInvalid, name, dir)
-		} else if !ok {
-			l.kinds[dir] = tar.TypeDir
-		}
-	}
-	l.kinds[name] = kind
-	return nil
 }

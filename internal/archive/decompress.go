@@ -1,11 +1,15 @@
-package imagefs
+package archive
 
 import (
+	"archive/tar"
 	"bufio"
 	"bytes"
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"strings"
 
 	"github.com/klauspost/compress/gzip"
@@ -17,8 +21,8 @@ import (
 	"github.com/operator-bindery/bindery/internal/limit"
 )
 
-// Magic has the first bytes of compressed streams, by codec.
-var Magic = map[string][]byte{
+// magic has the first bytes of compressed streams, by codec.
+var magic = map[string][]byte{
 	"gzip":  {0x1f, 0x8b},
 	"zstd":  {0x28, 0xb5, 0x2f, 0xfd},
 	"xz":    {0xfd, '7', 'z', 'X', 'Z', 0},
@@ -27,9 +31,9 @@ var Magic = map[string][]byte{
 
 // Codec returns the codec of a compressed stream by its first bytes, empty if it is not compressed.
 func Codec(head []byte) string {
-	for name, magic := range Magic {
+	for name, begin := range magic {
 		// The name of an archive's first file may begin as a bzip2 stream does, but not go on so.
-		if bytes.HasPrefix(head, magic) && (name != "bzip2" || len(head) > 6 && string(head[4:7]) == "1AY") {
+		if bytes.HasPrefix(head, begin) && (name != "bzip2" || len(head) > 6 && string(head[4:7]) == "1AY") {
 			return name
 		}
 	}
@@ -71,7 +75,7 @@ func Decompress(r io.Reader, mediaType string, size int64) (io.ReadCloser, error
 	}
 	if got != want && len(head) > 0 {
 		return nil, fmt.Errorf("%w: the layer's content is %s, which does not match media type %.80q", fault.ErrInvalid,
-			orPlain(got), mediaType)
+			cmp.Or(got, "not compressed"), mediaType)
 	}
 	switch want {
 	case "gzip":
@@ -79,23 +83,16 @@ func Decompress(r io.Reader, mediaType string, size int64) (io.ReadCloser, error
 		if err != nil {
 			return nil, codecError(err)
 		}
-		return &wholeStream{r: z, below: in, close: z.Close}, nil
+		return &wholeStream{z, in}, nil
 	case "zstd":
 		z, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(limit.MaxZstdWindow),
 			zstd.WithDecoderLowmem(true))
 		if err != nil {
 			return nil, codecError(err)
 		}
-		return &wholeStream{r: z, below: in, close: func() error { z.Close(); return nil }}, nil
+		return &wholeStream{z.IOReadCloser(), in}, nil
 	}
-	return &wholeStream{r: in, below: in, close: func() error { return nil }}, nil
-}
-
-func orPlain(codec string) string {
-	if codec == "" {
-		return "not compressed"
-	}
-	return codec
+	return &wholeStream{io.NopCloser(in), in}, nil
 }
 
 // codecOf returns the codec of a media type.
@@ -116,13 +113,12 @@ func codecOf(mediaType string) (string, error) {
 
 // wholeStream reads the compressed stream to its end after the codec has ended, so that its digest covers all bytes.
 type wholeStream struct {
-	r     io.Reader
+	io.ReadCloser
 	below io.Reader
-	close func() error
 }
 
 func (w *wholeStream) Read(p []byte) (int, error) {
-	n, err := w.r.Read(p)
+	n, err := w.ReadCloser.Read(p)
 	if err == io.EOF {
 		if _, derr := io.Copy(io.Discard, w.below); derr != nil {
 			return n, derr
@@ -134,8 +130,6 @@ func (w *wholeStream) Read(p []byte) (int, error) {
 	}
 	return n, nil
 }
-
-func (w *wholeStream) Close() error { return w.close() }
 
 // codecError gives the errors of the codecs their classes.
 func codecError(err error) error {
@@ -153,58 +147,59 @@ func codecError(err error) error {
 	return err
 }
 
-// endReader checks that an archive has a proper end and only zeros after it.
-type endReader struct {
-	r    io.Reader
-	tail [1024]byte // the last bytes that were read
-	head [8]byte    // the first ones
-	n    int64
+// bounded enforces the limits on decompressed bytes.
+type bounded struct {
+	r          io.Reader
+	limits     limit.Limits
+	compressed int64
+	n          int64
+	all        *int64
 }
 
-// archiveError is [ArchiveError]; of what is no archive but another compressed stream it says so.
-func (e *endReader) archiveError(err error) error {
-	if e.n <= 512 && Codec(e.head[:]) != "" { // its first header is none
-		return fmt.Errorf("%w: compressed twice: %s inside", fault.ErrInvalid, Codec(e.head[:]))
+// Bound returns a reader that enforces the limits on a decompressed archive; compressed is its size before that in
+// bytes. What is read is added to all, the bytes of all archives together that the limits are for.
+func Bound(r io.Reader, limits limit.Limits, compressed int64, all *int64) io.Reader {
+	return &bounded{r: r, limits: limits, compressed: compressed, all: all}
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	n, err := b.r.Read(p)
+	b.n += int64(n)
+	*b.all += int64(n)
+	if *b.all > b.limits.Uncompressed {
+		return 0, limit.Errorf(limit.Uncompressed, b.limits.Uncompressed, "more than %d bytes uncompressed",
+			b.limits.Uncompressed)
 	}
-	return ArchiveError(err)
-}
-
-func (e *endReader) Read(p []byte) (int, error) {
-	n, err := e.r.Read(p)
-	e.note(p[:n])
+	if b.n > limit.RatioBeyond && b.n/b.limits.Ratio > b.compressed {
+		return 0, limit.Errorf(limit.Ratio, b.limits.Ratio, "uncompressed more than %d times as long as compressed",
+			b.limits.Ratio)
+	}
 	return n, err
 }
 
-func (e *endReader) note(p []byte) {
-	if e.n < int64(len(e.head)) {
-		copy(e.head[e.n:], p)
+// isSettled tells whether an error has a class, or is about the machine.
+func isSettled(err error) bool {
+	for _, class := range []error{fault.ErrIntegrity, fault.ErrLimit, fault.ErrInvalid, fault.ErrRegistry,
+		context.Canceled, context.DeadlineExceeded} {
+		if errors.Is(err, class) {
+			return true
+		}
 	}
-	e.n += int64(len(p))
-	if len(p) >= len(e.tail) {
-		copy(e.tail[:], p[len(p)-len(e.tail):])
-		return
-	}
-	copy(e.tail[:], e.tail[len(p):])
-	copy(e.tail[len(e.tail)-len(p):], p)
+	var file *fs.PathError
+	return errors.As(err, &file)
 }
 
-// finish reads to the end of the stream. The last bytes that the tar reader has read must be the two zero blocks that
-// end an archive.
-func (e *endReader) finish() error {
-	if e.n < int64(len(e.tail)) || e.tail != [1024]byte{} {
-		return fmt.Errorf("%w: missing end of archive", fault.ErrInvalid)
+// Error gives an error of reading an archive its class: [fault.ErrInvalid] for what is none, unless it has one or is
+// about the machine.
+func Error(err error) error {
+	switch {
+	case isSettled(err):
+		return err
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return fmt.Errorf("%w: unexpected end of the archive", fault.ErrIntegrity)
+	case errors.Is(err, tar.ErrHeader):
+		return fmt.Errorf("%w: this is no tar archive, or a damaged one: copy it again from where it comes from",
+			fault.ErrInvalid)
 	}
-	buf := make([]byte, 4<<10)
-	for {
-		n, err := e.r.Read(buf)
-		if bytes.ContainsFunc(buf[:n], func(r rune) bool { return r != 0 }) {
-			return fmt.Errorf("%w: data after end of archive", fault.ErrInvalid)
-		}
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-	}
+	return fmt.Errorf("%w: archive: %w", fault.ErrInvalid, err)
 }
