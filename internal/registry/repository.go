@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math/rand/v2"
 	"net/http"
 	"slices"
 	"sync"
@@ -196,30 +195,27 @@ func wrapBlob(d v1.Descriptor, err error) error {
 // put sends a manifest under a tag or its digest, and returns the header of the answer.
 func (r *Repository) put(ctx context.Context, name string, text []byte, mediaType string,
 	only http.Header) (header http.Header, err error) {
-	for n := 0; ; n++ {
+	for _, pause := range unseenPauses {
 		header, err = r.putOnce(ctx, name, text, mediaType, only)
-		if !unseenBlob(err) || n == maxUnseen {
+		if !unseenBlob(err) {
 			return header, err
 		}
-		if err := sleep(ctx, unseenPause(n)); err != nil {
+		if err := sleep(ctx, jitter(pause)); err != nil {
 			return nil, err
 		}
 	}
+	return r.putOnce(ctx, name, text, mediaType, only)
 }
 
-// maxUnseen is how often a manifest is written again whose blobs the registry does not see.
-const maxUnseen = 8
+// unseenPauses are the pauses before a manifest is written again whose blobs the registry does not see: a short one, and
+// one that is as long as the nodes of a registry may take to show one another's blobs.
+var unseenPauses = []time.Duration{100 * time.Millisecond, time.Second}
 
 // unseenBlob tells whether a registry has refused a manifest for a blob that it does not have. The blobs have been
 // written; but while another client writes the same one, as signatures with equal payloads are, some registries find
 // none or half of it.
 func unseenBlob(err error) bool {
 	return hasCode(err, "MANIFEST_BLOB_UNKNOWN", "BLOB_UNKNOWN", "MANIFEST_UNKNOWN")
-}
-
-// unseenPause returns how long to wait before the next attempt.
-func unseenPause(n int) time.Duration {
-	return rand.N(time.Duration(n+1)*30*time.Millisecond) + 10*time.Millisecond
 }
 
 // putOnce is put with one answer of the registry.

@@ -23,6 +23,8 @@ const (
 	maxTagWrites = 10
 	// maxRefusedWrites is how often it is written if the registry refuses it since another client was faster.
 	maxRefusedWrites = 50
+	// maxUnseen is how often it is made again if the registry does not see the blobs.
+	maxUnseen = 8
 	// maxSettles is how often a tag is read until it stays as it is. Beyond it, the own change is enough.
 	maxSettles = 30
 	// minSettle and maxSettle bound the pause after which a tag is read again.
@@ -144,7 +146,8 @@ func (r *Repository) update(ctx context.Context, u *tagUpdate, made *madeChange)
 		_, err = r.putOnce(ctx, u.tag, text, mediaType, only)
 		if unseenBlob(err) && refused < maxUnseen {
 			// The change is made again for what the tag stands for then, and writes its blobs again.
-			if err := sleep(ctx, unseenPause(refused)); err != nil {
+			pause := rand.N(time.Duration(refused+1)*30*time.Millisecond) + 10*time.Millisecond
+			if err := sleep(ctx, pause); err != nil {
 				return err
 			}
 			before = ""
