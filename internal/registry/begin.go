@@ -2,7 +2,6 @@ package registry
 
 import (
 	"context"
-	"net/http"
 	"net/url"
 	"time"
 )
@@ -41,16 +40,12 @@ func (r *Repository) takeBegun() (at *url.URL, foreign bool) {
 	return u.at, u.foreign
 }
 
-// Discard cancels an upload session that was not used: beyond that, a registry has at once what is written. It need not
-// succeed: registries remove uploads that are never finished, and some cannot cancel them.
+// Discard cancels an upload session that was not used: beyond that, a registry has at once what is written.
 func (r *Repository) Discard() error {
 	r.beginning.Lock()
 	defer r.beginning.Unlock()
 	if u := r.begun; u != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), closeWait)
-		defer cancel()
-		q := request{method: http.MethodDelete, url: u.at, foreign: u.foreign, success: accepted}
-		_, _ = u.repo.try(ctx, q, "", "")
+		u.cancel(context.Background())
 		r.begun = nil
 	}
 	return nil

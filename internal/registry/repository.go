@@ -180,6 +180,9 @@ func (r *Repository) WriteBlob(ctx context.Context, d v1.Descriptor, c store.Con
 		}
 		// An attempt that made progress does not count, as for images.
 		if ctx.Err() != nil || !transient(err) || u.offset-before < restartProgress || u.at == nil {
+			if isUnopened(err) {
+				u.cancel(ctx)
+			}
 			return "", wrapBlob(d, r.repo.refused(d.Digest, d.Size, err))
 		}
 	}

@@ -85,7 +85,8 @@ func (u *blobUpload) attempt(ctx context.Context) error {
 	if first && u.blob.Size <= wholeBlob {
 		err := u.finish(ctx, u.payload(0))
 		var status *StatusError
-		if !errors.As(err, &status) || status.Status < 400 || transientStatus(status.Status) || status.unauthorized() {
+		if isUnopened(err) || !errors.As(err, &status) || status.Status < 400 || transientStatus(status.Status) ||
+			status.unauthorized() {
 			return u.classify(err)
 		}
 		// The registry has removed the upload session that a check has begun, or accepts no blob in one request.
@@ -95,7 +96,7 @@ func (u *blobUpload) attempt(ctx context.Context) error {
 	}
 	if u.offset < u.blob.Size {
 		err := u.send(ctx)
-		if hasStatus(err, http.StatusMethodNotAllowed, http.StatusNotImplemented) {
+		if !isUnopened(err) && hasStatus(err, http.StatusMethodNotAllowed, http.StatusNotImplemented) {
 			// It takes each blob in one request only. The session has nothing, unless it is of an earlier process.
 			noPatch.Store(true)
 			if u.offset > 0 {
@@ -172,7 +173,7 @@ func (u *blobUpload) payload(from int64) *payload {
 func (u *blobUpload) open(ctx context.Context, from int64) (io.ReadCloser, error) {
 	r, err := u.source(ctx, from)
 	if err != nil {
-		return nil, err
+		return nil, &unopenedError{err}
 	}
 	var v io.Reader = ctxio.Reader{Ctx: ctx, R: r}
 	if from == 0 && !verify.Verifies(r, u.blob.Digest, u.blob.Size) {
@@ -182,6 +183,29 @@ func (u *blobUpload) open(ctx context.Context, from int64) (io.ReadCloser, error
 		io.Reader
 		io.Closer
 	}{v, r}, nil
+}
+
+// unopenedError is the error of a source that cannot be opened. It may be an answer of another registry.
+type unopenedError struct{ error }
+
+func (e *unopenedError) Unwrap() error { return e.error }
+
+func isUnopened(err error) bool {
+	var unopened *unopenedError
+	return errors.As(err, &unopened)
+}
+
+// cancel removes an upload session to which nothing has been sent. It need not succeed: registries remove uploads that
+// are never finished, and some cannot cancel them.
+func (u *blobUpload) cancel(ctx context.Context) {
+	if u.at == nil || u.offset > 0 {
+		return
+	}
+	u.forget()
+	ctx, cancel := context.WithTimeout(ctx, closeWait)
+	defer cancel()
+	q := request{method: http.MethodDelete, url: u.at, foreign: u.foreign, success: accepted}
+	_, _ = u.repo.try(ctx, q, "", "")
 }
 
 // finish closes the upload, with the whole blob unless that is nil. The registry compares the digest.
@@ -207,6 +231,8 @@ func (u *blobUpload) finish(ctx context.Context, whole *payload) error {
 // has is not the blob.
 func (u *blobUpload) classify(err error) error {
 	switch {
+	case isUnopened(err):
+		return err
 	case hasStatus(err, http.StatusRequestedRangeNotSatisfiable):
 		return &againError{err} // the next attempt asks how many bytes the registry has
 	case hasStatus(err, http.StatusNotFound), hasCode(err, "BLOB_UPLOAD_UNKNOWN", "BLOB_UPLOAD_INVALID",
