@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -99,8 +100,8 @@ func (r *Client) certificates(host string) (string, error) {
 	if dir := r.sys.DockerCertPath; dir != "" {
 		return dir, nil
 	}
-	for _, base := range append(r.o.Config.CertDirs[:len(r.o.Config.CertDirs):len(r.o.Config.CertDirs)],
-		"/etc/containers/certs.d", "/etc/docker/certs.d") {
+	for _, base := range slices.Concat(r.o.Config.CertDirs,
+		[]string{"/etc/containers/certs.d", "/etc/docker/certs.d"}) {
 		dir := filepath.Join(base, host)
 		switch _, err := os.Stat(dir); {
 		case err == nil:
@@ -152,6 +153,27 @@ func (r *Client) repository(from sysregistriesv2.PullSource) (*repository, error
 	repo := &repository{host: host, path: key.path, name: name}
 	r.repositories[key] = repo
 	return repo, nil
+}
+
+// pushTo returns the repository for pushes. Mirrors are only for reading (containers-registries.conf(5)). The error is
+// that of [Client.allowed].
+func (r *Client) pushTo(named reference.Named) (*repository, error) {
+	found, err := r.allowed(named)
+	if err != nil {
+		return nil, err
+	}
+	host, err := r.host(reference.Domain(named), found != nil && found.Insecure)
+	if err != nil {
+		return nil, err
+	}
+	path := reference.Path(named)
+	return &repository{host: host, path: path, name: reference.TrimNamed(named),
+		scopes: []string{"repository:" + path + ":pull,push"}}, nil
+}
+
+// withScopes returns the same repository with other tokens.
+func (p *repository) withScopes(scopes ...string) *repository {
+	return &repository{host: p.host, path: p.path, name: p.name, scopes: scopes}
 }
 
 // base returns the URL of the registry. If plain HTTP is allowed, its scheme is found out by one request, which
@@ -244,13 +266,13 @@ const maxRedirects = 10
 func checkRedirect(req *http.Request, via []*http.Request) error {
 	first, last := via[0].URL, via[len(via)-1].URL
 	if len(via) > maxRedirects {
-		return classified{fmt.Errorf("more than %d redirects", maxRedirects)}
+		return Wrap(fmt.Errorf("more than %d redirects", maxRedirects))
 	}
 	if req.URL.Scheme != "https" && (req.URL.Scheme != "http" || last.Scheme == "https") {
-		return classified{fmt.Errorf("refusing %.10s after https: redirect to %.100q", req.URL.Scheme, req.URL.Host)}
+		return Wrap(fmt.Errorf("refusing %.10s after https: redirect to %.100q", req.URL.Scheme, req.URL.Host))
 	}
 	if err := checkAddress(first.Hostname(), req.URL.Hostname()); err != nil {
-		return classified{fmt.Errorf("redirect: %w", err)}
+		return Wrap(fmt.Errorf("redirect: %w", err))
 	}
 	req.Header.Del("Referer")
 	if req.URL.Scheme != first.Scheme || hostPort(req.URL) != hostPort(first) {

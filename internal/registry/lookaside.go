@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net/http"
 	"net/url"
@@ -14,12 +13,9 @@ import (
 	"github.com/opencontainers/go-digest"
 	"go.podman.io/image/v5/docker/reference"
 
-	"github.com/operator-bindery/bindery/internal/fault"
-	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/internal/registriesd"
 	"github.com/operator-bindery/bindery/internal/regularfile"
 	"github.com/operator-bindery/bindery/internal/sigblob"
-	"github.com/operator-bindery/bindery/internal/transfer"
 	"github.com/operator-bindery/bindery/internal/userns"
 )
 
@@ -77,31 +73,17 @@ func fileSignature(name string, limit int64) (_ []byte, ok bool, err error) {
 // signatureAt reads a signature from a web server, which gets no credentials of the registry. The settings for TLS are
 // those of the registry, as the containers library has it.
 func (p *repository) signatureAt(ctx context.Context, u *url.URL, limit int64) (content []byte, ok bool, err error) {
-	h := p.host
-	again := func(attempt int, err error) {
-		h.r.event(transfer.Event{Kind: transfer.EventRetry, Destination: p.name.Name(), Attempt: attempt,
-			Err: redact.Error(err)})
-	}
-	err = retry(ctx, h.r.o.Retries, h.r.backoff(), again, func() error {
-		resp, err := h.send(ctx, &request{url: u, foreign: true})
+	err = p.retry(ctx, p.host.r.o.Retries, func() error {
+		resp, err := p.exchange(ctx, nil, request{url: u, foreign: true})
 		if err != nil {
 			return err
 		}
 		defer resp.Body.Close()
-		switch resp.StatusCode {
-		case http.StatusOK:
-		case http.StatusNotFound:
-			ok = false
-			return nil
-		default:
-			return statusError(resp)
-		}
-		content, err = io.ReadAll(io.LimitReader(resp.Body, limit+1))
-		if err == nil && int64(len(content)) > limit {
-			err = fmt.Errorf("%w: a signature of more than %d bytes", fault.ErrLimit, limit)
-		}
-		ok = err == nil
+		content, err = readAtMost(resp, limit, "signature")
 		return err
 	})
-	return content, ok, err
+	if hasStatus(err, http.StatusNotFound) {
+		return nil, false, nil
+	}
+	return content, err == nil, err
 }

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/opencontainers/go-digest"
@@ -29,7 +31,7 @@ type Repository struct {
 	cache *blobcache.Cache
 	// source tells that an image was read from it.
 	source bool
-	api    apiState
+	api    atomic.Int32 // whether it has the referrers API: apiUnknown, apiThere or apiMissing
 	tags   tagUpdates
 	sent   sync.Map // the digests of blobs that are there
 	mounts mounter
@@ -45,7 +47,7 @@ type Repository struct {
 func (r *Client) WriteRepository(named reference.Named) (*Repository, error) {
 	repo, err := r.pushTo(named)
 	if err != nil {
-		return nil, classified{err}
+		return nil, Wrap(err)
 	}
 	return &Repository{repo: repo, mounts: mounter{repo: repo}}, nil
 }
@@ -56,23 +58,10 @@ const artifactManifest = "application/vnd.oci.artifact.manifest.v1+json"
 
 var repositoryTypes = append(slices.Clone(manifestTypes), artifactManifest)
 
-// absent makes the answer 404 an [fs.ErrNotExist].
-type absent struct{ error }
-
-func (e absent) Unwrap() []error { return []error{fs.ErrNotExist, e.error} }
-
-// failure gives an error its class.
-func failure(err error) error {
-	if hasStatus(err, http.StatusNotFound) {
-		return absent{remoteError(err)}
-	}
-	return remoteError(err)
-}
-
 // Manifest returns the text and media type of the manifest with a tag or a digest. The error is [fs.ErrNotExist] if the
 // registry has no such manifest or repository.
 func (r *Repository) Manifest(ctx context.Context, name string) (text []byte, mediaType string, err error) {
-	text, mediaType, err = r.repo.cachedManifest(ctx, r.cache, name, request{accept: repositoryTypes}, r.retries())
+	text, mediaType, err = r.repo.cachedManifest(ctx, r.cache, name, repositoryTypes, r.retries())
 	if err != nil {
 		return nil, "", failure(err)
 	}
@@ -93,7 +82,7 @@ func (r *Repository) openBlob(ctx context.Context, d v1.Descriptor) (io.ReadClos
 	if cached {
 		r.repo.event(transfer.EventBlobReused, d, d.Size)
 	} else {
-		fetched, err := r.repo.blob(ctx, d)
+		fetched, err := r.repo.blob(ctx, d, 0)
 		if err != nil {
 			return nil, failure(err)
 		}
@@ -123,16 +112,16 @@ func (r *Repository) Blob(ctx context.Context, d v1.Descriptor, from int64) (io.
 		}
 		return body, nil
 	}
-	fetched, err := r.repo.blobFrom(ctx, d, from)
+	fetched, err := r.repo.blob(ctx, d, from)
 	if err != nil {
 		return nil, failure(err)
 	}
 	return fetched, nil
 }
 
-// retry is [retry] with the options of the client. It reports each repetition.
+// retry repeats a request as often as the options of the client say.
 func (r *Repository) retry(ctx context.Context, try func() error) error {
-	return retry(ctx, r.retries(), r.repo.host.r.backoff(), r.repo.again, try)
+	return r.repo.retry(ctx, r.retries(), try)
 }
 
 // smallBlob is the size in bytes up to which sending a blob takes less than asking whether it is there.
@@ -224,13 +213,11 @@ func unseenBlob(err error) bool {
 // putOnce is put with one answer of the registry.
 func (r *Repository) putOnce(ctx context.Context, name string, text []byte, mediaType string,
 	only http.Header) (header http.Header, err error) {
-	q := request{method: http.MethodPut, success: accepted, payload: bytesPayload(text, mediaType),
-		header: http.Header{"X-Idempotency-Key": nil}}
-	for key, values := range only {
-		q.header[key] = values
-	}
+	q := request{method: http.MethodPut, path: "/manifests/" + name, success: accepted,
+		payload: bytesPayload(text, mediaType), header: maps.Clone(idempotent)}
+	maps.Copy(q.header, only)
 	err = r.retry(ctx, func() error {
-		resp, err := r.repo.try(ctx, q, "/manifests/"+name, "")
+		resp, err := r.repo.try(ctx, q)
 		if err != nil {
 			return err
 		}

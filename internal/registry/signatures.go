@@ -2,24 +2,14 @@ package registry
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
 
 	"github.com/opencontainers/go-digest"
-	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
-	"github.com/operator-bindery/bindery/internal/registriesd"
 	"github.com/operator-bindery/bindery/internal/sigblob"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
-
-// signaturePlaces returns what registries.d says, which is read once.
-func (r *Client) signaturePlaces() (*registriesd.Config, error) {
-	r.placesOnce.Do(func() { r.places, r.placesErr = registriesd.Load(r.o.Config.RegistriesDir) })
-	return r.places, r.placesErr
-}
 
 // Signatures returns the signatures of the image, or of one instance of its index: those in the lookaside storage
 // and, if registries.d wants them, those that are attached to it. Both are read for the repository that the image is
@@ -60,15 +50,12 @@ func (s *Source) SignaturesAt() (repository string, wanted bool, file string) {
 
 // attached returns the signatures under the tag of a digest.
 func (s *Source) attached(ctx context.Context, of digest.Digest) ([][]byte, error) {
-	text, _, err := s.repo.manifest(ctx, sigblob.Tag(of), s.repo.host.r.o.Retries)
-	var answer *StatusError
-	if errors.As(err, &answer) && answer.Status == http.StatusNotFound {
+	text, _, _, err := s.repo.manifest(ctx, sigblob.Tag(of), manifestTypes, s.repo.host.r.o.Retries)
+	if hasStatus(err, http.StatusNotFound) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	return sigblob.Attached(ctx, text, func(ctx context.Context, d v1.Descriptor, _ int64) (io.ReadCloser, error) {
-		return s.repo.blob(ctx, d)
-	})
+	return sigblob.Attached(ctx, text, s.repo.blob)
 }

@@ -169,7 +169,7 @@ func (r *Repository) update(ctx context.Context, u *tagUpdate, made *madeChange)
 
 // tagged reads the manifest of a tag, nil if there is none, and its ETag.
 func (r *Repository) tagged(ctx context.Context, tag string) (text []byte, etag string, err error) {
-	text, _, header, err := r.repo.manifestAnswer(ctx, tag, request{accept: repositoryTypes}, r.retries())
+	text, _, header, err := r.repo.manifest(ctx, tag, repositoryTypes, r.retries())
 	if hasStatus(err, http.StatusNotFound) {
 		return nil, "", nil
 	}

@@ -20,8 +20,8 @@ import (
 // hasBlob tells whether the repository has a blob. An answer without its size or digest does not count, since some
 // servers answer every request with success. If the credentials allow no reading, the blob counts as missing.
 func (p *repository) hasBlob(ctx context.Context, b v1.Descriptor) (bool, error) {
-	resp, err := p.try(ctx, request{method: http.MethodHead, success: []int{http.StatusOK}},
-		"/blobs/"+b.Digest.String(), "")
+	resp, err := p.try(ctx, request{method: http.MethodHead, path: "/blobs/" + b.Digest.String(),
+		success: []int{http.StatusOK}})
 	switch {
 	case err == nil:
 		size, err := strconv.ParseInt(resp.Header.Get("Content-Length"), 10, 64)
@@ -115,8 +115,9 @@ func (u *blobUpload) attempt(ctx context.Context) error {
 
 // begin opens an upload session.
 func (u *blobUpload) begin(ctx context.Context) error {
-	q := request{method: http.MethodPost, success: []int{http.StatusAccepted}, header: idempotent}
-	resp, err := u.repo.try(ctx, q, "/blobs/uploads/", "")
+	q := request{method: http.MethodPost, path: "/blobs/uploads/", success: []int{http.StatusAccepted},
+		header: idempotent}
+	resp, err := u.repo.try(ctx, q)
 	if err != nil {
 		return err
 	}
@@ -152,7 +153,7 @@ func (u *blobUpload) send(ctx context.Context) error {
 	if from > 0 {
 		q.header = http.Header{"Content-Range": {fmt.Sprintf("%d-%d", from, u.blob.Size-1)}}
 	}
-	resp, err := u.repo.try(ctx, q, "", "")
+	resp, err := u.repo.try(ctx, q)
 	if err != nil {
 		return err
 	}
@@ -205,7 +206,7 @@ func (u *blobUpload) cancel(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, closeWait)
 	defer cancel()
 	q := request{method: http.MethodDelete, url: u.at, foreign: u.foreign, success: accepted}
-	_, _ = u.repo.try(ctx, q, "", "")
+	_, _ = u.repo.try(ctx, q)
 }
 
 // finish closes the upload, with the whole blob unless that is nil. The registry compares the digest.
@@ -216,7 +217,7 @@ func (u *blobUpload) finish(ctx context.Context, whole *payload) error {
 	to.RawQuery = query.Encode()
 	q := request{method: http.MethodPut, url: &to, foreign: u.foreign, success: accepted, slow: true, payload: whole,
 		header: http.Header{"Content-Type": {"application/octet-stream"}}}
-	resp, err := u.repo.try(ctx, q, "", "")
+	resp, err := u.repo.try(ctx, q)
 	if err != nil {
 		return err
 	}
@@ -244,12 +245,17 @@ func (u *blobUpload) classify(err error) error {
 	return err
 }
 
+// againError is an error after which another attempt is made, whatever its kind.
+type againError struct{ error }
+
+func (e *againError) Unwrap() error { return e.error }
+
 // ask asks the registry how many bytes it has. If it does not answer that, the upload starts again.
 func (u *blobUpload) ask(ctx context.Context) error {
 	if u.at == nil {
 		return nil
 	}
-	resp, err := u.repo.try(ctx, request{url: u.at, foreign: u.foreign, success: accepted}, "", "")
+	resp, err := u.repo.try(ctx, request{url: u.at, foreign: u.foreign, success: accepted})
 	var status *StatusError
 	if errors.As(err, &status) && !transientStatus(status.Status) || errors.Is(err, fault.ErrIntegrity) {
 		u.at = nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"mime"
 	"net/http"
 	"strconv"
@@ -33,9 +34,9 @@ func checkTag(tag string) error {
 // manifest or repository, and also if it refuses the credentials: registries hide repositories that are not there.
 func (r *Repository) Head(ctx context.Context, name string) (v1.Descriptor, error) {
 	var is v1.Descriptor
-	q := request{method: http.MethodHead, accept: repositoryTypes}
+	q := request{method: http.MethodHead, path: "/manifests/" + name, accept: repositoryTypes}
 	err := r.retry(ctx, func() error {
-		resp, err := r.repo.try(ctx, q, "/manifests/"+name, "")
+		resp, err := r.repo.try(ctx, q)
 		if err != nil {
 			return err
 		}
@@ -50,7 +51,7 @@ func (r *Repository) Head(ctx context.Context, name string) (v1.Descriptor, erro
 		return is, nil
 	}
 	if hasStatus(err, http.StatusNotFound) || IsUnauthorized(err) {
-		return is, absent{remoteError(err)}
+		return is, ofClass(fs.ErrNotExist, remoteError(err))
 	}
 	if err != nil && !hasStatus(err, http.StatusMethodNotAllowed, http.StatusBadRequest, http.StatusNotImplemented) {
 		return is, remoteError(err)
@@ -58,7 +59,7 @@ func (r *Repository) Head(ctx context.Context, name string) (v1.Descriptor, erro
 	text, mediaType, err := r.Manifest(ctx, name)
 	switch {
 	case IsUnauthorized(err):
-		err = absent{err}
+		err = ofClass(fs.ErrNotExist, err)
 	case hasCode(err, "NAME_INVALID"): // which an answer to HEAD does not tell
 		err = remoteError(r.repo.refused("", 0, err))
 	}
@@ -114,12 +115,11 @@ func (r *Repository) Delete(ctx context.Context, d digest.Digest) error {
 		return err
 	}
 	r.deleting.Do(func() {
-		r.deleter = &repository{host: r.repo.host, path: r.repo.path, name: r.repo.name,
-			scopes: []string{"repository:" + r.repo.path + ":pull,push,delete"}}
+		r.deleter = r.repo.withScopes("repository:" + r.repo.path + ":pull,push,delete")
 	})
-	q := request{method: http.MethodDelete, success: accepted}
+	q := request{method: http.MethodDelete, path: "/manifests/" + d.String(), success: accepted}
 	err := r.retry(ctx, func() error {
-		_, err := r.deleter.try(ctx, q, "/manifests/"+d.String(), "")
+		_, err := r.deleter.try(ctx, q)
 		return err
 	})
 	switch {
