@@ -107,15 +107,14 @@ func (r Config) System(ctx context.Context, scratch string) (*types.SystemContex
 		return nil, err
 	}
 	sys := &types.SystemContext{
-		RegistriesDirPath:       r.RegistriesDir,
-		DockerCertPath:          r.CertDir,
-		DockerRegistryUserAgent: r.UserAgent,
+		DockerCertPath: r.CertDir,
 		// By default the library makes directories in HOME, for a cache that works only with cgo.
 		BlobInfoCacheDir:     filepath.Join(scratch, "blob-info"),
 		BigFilesTemporaryDir: scratch,
 	}
 	if old != nil {
-		if sys.SystemRegistriesConfPath, err = old.writeConf(scratch); err != nil {
+		sys.SystemRegistriesConfPath = filepath.Join(scratch, "registries.conf")
+		if err := os.WriteFile(sys.SystemRegistriesConfPath, old.text, 0o600); err != nil {
 			return nil, err
 		}
 	} else if sys.SystemRegistriesConfPath, err = copied(ctx, r.RegistriesConf, scratch, "registries.conf"); err != nil {
@@ -123,12 +122,6 @@ func (r Config) System(ctx context.Context, scratch string) (*types.SystemContex
 	}
 	if sys.AuthFilePath, err = copied(ctx, r.AuthFile, scratch, authCopy); err != nil {
 		return nil, fmt.Errorf("authfile: %w", err)
-	}
-	switch {
-	case r.SkipTLSVerify != nil:
-		sys.DockerInsecureSkipTLSVerify = types.NewOptionalBool(*r.SkipTLSVerify)
-	case r.PlainHTTP: // the library has one switch for both
-		sys.DockerInsecureSkipTLSVerify = types.OptionalBoolTrue
 	}
 	if r.CAFile != "" {
 		dir, err := r.certificates(ctx, scratch)

@@ -21,6 +21,7 @@ import (
 	"go.podman.io/image/v5/docker/reference"
 	"go.podman.io/image/v5/pkg/sysregistriesv2"
 	"go.podman.io/image/v5/pkg/tlsclientconfig"
+	"golang.org/x/sync/singleflight"
 )
 
 // hostKey identifies a way to reach a registry.
@@ -37,21 +38,14 @@ type host struct {
 	client  *http.Client
 
 	mu         sync.Mutex
-	scheme     string       // empty until it is known
-	probing    *schemeProbe // nil unless a request is finding out the scheme
+	scheme     string // empty until it is known
 	challenges []challenge
+	probe      singleflight.Group // of the requests that find out the scheme
 
 	referrersAPI hostAPI
 	noPatch      atomic.Bool // the registry refuses PATCH
 	// noSparse is the answer by which it has refused an index of which manifests are missing; nil if it has not.
 	noSparse atomic.Pointer[error]
-}
-
-// schemeProbe is one attempt to find out the scheme of a registry, which concurrent requests share.
-type schemeProbe struct {
-	done      chan struct{}
-	err       error // once done is closed
-	cancelled bool  // the request that made it was cancelled, so that err is not about the registry
 }
 
 // host returns the registry of that name.
@@ -181,31 +175,28 @@ func (p *repository) withScopes(scopes ...string) *repository {
 func (h *host) base(ctx context.Context) (*url.URL, error) {
 	for {
 		h.mu.Lock()
-		scheme, probe := h.scheme, h.probing
-		first := scheme == "" && probe == nil
-		if first {
-			probe = &schemeProbe{done: make(chan struct{})}
-			h.probing = probe
-		}
+		scheme := h.scheme
 		h.mu.Unlock()
-		switch {
-		case scheme != "":
+		if scheme != "" {
 			return &url.URL{Scheme: scheme, Host: h.address, Path: "/v2/"}, nil
-		case first:
-			scheme, probe.err = h.findScheme(ctx)
-			probe.cancelled = ctx.Err() != nil
-			h.mu.Lock()
-			h.scheme, h.probing = scheme, nil
-			h.mu.Unlock()
-			close(probe.done)
 		}
+		probe := h.probe.DoChan("", func() (any, error) {
+			scheme, err := h.findScheme(ctx)
+			if ctx.Err() != nil {
+				return nil, nil // the error is not about the registry
+			}
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			h.scheme = scheme
+			return nil, err
+		})
 		select {
-		case <-probe.done:
+		case found := <-probe:
+			if found.Err != nil {
+				return nil, found.Err
+			}
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
-		}
-		if probe.err != nil && (first || !probe.cancelled) {
-			return nil, probe.err
 		}
 	}
 }

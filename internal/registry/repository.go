@@ -32,12 +32,11 @@ type Repository struct {
 	// source tells that an image was read from it.
 	source bool
 	api    atomic.Int32 // whether it has the referrers API: apiUnknown, apiThere or apiMissing
-	tags   tagUpdates
-	sent   sync.Map // the digests of blobs that are there
+	tags   sync.Map     // of a tag that was written: its *tagUpdate
+	sent   sync.Map     // the digests of blobs that are there
 	mounts mounter
 
-	beginning sync.Mutex
-	begun     *begunUpload
+	begun atomic.Pointer[begunUpload]
 
 	deleting sync.Once
 	deleter  *repository // the same, with a token for deleting
@@ -70,53 +69,46 @@ func (r *Repository) Manifest(ctx context.Context, name string) (text []byte, me
 
 func (r *Repository) retries() int { return r.repo.host.r.o.Retries }
 
-// openBlob opens a blob at its start.
-func (r *Repository) openBlob(ctx context.Context, d v1.Descriptor) (io.ReadCloser, error) {
-	if err := verify.Digest(d.Digest); err != nil {
+// Blob opens a blob at an offset. From the start, the reader fails at its end if the digest or the size differs from
+// the descriptor; else only if the size does.
+func (r *Repository) Blob(ctx context.Context, d v1.Descriptor, from int64) (io.ReadCloser, error) {
+	if err := checkBlob(d); err != nil {
 		return nil, err
 	}
-	if d.Size < 0 {
-		return nil, fmt.Errorf("%w: %s has the size %d", fault.ErrInvalid, d.Digest, d.Size)
+	if from < 0 || from > d.Size {
+		return nil, fmt.Errorf("%s: %w: offset %d of %d bytes", d.Digest, fault.ErrInvalid, from, d.Size)
+	}
+	if from > 0 && from == d.Size {
+		return http.NoBody, nil // a registry answers that it has no such range
 	}
 	body, cached := r.cache.Open(ctx, d.Digest, d.Size)
-	if cached {
+	switch {
+	case cached && from > 0:
+		return store.Skip(func() (io.ReadCloser, error) { return body, nil }, from)
+	case cached:
 		r.repo.event(transfer.EventBlobReused, d, d.Size)
-	} else {
-		fetched, err := r.repo.blob(ctx, d, 0)
+	default:
+		fetched, err := r.repo.blob(ctx, d, from)
 		if err != nil {
 			return nil, failure(err)
+		}
+		if from > 0 {
+			return fetched, nil
 		}
 		body = r.cache.Tee(d.Digest, d.Size, fetched)
 	}
 	return verify.Body(ctx, body, d.Digest, d.Size), nil
 }
 
-// Blob opens a blob at an offset. From the start, the reader fails at its end if the digest or the size differs from
-// the descriptor; else only if the size does.
-func (r *Repository) Blob(ctx context.Context, d v1.Descriptor, from int64) (io.ReadCloser, error) {
-	if from == 0 {
-		return r.openBlob(ctx, d)
-	}
+// checkBlob returns an error for a malformed digest or size.
+func checkBlob(d v1.Descriptor) error {
 	if err := verify.Digest(d.Digest); err != nil {
-		return nil, err
+		return err
 	}
-	if from < 0 || from > d.Size {
-		return nil, fmt.Errorf("%s: %w: offset %d of %d bytes", d.Digest, fault.ErrInvalid, from, d.Size)
+	if d.Size < 0 {
+		return fmt.Errorf("%w: %s has the size %d", fault.ErrInvalid, d.Digest, d.Size)
 	}
-	if from == d.Size {
-		return http.NoBody, nil // a registry answers that it has no such range
-	}
-	if body, cached := r.cache.Open(ctx, d.Digest, d.Size); cached {
-		if _, err := io.CopyN(io.Discard, body, from); err != nil {
-			return nil, errors.Join(err, body.Close())
-		}
-		return body, nil
-	}
-	fetched, err := r.repo.blob(ctx, d, from)
-	if err != nil {
-		return nil, failure(err)
-	}
-	return fetched, nil
+	return nil
 }
 
 // retry repeats a request as often as the options of the client say.
@@ -131,11 +123,8 @@ const smallBlob = 16 << 10
 // the content says otherwise. It is opened once for each attempt: after an interruption only the rest is read, and then the registry alone compares the
 // digest. from is the repository that the blob was mounted from; empty if it was not.
 func (r *Repository) WriteBlob(ctx context.Context, d v1.Descriptor, c store.Content) (from string, err error) {
-	if err := verify.Digest(d.Digest); err != nil {
+	if err := checkBlob(d); err != nil {
 		return "", err
-	}
-	if d.Size < 0 {
-		return "", fmt.Errorf("%w: %s has the size %d", fault.ErrInvalid, d.Digest, d.Size)
 	}
 	_, there := r.sent.Load(d.Digest)
 	if !there && (c.Ask || d.Size > smallBlob || d.Digest == v1.DescriptorEmptyJSON.Digest) {

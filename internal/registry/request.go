@@ -112,7 +112,7 @@ func (h *host) send(ctx context.Context, q *request) (*http.Response, error) {
 	resp, err := h.do(req, q, w, up)
 	if err != nil {
 		w.stop()
-		err = w.cause(h.explain(err))
+		err = w.cause(err)
 		if failed := up.close(); failed != nil {
 			err = failed // the error of the source is the cause
 		}
@@ -143,15 +143,10 @@ func (h *host) do(req *http.Request, q *request, w *stallWatch, up *uploading) (
 		of.URL, _, _ = strings.Cut(of.URL, "?")
 		of.URL = cutURL(of.URL)
 	}
-	return resp, err
-}
-
-// explain replaces net/http's errors about a server without TLS.
-func (h *host) explain(err error) error {
 	if errors.Is(err, http.ErrSchemeMismatch) && h.skip && !h.plain {
-		return Wrap(fmt.Errorf("registry %s %w", h.name, ErrPlainHTTP))
+		err = Wrap(fmt.Errorf("registry %s %w", h.name, ErrPlainHTTP))
 	}
-	return err
+	return resp, err
 }
 
 // get sends a request with the credentials, and repeats it after temporary failures. An error of reading the answer
@@ -197,20 +192,11 @@ func (p *repository) once(ctx context.Context, q request) (*http.Response, error
 
 // exchange is once for a request whose URL is set.
 func (p *repository) exchange(ctx context.Context, base *url.URL, q request) (_ *http.Response, err error) {
-	if q.foreign {
-		resp, err := p.host.send(ctx, &q)
-		if err != nil {
-			return nil, err
-		}
-		if !q.succeeded(resp.StatusCode) {
-			defer resp.Body.Close()
-			return nil, statusError(resp)
-		}
-		return resp, nil
-	}
 	for second := false; ; second = true {
-		if q.authorization, err = p.authorize(ctx, base, q.authorization); err != nil {
-			return nil, err
+		if !q.foreign {
+			if q.authorization, err = p.authorize(ctx, base, q.authorization); err != nil {
+				return nil, err
+			}
 		}
 		resp, err := p.host.send(ctx, &q)
 		if err != nil {
@@ -218,6 +204,10 @@ func (p *repository) exchange(ctx context.Context, base *url.URL, q request) (_ 
 		}
 		if q.succeeded(resp.StatusCode) {
 			return resp, nil
+		}
+		if q.foreign {
+			defer resp.Body.Close()
+			return nil, statusError(resp)
 		}
 		if resp.StatusCode != http.StatusUnauthorized || second {
 			defer resp.Body.Close()

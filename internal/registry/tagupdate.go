@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -46,37 +45,17 @@ type madeChange struct {
 	writes int
 }
 
-// tagUpdates are the tags that were written, until [Repository.Settle] has confirmed them.
-type tagUpdates struct {
-	mu   sync.Mutex
-	tags map[string]*tagUpdate
-}
-
-// of returns the state of a tag.
-func (t *tagUpdates) of(tag string) *tagUpdate {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.tags == nil {
-		t.tags = map[string]*tagUpdate{}
-	}
-	if t.tags[tag] == nil {
-		t.tags[tag] = &tagUpdate{tag: tag}
-	}
-	return t.tags[tag]
-}
-
-// pending returns the tags that are not confirmed, sorted.
-func (t *tagUpdates) pending() (all []*tagUpdate) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, tag := range slices.Sorted(maps.Keys(t.tags)) {
-		u := t.tags[tag]
+// pending returns the tags that were written and that [Repository.Settle] has not confirmed, sorted.
+func (r *Repository) pending() (all []*tagUpdate) {
+	for _, update := range r.tags.Range {
+		u := update.(*tagUpdate)
 		u.mu.Lock()
 		if len(u.changes) > 0 {
 			all = append(all, u)
 		}
 		u.mu.Unlock()
 	}
+	slices.SortFunc(all, func(a, b *tagUpdate) int { return strings.Compare(a.tag, b.tag) })
 	return all
 }
 
@@ -105,7 +84,8 @@ func (r *Repository) UpdateTag(ctx context.Context, tag string, change tagChange
 	if err := checkTag(tag); err != nil {
 		return err
 	}
-	u := r.tags.of(tag)
+	update, _ := r.tags.LoadOrStore(tag, &tagUpdate{tag: tag})
+	u := update.(*tagUpdate)
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	made := &madeChange{change: change}
@@ -197,7 +177,7 @@ func condition(old []byte, etag string) http.Header {
 //
 // What remains: a client that takes longer than the pause between reading and writing.
 func (r *Repository) Settle(ctx context.Context) error {
-	all := r.tags.pending()
+	all := r.pending()
 	for round := 1; len(all) > 0; round++ {
 		var wait time.Duration
 		for _, u := range all {
@@ -214,7 +194,7 @@ func (r *Repository) Settle(ctx context.Context) error {
 		if err := g.Wait(); err != nil {
 			return err
 		}
-		all = r.tags.pending()
+		all = r.pending()
 	}
 	return nil
 }

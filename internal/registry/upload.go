@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
@@ -283,5 +284,42 @@ func (u *blobUpload) ask(ctx context.Context) error {
 		return err
 	}
 	u.keep()
+	return nil
+}
+
+// begunUpload is an upload session to which nothing has been sent.
+type begunUpload struct {
+	blobUpload
+	since time.Time
+}
+
+// beginsFor is how long such a session is used: registries remove sessions that are idle.
+const beginsFor = time.Minute
+
+// Begin opens an upload session, to find out whether the repository can be written to. The first small blob is sent in
+// it; [Repository.Discard] cancels it.
+func (r *Repository) Begin(ctx context.Context) error {
+	u := &begunUpload{blobUpload{repo: r.repo}, time.Now()}
+	if err := r.retry(ctx, func() error { return u.begin(ctx) }); err != nil {
+		return remoteError(err)
+	}
+	r.begun.Store(u)
+	return nil
+}
+
+// takeBegun returns the URL of an open upload session, once; nil if there is none.
+func (r *Repository) takeBegun() (at *url.URL, foreign bool) {
+	u := r.begun.Load()
+	if u == nil || time.Since(u.since) > beginsFor || !r.begun.CompareAndSwap(u, nil) {
+		return nil, false
+	}
+	return u.at, u.foreign
+}
+
+// Discard cancels an upload session that was not used: beyond that, a registry has at once what is written.
+func (r *Repository) Discard() error {
+	if u := r.begun.Swap(nil); u != nil {
+		u.cancel(context.Background())
+	}
 	return nil
 }
