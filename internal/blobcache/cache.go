@@ -159,9 +159,9 @@ func blobEntry(d digest.Digest) string {
 }
 
 // Open returns a blob of the cache. A negative size means unknown. The whole blob is verified before Open returns, so a
-// damaged entry counts as missing, as does one that is not read when ctx ends; if the file changes while it is read, the reader fails with [fault.ErrIntegrity]. An
-// entry whose size differs from the expected one is left to the next [Cache.Tee]: the expected size may be the wrong
-// one.
+// damaged entry counts as missing, as does one that is not read when ctx ends; if the file changes while it is read,
+// the reader fails with [fault.ErrIntegrity]. An entry whose size differs from the expected one is left to the next
+// [Cache.Tee]: the expected size may be the wrong one.
 func (c *Cache) Open(ctx context.Context, d digest.Digest, size int64) (io.ReadCloser, bool) {
 	f, info, ok := c.find(d, size)
 	if !ok {

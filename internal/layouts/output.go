@@ -37,7 +37,7 @@ const StagedFile = "out"
 
 // NewOutput makes a stage for a place. The caller copies the image to [Output.Reference], or writes it by a [Writer],
 // calls [Output.Finish] and [Output.Commit], and in any case [Output.Discard].
-func NewOutput(ctx context.Context, p Place) (_ *Output, err error) {
+func NewOutput(ctx context.Context, p Place) (*Output, error) {
 	in, err := p.StageDir()
 	if err != nil {
 		return nil, err
@@ -46,6 +46,11 @@ func NewOutput(ctx context.Context, p Place) (_ *Output, err error) {
 	if out.made, err = Parents(in); err != nil {
 		return nil, err
 	}
+	return out.begun(ctx, in)
+}
+
+// begun returns the output with a stage in a directory, which has an empty layout if it is for one.
+func (out *Output) begun(ctx context.Context, in string) (_ *Output, err error) {
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, out.Discard())

@@ -257,8 +257,8 @@ func (r *Repository) Referrers(ctx context.Context, subject digest.Digest,
 // maxManifests is how many bytes the manifests of a layout that may be referrers have together.
 const maxManifests = 256 << 20
 
-// withSubjects returns the descriptors of the manifests in the index that have a subject, by its digest. A manifest that
-// is not in the layout is passed over: layouts may be sparse. One with another digest than its entry is an error.
+// withSubjects returns the descriptors of the manifests in the index that have a subject, by its digest. A manifest
+// that is not in the layout is passed over: layouts may be sparse. One with another digest than its entry is an error.
 func (r *Repository) withSubjects(ctx context.Context) (map[digest.Digest][]v1.Descriptor, error) {
 	found := map[digest.Digest][]v1.Descriptor{}
 	seen := map[digest.Digest]bool{}

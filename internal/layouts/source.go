@@ -26,8 +26,8 @@ type Source struct {
 	signatures func(ctx context.Context, of digest.Digest) ([][]byte, error)
 }
 
-// OpenSource opens an image in files. The limits are for archives, and temp is the directory for what is decompressed of
-// them. The caller must close the source.
+// OpenSource opens an image in files. The limits are for archives, and temp is the directory for what is decompressed
+// of them. The caller must close the source.
 func OpenSource(ctx context.Context, p Place, limits limit.Limits, temp string) (_ *Source, err error) {
 	if p.Format == OCI || p.Format == OCIArchive {
 		return openLayout(ctx, p, limits, temp)

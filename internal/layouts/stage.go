@@ -79,8 +79,8 @@ func SweepBeside(path string) {
 	sweep(filepath.Dir(filepath.Clean(path)))
 }
 
-// sweep removes abandoned stages, unless another run has locked the directory. Those that cannot be removed are left for
-// a later run.
+// sweep removes abandoned stages, unless another run has locked the directory. Those that cannot be removed are left
+// for a later run.
 func sweep(in string) {
 	own, free := filelock.TryDir(in)
 	if !free {

@@ -82,7 +82,7 @@ func (out *Output) Writer(ctx context.Context, limits limit.Limits, temp string)
 
 // NewAddition makes a stage for what is added to the layout or the archive at a place, which must exist. The caller
 // writes by [Output.Writer], calls [Output.Finish] and [Output.Commit], and in any case [Output.Discard].
-func NewAddition(ctx context.Context, p Place) (_ *Output, err error) {
+func NewAddition(ctx context.Context, p Place) (*Output, error) {
 	in, err := p.StageDir()
 	if err != nil {
 		return nil, err
@@ -94,18 +94,7 @@ func NewAddition(ctx context.Context, p Place) (_ *Output, err error) {
 	if _, err := os.Lstat(p.Path); err != nil {
 		return nil, err
 	}
-	if out.stage, err = NewStage(ctx, in); err != nil {
-		return nil, err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, out.Discard())
-		}
-	}()
-	if err := out.check(); err != nil {
-		return nil, err
-	}
-	return out, out.begin()
+	return out.begun(ctx, in)
 }
 
 // Commit completes the output that is staged and puts it in its place, see [Output.Finish] and [Output.Commit].
@@ -184,8 +173,8 @@ func (w *Writer) HasBlob(ctx context.Context, d v1.Descriptor) (bool, error) {
 	return w.old.HasBlob(ctx, d)
 }
 
-// Blob opens a blob at an offset. From the start, the reader fails at its end if the digest or the size differs from the
-// descriptor.
+// Blob opens a blob at an offset. From the start, the reader fails at its end if the digest or the size differs from
+// the descriptor.
 func (w *Writer) Blob(ctx context.Context, d v1.Descriptor, from int64) (io.ReadCloser, error) {
 	r, err := w.layout().Blob(ctx, d, from)
 	if errors.Is(err, fs.ErrNotExist) && w.old != nil {

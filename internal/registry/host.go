@@ -37,10 +37,9 @@ type host struct {
 	address string // HOST:PORT of its connections
 	client  *http.Client
 
-	mu         sync.Mutex
-	scheme     string // empty until it is known
-	challenges []challenge
-	probe      singleflight.Group // of the requests that find out the scheme
+	scheme     atomic.Pointer[string] // nil until it is known
+	probe      singleflight.Group     // of the requests that find it out
+	challenges atomic.Pointer[[]challenge]
 
 	referrersAPI hostAPI
 	noPatch      atomic.Bool // the registry refuses PATCH
@@ -75,8 +74,8 @@ func (r *Client) host(name string, insecure bool) (*host, error) {
 	if name == "docker.io" {
 		h.address = "registry-1.docker.io"
 	}
-	if !key.plain {
-		h.scheme = "https"
+	if https := "https"; !key.plain {
+		h.scheme.Store(&https)
 	}
 	transport := tlsclientconfig.NewTransport()
 	transport.TLSClientConfig = config
@@ -174,20 +173,20 @@ func (p *repository) withScopes(scopes ...string) *repository {
 // concurrent requests share.
 func (h *host) base(ctx context.Context) (*url.URL, error) {
 	for {
-		h.mu.Lock()
-		scheme := h.scheme
-		h.mu.Unlock()
-		if scheme != "" {
-			return &url.URL{Scheme: scheme, Host: h.address, Path: "/v2/"}, nil
+		if scheme := h.scheme.Load(); scheme != nil {
+			return &url.URL{Scheme: *scheme, Host: h.address, Path: "/v2/"}, nil
 		}
 		probe := h.probe.DoChan("", func() (any, error) {
-			scheme, err := h.findScheme(ctx)
-			if ctx.Err() != nil {
-				return nil, nil // the error is not about the registry
+			if h.scheme.Load() != nil {
+				return nil, nil // found meanwhile
 			}
-			h.mu.Lock()
-			defer h.mu.Unlock()
-			h.scheme = scheme
+			scheme, err := h.findScheme(ctx)
+			if err == nil {
+				h.scheme.Store(&scheme)
+			}
+			if ctx.Err() != nil {
+				err = nil // which is not about the registry
+			}
 			return nil, err
 		})
 		select {
@@ -238,16 +237,16 @@ func passOver(resp *http.Response) {
 // learn keeps the challenges of an answer.
 func (h *host) learn(header http.Header) {
 	if found := parseChallenges(header.Values("WWW-Authenticate")); len(found) > 0 {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		h.challenges = found
+		h.challenges.Store(&found)
 	}
 }
 
+// wanted returns the challenges that are known.
 func (h *host) wanted() []challenge {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.challenges
+	if known := h.challenges.Load(); known != nil {
+		return *known
+	}
+	return nil
 }
 
 // maxRedirects is how many redirects are followed.
@@ -317,10 +316,6 @@ func isLocalName(host string) bool {
 	if !strings.Contains(host, ".") {
 		return true
 	}
-	for _, end := range []string{".local", ".localhost", ".internal", ".lan", ".svc", ".test", ".home.arpa"} {
-		if strings.HasSuffix(strings.ToLower(host), end) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{".local", ".localhost", ".internal", ".lan", ".svc", ".test", ".home.arpa"},
+		func(end string) bool { return strings.HasSuffix(strings.ToLower(host), end) })
 }

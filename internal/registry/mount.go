@@ -68,8 +68,8 @@ func (m *mounter) source(path string) *mountSource {
 	return source.(*mountSource)
 }
 
-// mount tries to mount a blob from repositories and returns the one that it came from. If no source has it, an upload session may
-// be open. Failures are not errors, since the blob can be sent.
+// mount tries to mount a blob from repositories and returns the one that it came from. If no source has it, an upload
+// session may be open. Failures are not errors, since the blob can be sent.
 func (m *mounter) mount(ctx context.Context, u *blobUpload, names []string) (from string, mounted bool) {
 	for _, path := range m.candidates(names) {
 		if ctx.Err() != nil {

@@ -178,9 +178,9 @@ func sameOrigin(at, to *url.URL) bool {
 	return hostPort(at) == hostPort(to) || to.Scheme != at.Scheme && strings.EqualFold(at.Hostname(), to.Hostname())
 }
 
-// WriteManifest writes a manifest under its digest or under a tag. One with a subject is listed among the referrers of the subject: by
-// the registry if it has the referrers API, else in the index of the fallback tag. The error is [reflist.ErrNotList] if
-// the fallback tag is no OCI index: it is left as it is.
+// WriteManifest writes a manifest under its digest or under a tag. One with a subject is listed among the referrers of
+// the subject: by the registry if it has the referrers API, else in the index of the fallback tag. The error is
+// [reflist.ErrNotList] if the fallback tag is no OCI index: it is left as it is.
 func (r *Repository) WriteManifest(ctx context.Context, text []byte, mediaType string, o store.WriteOptions) error {
 	d, subject, err := reflist.Describe(text, mediaType)
 	if err != nil {

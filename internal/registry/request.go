@@ -59,9 +59,6 @@ func (q *request) succeeded(status int) bool {
 // build returns the request of net/http.
 func (q *request) build(ctx context.Context) (*http.Request, error) {
 	method, body := q.method, io.Reader(nil)
-	if method == "" {
-		method = http.MethodGet
-	}
 	if q.form != nil {
 		method, body = http.MethodPost, strings.NewReader(q.form.Encode())
 	}
@@ -263,8 +260,8 @@ func checkContentDigest(header http.Header, text []byte) error {
 	return nil
 }
 
-// at returns the address of something in the repository. Its name is a tag or a digest wherever it comes from: a list of
-// a registry could have one that leads to another repository.
+// at returns the address of something in the repository. Its name is a tag or a digest wherever it comes from: a list
+// of a registry could have one that leads to another repository.
 func (p *repository) at(base *url.URL, path, query string) (*url.URL, error) {
 	kind, name, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	valid := true
@@ -275,7 +272,8 @@ func (p *repository) at(base *url.URL, path, query string) (*url.URL, error) {
 		valid = name == "uploads/" || digest.Digest(name).Validate() == nil
 	}
 	if !valid {
-		return nil, Wrap(fmt.Errorf("%w: %s: %.140q is neither a tag nor a digest", fault.ErrInvalid, p.name.Name(), name))
+		return nil, Wrap(fmt.Errorf("%w: %s: %.140q is neither a tag nor a digest", fault.ErrInvalid, p.name.Name(),
+			name))
 	}
 	u := *base
 	u.Path, u.RawQuery = "/v2/"+p.path+path, query

@@ -33,8 +33,8 @@ func (p *repository) retry(ctx context.Context, retries int, try func() error) e
 	}
 }
 
-// again reports that a request, or the reading of a blob, is repeated, and waits: the pauses double, with jitter so that
-// many clients do not return at the same time.
+// again reports that a request, or the reading of a blob, is repeated, and waits: the pauses double, with jitter so
+// that many clients do not return at the same time.
 func (p *repository) again(ctx context.Context, attempt int, err error, blob digest.Digest) error {
 	p.host.r.event(transfer.Event{Kind: transfer.EventRetry, Destination: p.name.Name(), Blob: blob, Attempt: attempt,
 		Err: redact.Error(err)})

@@ -20,8 +20,8 @@ import (
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
-// Source is an image in a registry, and the repository that it is read from, which may be that of a mirror. The manifest
-// of its tag has been read; everything else is read by digest.
+// Source is an image in a registry, and the repository that it is read from, which may be that of a mirror. The
+// manifest of its tag has been read; everything else is read by digest.
 type Source struct {
 	*Repository
 	// OpenedAt is the reference that was read, in the registry or a mirror.
