@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -339,7 +340,8 @@ func (w *Writer) list(d v1.Descriptor, tag string, image bool) {
 		d.Annotations = map[string]string{v1.AnnotationRefName: tag}
 	} else if _, named := d.Annotations[v1.AnnotationRefName]; named {
 		// In an index.json the annotation would be the name of an image.
-		d.Annotations = withoutName(d.Annotations)
+		d.Annotations = maps.Clone(d.Annotations)
+		delete(d.Annotations, v1.AnnotationRefName)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -360,16 +362,6 @@ func (w *Writer) list(d v1.Descriptor, tag string, image bool) {
 		next.Entries, next.Descriptors = append(next.Entries, entry), append(next.Descriptors, d)
 	}
 	w.index = next
-}
-
-func withoutName(annotations map[string]string) map[string]string {
-	out := make(map[string]string, len(annotations))
-	for k, v := range annotations {
-		if k != v1.AnnotationRefName {
-			out[k] = v
-		}
-	}
-	return out
 }
 
 // UpdateTag replaces the manifest of a tag by what change returns for the present one, which is nil if there is none. A

@@ -3,6 +3,7 @@ package registry
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -61,14 +62,8 @@ func (r *Client) host(name string, insecure bool) (*host, error) {
 	}
 	config := &tls.Config{MinVersion: tls.VersionTLS12,
 		InsecureSkipVerify: key.skip} //nolint:gosec // an option of the user
-	dir, err := r.certificates(name)
-	if err != nil {
+	if err := r.setupCertificates(name, config); err != nil {
 		return nil, err
-	}
-	if dir != "" {
-		if err := tlsclientconfig.SetupCertificates(dir, config); err != nil {
-			return nil, fmt.Errorf("certificates in %s: %w", dir, err)
-		}
 	}
 	h := &host{hostKey: key, r: r, address: name}
 	if name == "docker.io" {
@@ -87,11 +82,35 @@ func (r *Client) host(name string, insecure bool) (*host, error) {
 	return h, nil
 }
 
+// setupCertificates adds the certificates for a registry.
+func (r *Client) setupCertificates(host string, to *tls.Config) error {
+	dir, err := r.certificates(host)
+	if err != nil {
+		return err
+	}
+	if dir != "" {
+		if err := tlsclientconfig.SetupCertificates(dir, to); err != nil {
+			return fmt.Errorf("certificates in %s: %w", dir, err)
+		}
+	}
+	authorities, err := r.o.Config.authorities(context.Background())
+	if err != nil || authorities == nil {
+		return err
+	}
+	if to.RootCAs == nil {
+		if to.RootCAs, err = x509.SystemCertPool(); err != nil {
+			return err
+		}
+	}
+	to.RootCAs.AppendCertsFromPEM(authorities)
+	return nil
+}
+
 // certificates returns the directory with the certificates for a registry (containers-certs.d(5)); empty if there is
-// none.
+// none. Those that the user names take the place of the system's.
 func (r *Client) certificates(host string) (string, error) {
-	if dir := r.sys.DockerCertPath; dir != "" {
-		return dir, nil
+	if r.o.Config.CertDir != "" || r.o.Config.CAFile != "" {
+		return r.o.Config.CertDir, nil
 	}
 	for _, base := range slices.Concat(r.o.Config.CertDirs,
 		[]string{"/etc/containers/certs.d", "/etc/docker/certs.d"}) {
