@@ -184,28 +184,19 @@ func (b *registryBlob) Read(p []byte) (int, error) {
 		n, err := b.body.Read(p)
 		b.at += int64(n)
 		b.progress()
-		if err != nil && b.at == b.d.Size && b.ctx.Err() == nil {
-			err = io.EOF // nothing is missing, whatever failed after the last byte
-		}
-		short := err == io.EOF && b.at < b.d.Size
-		if n > 0 && (err == nil || short) {
+		switch {
+		case err == nil && n > 0:
 			return n, nil
-		}
-		if err == io.EOF && !short {
-			b.end()
-			return n, io.EOF
-		}
-		if err == nil {
+		case err == nil:
 			continue
-		}
-		if short {
+		case err == io.EOF && b.at >= b.d.Size, b.at == b.d.Size && b.ctx.Err() == nil:
+			b.end() // nothing is missing, whatever failed after the last byte
+			return n, io.EOF
+		case err == io.EOF:
 			err = io.ErrUnexpectedEOF
 		}
-		if rerr := b.restart(err); rerr != nil {
-			return n, rerr
-		}
-		if n > 0 {
-			return n, nil
+		if err = b.restart(err); err != nil || n > 0 {
+			return n, err
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -82,18 +83,13 @@ func transient(err error) bool {
 	if errors.As(err, &answer) {
 		return transientStatus(answer.Status) && !answer.NoSpace
 	}
-	for _, broken := range []error{io.ErrUnexpectedEOF, io.EOF, syscall.ECONNRESET, syscall.EPIPE, syscall.ECONNREFUSED,
-		syscall.ECONNABORTED, net.ErrClosed} {
-		if errors.Is(err, broken) {
-			return true
-		}
-	}
+	broken := []error{io.ErrUnexpectedEOF, io.EOF, syscall.ECONNRESET, syscall.EPIPE, syscall.ECONNREFUSED,
+		syscall.ECONNABORTED, net.ErrClosed}
 	var network net.Error
-	if errors.As(err, &network) && network.Timeout() {
-		return true
-	}
-	// net/http does not export its error for an idle connection that the server closes.
-	return strings.Contains(err.Error(), "server closed idle connection")
+	return slices.ContainsFunc(broken, func(b error) bool { return errors.Is(err, b) }) ||
+		errors.As(err, &network) && network.Timeout() ||
+		// net/http does not export its error for an idle connection that the server closes.
+		strings.Contains(err.Error(), "server closed idle connection")
 }
 
 func transientStatus(code int) bool {

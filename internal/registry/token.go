@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -146,9 +147,7 @@ func (p *repository) readToken(r io.Reader) error {
 		return Wrap(fmt.Errorf("token of registry %s: the answer is not what the specification says",
 			p.host.name))
 	}
-	if answer.Token == "" {
-		answer.Token = answer.AccessToken
-	}
+	answer.Token = cmp.Or(answer.Token, answer.AccessToken)
 	if answer.Token == "" || !printable.NoControl(answer.Token) {
 		return Wrap(fmt.Errorf("token of registry %s: the answer has no token", p.host.name))
 	}

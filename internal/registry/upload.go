@@ -260,17 +260,12 @@ func (u *blobUpload) ask(ctx context.Context) error {
 		return nil
 	}
 	resp, err := u.repo.try(ctx, request{url: u.at, foreign: u.foreign, success: accepted})
-	var status *StatusError
-	if errors.As(err, &status) && !transientStatus(status.Status) || errors.Is(err, fault.ErrIntegrity) {
-		u.at = nil
-		return nil
-	}
-	if err != nil && ctx.Err() == nil && !transient(err) {
-		u.at = nil // an address that an earlier process has stored may be of no use
-		return nil
+	if err != nil && (ctx.Err() != nil || transient(err)) {
+		return err
 	}
 	if err != nil {
-		return err
+		u.at = nil // an address that an earlier process has stored may be of no use
+		return nil
 	}
 	last, ok := strings.CutPrefix(strings.TrimPrefix(resp.Header.Get("Range"), "bytes="), "0-")
 	n, err := strconv.ParseInt(last, 10, 64)
