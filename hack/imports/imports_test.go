@@ -113,14 +113,6 @@ var forTests = []string{"internal/catalogdtest", "internal/cputime", "internal/e
 // them, so that policies, limits and locks hold for all that is read and written.
 var behindImages = []string{"internal/imagefs", "internal/imagestore", "internal/layouts", "internal/registry"}
 
-// pastImages are the other imports of them that there still are. Nothing is added here.
-var pastImages = map[string][]string{
-	// It asks whether an error is that of a user without a home directory, which the client of registries tells.
-	"internal/trust": {"internal/registry"},
-	// A catalog in an archive is copied to a layout in a directory of the run, from which it is opened.
-	"mirror": {"internal/layouts"},
-}
-
 // foreign are modules that only some packages may use.
 var foreign = map[string]string{
 	"github.com/urfave/cli":                           "cmd",
@@ -151,14 +143,6 @@ func TestImports(t *testing.T) {
 			for name := range rules {
 				if !slices.ContainsFunc(packages, func(p pkg) bool { return p.ImportPath == module+name }) {
 					t.Errorf("there is a rule for %s, and no such package", name)
-				}
-			}
-			for from, all := range pastImages {
-				at := slices.IndexFunc(packages, func(p pkg) bool { return p.ImportPath == module+from })
-				for _, to := range all {
-					if at < 0 || !slices.Contains(packages[at].Imports, module+to) {
-						t.Errorf("%s does not import %s any more: remove it from pastImages", from, to)
-					}
 				}
 			}
 		})
@@ -234,8 +218,7 @@ func forbidden(from, to string) string {
 		return "it is for tests"
 	case below(to, "cmd") && !below(from, "cmd"):
 		return "the command line is above everything else"
-	case slices.Contains(behindImages, to) && !below(from, "images") && !slices.Contains(behindImages, from) &&
-		!slices.Contains(pastImages[from], to):
+	case slices.Contains(behindImages, to) && !below(from, "images") && !slices.Contains(behindImages, from):
 		return "images does that"
 	case isLeaf(to), slices.Contains(rules[from], to), below(from, "cmd") && !isLeaf(from):
 		return ""

@@ -74,8 +74,7 @@ type Cache struct {
 	root    *os.Root // nil until the directory exists and is used
 	account *os.File // nil until something is stored
 
-	off  atomic.Bool // nothing more is stored
-	warn sync.Once
+	off atomic.Bool // nothing more is stored
 }
 
 // DefaultDir returns the directory of a user's blobs: $XDG_CACHE_HOME/bindery/blobs, else $HOME/.cache/bindery/blobs.
@@ -160,9 +159,9 @@ func blobEntry(d digest.Digest) string {
 }
 
 // Open returns a blob of the cache. A negative size means unknown. The whole blob is verified before Open returns, so a
-// damaged entry counts as missing, as does one that is not read when ctx ends; if the file changes while it is read, the reader fails with [fault.ErrIntegrity]. An
-// entry whose size differs from the expected one is left to the next [Cache.Tee]: the expected size may be the wrong
-// one.
+// damaged entry counts as missing, as does one that is not read when ctx ends; if the file changes while it is read,
+// the reader fails with [fault.ErrIntegrity]. An entry whose size differs from the expected one is left to the next
+// [Cache.Tee]: the expected size may be the wrong one.
 func (c *Cache) Open(ctx context.Context, d digest.Digest, size int64) (io.ReadCloser, bool) {
 	f, info, ok := c.find(d, size)
 	if !ok {
@@ -212,11 +211,14 @@ func (c *Cache) find(d digest.Digest, size int64) (*os.File, fs.FileInfo, bool) 
 
 // damaged removes an entry that does not match its digest.
 func (c *Cache) damaged(d digest.Digest, err error) {
-	if !errors.Is(err, fault.ErrIntegrity) {
-		return
+	if errors.Is(err, fault.ErrIntegrity) {
+		c.remove(d)
 	}
+}
+
+func (c *Cache) remove(d digest.Digest) {
 	if root, err := c.open(); err == nil {
-		_ = root.Remove(blobEntry(d))
+		_ = root.RemoveAll(blobEntry(d))
 	}
 }
 
@@ -245,15 +247,66 @@ func checked(ctx context.Context, f *os.File, d digest.Digest, size int64) (io.R
 		_ = f.Close()
 		return io.NopCloser(bytes.NewReader(text)), nil
 	}
-	h := sha256.New()
-	if _, err := io.CopyBuffer(h, struct{ io.Reader }{ctxio.Reader{Ctx: ctx, R: f}}, make([]byte, 128<<10)); err != nil {
+	if err := copyVerified(ctx, io.Discard, f, d); err != nil {
 		return nil, err
-	}
-	if digest.NewDigest(digest.SHA256, h) != d {
-		return nil, fault.ErrIntegrity
 	}
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return nil, err
 	}
 	return verify.Body(ctx, f, d, size), nil
+}
+
+// copyVerified copies an entry, and compares it with its digest.
+func copyVerified(ctx context.Context, to io.Writer, from io.Reader, d digest.Digest) error {
+	h := sha256.New()
+	w := struct{ io.Writer }{io.MultiWriter(h, to)}
+	if _, err := io.CopyBuffer(w, struct{ io.Reader }{ctxio.Reader{Ctx: ctx, R: from}},
+		make([]byte, 128<<10)); err != nil {
+		return err
+	}
+	if digest.NewDigest(digest.SHA256, h) != d {
+		return fault.ErrIntegrity
+	}
+	return nil
+}
+
+// CopyTo copies a blob of a known size to a file. The file appears complete, verified, synced, and readable by all
+// users. CopyTo reports false if the cache does not have the blob or the file cannot be written. It reads the blob
+// once; [Cache.Open] reads a large blob twice, as it verifies it first.
+func (c *Cache) CopyTo(ctx context.Context, d digest.Digest, size int64, path string) bool {
+	f, info, ok := c.find(d, size)
+	if !ok {
+		return false
+	}
+	defer f.Close()
+	if err := copyChecked(ctx, f, d, path); err != nil {
+		c.damaged(d, err)
+		return false
+	}
+	c.stamp(d, info)
+	return true
+}
+
+// copyChecked copies to a temporary file and renames it once it is verified.
+func copyChecked(ctx context.Context, from io.Reader, d digest.Digest, path string) (err error) {
+	to, err := os.CreateTemp(filepath.Dir(path), "blob-")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = to.Close()
+			_ = os.Remove(to.Name())
+		}
+	}()
+	if err = copyVerified(ctx, to, from, d); err != nil {
+		return err
+	}
+	if err = errors.Join(to.Sync(), to.Close()); err != nil {
+		return err
+	}
+	if err = os.Chmod(to.Name(), 0o644); err != nil {
+		return err
+	}
+	return os.Rename(to.Name(), path)
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/operator-bindery/bindery/internal/atomicfs"
 	"github.com/operator-bindery/bindery/internal/filelock"
 )
 
@@ -98,7 +99,7 @@ func openCacheDir(dir string) (*os.Root, error) {
 		return nil, fmt.Errorf("%s is a symbolic link, which is not followed", dir)
 	case !info.IsDir():
 		return nil, fmt.Errorf("%s is not a directory", dir)
-	case !isOwn(info):
+	case !ownedBy(info, os.Geteuid()):
 		return nil, fmt.Errorf("%s belongs to another user", dir)
 	}
 	root, err := os.OpenRoot(dir)
@@ -128,11 +129,17 @@ func checkCacheParents(dir string) error {
 			return err
 		}
 		othersWrite := info.Mode()&0o002 != 0 && info.Mode()&fs.ModeSticky == 0
-		if !isOwn(info) && (othersWrite || !rootOwns(info)) {
+		if !ownedBy(info, os.Geteuid()) && (othersWrite || !ownedBy(info, 0)) {
 			return fmt.Errorf("%s belongs to another user, who can replace what is in it", d)
 		}
 	}
 	return nil
+}
+
+// ownedBy tells whether a file belongs to a user, or the system has no numeric owners.
+func ownedBy(info fs.FileInfo, user int) bool {
+	owner, _, ok := atomicfs.Owner(info)
+	return !ok || owner == user
 }
 
 func checkCacheDir(root *os.Root, want fs.FileInfo) error {

@@ -22,7 +22,7 @@ const maxNote = 1 << 20
 //
 // It is a [Cache] with different file names: bounded, shared and pruned in the same way. A nil *Notes is always empty.
 // Methods are safe for concurrent use, also by several processes.
-type Notes struct{ c *Cache }
+type Notes Cache
 
 // NotesDir returns the directory of the notes that belong to the blob cache in dir: next to it.
 func NotesDir(dir string) string { return filepath.Join(filepath.Dir(dir), "layers") }
@@ -31,10 +31,7 @@ func NotesDir(dir string) string { return filepath.Join(filepath.Dir(dir), "laye
 func OpenNotes(dir string, o Options) (*Notes, error) {
 	o.MaxBlob = maxNote
 	c, err := Open(dir, o)
-	if err != nil {
-		return nil, err
-	}
-	return &Notes{c}, nil
+	return (*Notes)(c), err
 }
 
 // NotesShare is the size of a blob cache divided by that of its notes.
@@ -46,27 +43,14 @@ func (c *Cache) OpenNotes(warn func(error)) (*Notes, error) {
 }
 
 // Close closes the descriptors. Nothing more is found or stored.
-func (n *Notes) Close() error {
-	if n == nil {
-		return nil
-	}
-	return n.c.Close()
-}
+func (n *Notes) Close() error { return (*Cache)(n).Close() }
 
 // Info counts the notes.
-func (n *Notes) Info() (Info, error) {
-	if n == nil {
-		return Info{}, nil
-	}
-	return n.c.Info()
-}
+func (n *Notes) Info() (Info, error) { return (*Cache)(n).Info() }
 
 // Prune removes the least recently used notes, as [Cache.Prune] does.
 func (n *Notes) Prune(ctx context.Context, o PruneOptions) (Pruned, error) {
-	if n == nil {
-		return Pruned{}, nil
-	}
-	return n.c.Prune(ctx, o)
+	return (*Cache)(n).Prune(ctx, o)
 }
 
 // noteSum returns the header of a note: a digest of its key and text, which detects a note stored under another key.
@@ -79,20 +63,9 @@ func noteSum(key digest.Digest, text []byte) []byte {
 
 // Get returns the note of a key.
 func (n *Notes) Get(key digest.Digest) ([]byte, bool) {
-	if n == nil || verify.Digest(key) != nil {
-		return nil, false
-	}
-	root, err := n.c.open()
-	if err != nil {
-		return nil, false
-	}
-	name := blobEntry(key)
-	info, err := root.Lstat(name)
-	if err != nil || !info.Mode().IsRegular() || info.Size() > maxNote {
-		return nil, false
-	}
-	f, err := openQuickly(root, name)
-	if err != nil {
+	c := (*Cache)(n)
+	f, info, ok := c.find(key, -1)
+	if !ok {
 		return nil, false
 	}
 	defer f.Close()
@@ -102,38 +75,30 @@ func (n *Notes) Get(key digest.Digest) ([]byte, bool) {
 	}
 	const sum = 2*sha256.Size + 1
 	if len(all) < sum || !bytes.Equal(noteSum(key, all[sum:]), all[:sum]) {
-		_ = root.Remove(name)
+		c.remove(key)
 		return nil, false
 	}
-	n.c.stamp(key, info)
+	c.stamp(key, info)
 	return all[sum:], true
 }
 
 // Put stores a note and replaces that of the same key. A note that is too long is not stored.
 func (n *Notes) Put(key digest.Digest, text []byte) {
-	if n == nil || n.c.off.Load() || verify.Digest(key) != nil {
+	c := (*Cache)(n)
+	if c == nil || c.off.Load() || verify.Digest(key) != nil {
 		return
 	}
 	all := append(noteSum(key, text), text...)
 	if len(all) > maxNote {
 		return
 	}
-	s := &storer{c: n.c, want: key, buf: all, n: int64(len(all))}
-	if err := s.place(); err != nil {
-		s.giveUp()
-		n.c.fail(err)
-		return
-	}
-	_ = s.file.Close()
-	n.c.pruneIfDue()
+	s := &storer{c: c, want: key, buf: all, n: int64(len(all))}
+	s.keep()
 }
 
 // Forget removes a note.
 func (n *Notes) Forget(key digest.Digest) {
-	if n == nil || verify.Digest(key) != nil {
-		return
-	}
-	if root, err := n.c.open(); err == nil {
-		_ = root.RemoveAll(blobEntry(key))
+	if n != nil && verify.Digest(key) == nil {
+		(*Cache)(n).remove(key)
 	}
 }

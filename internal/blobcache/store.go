@@ -38,7 +38,7 @@ func (c *Cache) fail(err error) {
 	if c.off.Swap(true) {
 		return
 	}
-	c.warn.Do(func() { c.o.Warn(fmt.Errorf("blob cache %s: %w", c.dir, err)) })
+	c.o.Warn(fmt.Errorf("blob cache %s: %w", c.dir, err))
 }
 
 // storer is one blob being stored.
@@ -124,9 +124,7 @@ func (s *storer) createFile() (err error) {
 	if s.root, err = s.c.create(); err != nil {
 		return err
 	}
-	var random [8]byte
-	_, _ = rand.Read(random[:]) // never fails, according to its documentation
-	s.name = path.Join(cachePartial, fmt.Sprintf("%s.%x", s.want.Encoded(), random))
+	s.name = path.Join(cachePartial, s.want.Encoded()+"."+rand.Text())
 	open := func() error {
 		s.file, err = s.root.OpenFile(s.name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 		return err
@@ -170,6 +168,11 @@ func (s *storer) finish() {
 			return
 		}
 	}
+	s.keep()
+}
+
+// keep puts the blob in its place, where another one may be.
+func (s *storer) keep() {
 	if err := s.place(); err != nil {
 		s.giveUp()
 		s.c.fail(err)
@@ -200,21 +203,14 @@ func (s *storer) place() error {
 		}
 		err = s.root.Rename(s.name, name)
 	}
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, fs.ErrNotExist):
-		return nil // another process swept it before it was locked
-	case s.present(name):
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		return nil // in the second case another process swept it before it was locked
+	}
+	if info, serr := s.root.Lstat(name); serr == nil && info.Mode().IsRegular() && info.Size() == s.n {
 		// On systems that cannot replace an open file, another process is reading the same blob.
 		return s.root.Remove(s.name)
 	}
 	return err
-}
-
-func (s *storer) present(name string) bool {
-	info, err := s.root.Lstat(name)
-	return err == nil && info.Mode().IsRegular() && info.Size() == s.n
 }
 
 // count adds a blob to the account.

@@ -17,7 +17,7 @@ func (out *Output) Commit(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
 	}
-	if out.within && (out.writer == nil || len(out.writer.now().Entries) == 0) {
+	if out.within && len(out.writer.now().Entries) == 0 {
 		return nil // nothing is added
 	}
 	var err error
@@ -45,7 +45,7 @@ func (out *Output) commitLayout(ctx context.Context) error {
 			return err
 		}
 		if info != nil {
-			return mergeLayout(ctx, staged, dir, out.writer)
+			return out.writer.merge(ctx, dir)
 		}
 		// The rename fails if another run has written the layout meanwhile: that directory is not empty.
 		err = os.Rename(staged, dir)
@@ -73,7 +73,7 @@ func (out *Output) commitWithin(ctx context.Context) error {
 	if err := unpackLayout(ctx, out.place.Path, whole, out.writer.limits, out.writer.temp); err != nil {
 		return err
 	}
-	if err := mergeLayout(ctx, out.stage.Join(stagedLayout), whole, out.writer); err != nil {
+	if err := out.writer.merge(ctx, whole); err != nil {
 		return err
 	}
 	if err := archiveLayout(ctx, whole, out.stage.Join(StagedFile)); err != nil {

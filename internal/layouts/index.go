@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -179,10 +180,7 @@ func (x *layoutIndex) merge(added *layoutIndex) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	fields := make(map[string]json.RawMessage, len(x.Fields))
-	for k, v := range x.Fields {
-		fields[k] = v
-	}
+	fields := maps.Clone(x.Fields)
 	fields["manifests"] = raw
 	text, err := json.Marshal(fields)
 	if err == nil && (len(out) > maxEntries || len(text) > limit.MaxManifest) {

@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/opencontainers/go-digest"
@@ -30,10 +32,10 @@ const (
 	blobsDir     = v1.ImageBlobsDir
 )
 
-// mergeLayout adds the staged layout to the layout in dir, which may be empty. index.json is replaced last, by a
-// rename, so that readers see the old or the new one. The writer, unless nil, makes changes of tags again that others
-// have written meanwhile. After an error the files that were added are removed. The caller holds no lock.
-func mergeLayout(ctx context.Context, staged, dir string, w *Writer) (err error) {
+// merge adds the staged layout to the layout in dir, which may be empty. index.json is replaced last, by a rename, so
+// that readers see the old or the new one. Changes of tags that others have written meanwhile are made again. After an
+// error the files that were added are removed. The caller holds no lock.
+func (w *Writer) merge(ctx context.Context, dir string) (err error) {
 	lock, err := filelock.LockDir(ctx, dir)
 	if err != nil {
 		return err
@@ -48,37 +50,31 @@ func mergeLayout(ctx context.Context, staged, dir string, w *Writer) (err error)
 			return err
 		}
 	}
-	if w != nil {
-		if err := w.again(ctx, dir, old); err != nil {
-			return err
-		}
-	}
-	added, err := ReadIndex(staged)
-	if err != nil {
+	if err := w.again(ctx, dir, old); err != nil {
 		return err
 	}
 	var undo []string
 	defer func() {
 		if err != nil {
-			for i := len(undo) - 1; i >= 0; i-- {
-				os.Remove(undo[i])
+			for _, path := range slices.Backward(undo) {
+				os.Remove(path)
 			}
 		}
 	}()
-	if err := linkBlobs(ctx, staged, dir, &undo); err != nil {
+	if err := linkBlobs(ctx, w.dir, dir, &undo); err != nil {
 		return err
 	}
 	if _, serr := os.Lstat(filepath.Join(dir, layoutFile)); errors.Is(serr, fs.ErrNotExist) {
 		undo = append(undo, filepath.Join(dir, layoutFile))
-		if err := os.Rename(filepath.Join(staged, layoutFile), filepath.Join(dir, layoutFile)); err != nil {
+		if err := os.Rename(filepath.Join(w.dir, layoutFile), filepath.Join(dir, layoutFile)); err != nil {
 			return err
 		}
 	}
-	merged, err := old.merge(added)
+	merged, err := old.merge(w.now())
 	if err != nil {
 		return err
 	}
-	next := filepath.Join(staged, "index.next")
+	next := filepath.Join(w.dir, "index.next")
 	if err := WriteSync(next, merged); err != nil {
 		return err
 	}
@@ -88,7 +84,7 @@ func mergeLayout(ctx context.Context, staged, dir string, w *Writer) (err error)
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
 	}
-	replaced, err := ReplaceFile(next, filepath.Join(dir, indexFile), filepath.Join(staged, "index.old"))
+	replaced, err := ReplaceFile(next, filepath.Join(dir, indexFile), filepath.Join(w.dir, "index.old"))
 	if replaced {
 		undo = nil // the new index refers to the files that were added
 	}
@@ -103,7 +99,7 @@ func checkUsable(dir string) error {
 	}
 	for _, n := range names {
 		switch {
-		case n.IsDir() && len(n.Name()) > len(StagePrefix) && n.Name()[:len(StagePrefix)] == StagePrefix:
+		case n.IsDir() && strings.HasPrefix(n.Name(), StagePrefix):
 		case n.Name() == layoutFile && n.Type().IsRegular(), n.Name() == blobsDir && n.IsDir(),
 			n.Name() == "lost+found":
 		default:
@@ -169,13 +165,8 @@ func linkBlob(from, to string, undo *[]string) error {
 
 // cannotLink tells whether an error means that this hard link is not possible.
 func cannotLink(err error) bool {
-	for _, no := range []error{syscall.EPERM, syscall.ENOTSUP, syscall.ENOSYS, syscall.EXDEV, syscall.EMLINK,
-		errors.ErrUnsupported} {
-		if errors.Is(err, no) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]error{syscall.EPERM, syscall.ENOTSUP, syscall.ENOSYS, syscall.EXDEV, syscall.EMLINK,
+		errors.ErrUnsupported}, func(no error) bool { return errors.Is(err, no) })
 }
 
 // forgetBlobs removes from the layout in dir the blobs of an abandoned stage that index.json does not refer to. The

@@ -15,6 +15,7 @@ import (
 
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/sigblob"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
@@ -68,12 +69,9 @@ func (o *oneImage) Manifest(ctx context.Context, name string) ([]byte, string, e
 	if o.entry == nil || verify.Digest(d) != nil {
 		return nil, "", fmt.Errorf("%w: there is no manifest %.140q", fs.ErrNotExist, name)
 	}
-	text, err := readFile(o.files, o.entry(d))
+	text, err := readManifest(o.files, o.entry(d), d)
 	if err != nil {
 		return nil, "", err
-	}
-	if got := digest.FromBytes(text); got != d {
-		return nil, "", fmt.Errorf("manifest: %w: digest mismatch: %s instead of %s", fault.ErrIntegrity, got, d)
 	}
 	return text, manifest.GuessMIMEType(text), nil
 }
@@ -96,4 +94,19 @@ func (o *oneImage) Tags(context.Context, int) ([]string, bool, error) { return n
 
 func (o *oneImage) Referrers(context.Context, digest.Digest, func(string) bool) ([]v1.Descriptor, error) {
 	return nil, nil
+}
+
+// signatures reads the signatures in a directory of the containers tools.
+func (o *oneImage) signatures(_ context.Context, of digest.Digest) ([][]byte, error) {
+	prefix := ""
+	if of != o.top.Digest {
+		prefix = of.Encoded() + "."
+	}
+	return sigblob.Numbered(func(n int, limit int64) ([]byte, bool, error) {
+		content, err := readFileUpTo(o.files, fmt.Sprintf("%ssignature-%d", prefix, n), limit)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, false, nil
+		}
+		return content, err == nil, err
+	})
 }

@@ -15,7 +15,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/internal/archive"
-	"github.com/operator-bindery/bindery/internal/ctxio"
+	"github.com/operator-bindery/bindery/internal/atomicfs"
 	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/regularfile"
 )
@@ -28,7 +28,7 @@ type Output struct {
 	done  bool
 	// within tells that the stage has what is added to an image that is at the place, and not the image.
 	within bool
-	writer *Writer // nil without attachments
+	writer *Writer // of a layout; nil before [Output.Writer]
 }
 
 // StagedFile is the name in its stage of an output that is one file or one plain directory.
@@ -36,7 +36,7 @@ const StagedFile = "out"
 
 // NewOutput makes a stage for a place. The caller copies the image to [Output.Staged], or writes it by a [Writer],
 // calls [Output.Finish] and [Output.Commit], and in any case [Output.Discard].
-func NewOutput(ctx context.Context, p Place) (_ *Output, err error) {
+func NewOutput(ctx context.Context, p Place) (*Output, error) {
 	in, err := p.StageDir()
 	if err != nil {
 		return nil, err
@@ -45,6 +45,11 @@ func NewOutput(ctx context.Context, p Place) (_ *Output, err error) {
 	if out.made, err = Parents(in); err != nil {
 		return nil, err
 	}
+	return out.begun(ctx, in)
+}
+
+// begun returns the output with a stage in a directory, which has an empty layout if it is for one.
+func (out *Output) begun(ctx context.Context, in string) (_ *Output, err error) {
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, out.Discard())
@@ -73,25 +78,61 @@ func (out *Output) Staged() string { return out.stage.Join(StagedFile) }
 // Finish completes the staged image and synchronises it.
 func (out *Output) Finish(ctx context.Context) error {
 	layout := out.stage.Join(stagedLayout)
-	if out.writer != nil {
+	if out.isLayout() {
 		if err := out.writer.flush(); err != nil {
 			return err
 		}
 	}
-	if out.isLayout() {
-		if err := normalizeIndex(layout); err != nil {
-			return err
-		}
-	}
-	if out.within {
-		return syncLayout(layout)
-	}
-	if out.place.Format == OCIArchive {
+	switch {
+	case out.within || out.place.Format == OCI:
+		blobs := filepath.Join(layout, blobsDir)
+		return errors.Join(atomicfs.SyncDir(filepath.Join(blobs, digest.SHA256.String())), atomicfs.SyncDir(blobs),
+			atomicfs.SyncDir(layout))
+	case out.place.Format == OCIArchive:
 		if err := archiveLayout(ctx, layout, out.stage.Join(StagedFile)); err != nil {
 			return err
 		}
 	}
 	return out.sync()
+}
+
+// sync synchronises the staged file, or the files of a directory, which the library has not synchronised.
+func (out *Output) sync() error {
+	path := out.stage.Join(StagedFile)
+	if out.place.Format == Directory {
+		names, err := os.ReadDir(path)
+		if err != nil {
+			return err
+		}
+		for _, n := range names {
+			if err := syncFile(filepath.Join(path, n.Name())); err != nil {
+				return err
+			}
+		}
+		return atomicfs.SyncDir(path)
+	}
+	mode, err := newFileMode(path + ".mode")
+	if err != nil {
+		return err
+	}
+	if err := os.Chmod(path, mode); err != nil {
+		return err
+	}
+	return syncFile(path)
+}
+
+// newFileMode returns the default mode of new files, by making one: the umask cannot be read without changing it. The
+// file must not exist.
+func newFileMode(path string) (fs.FileMode, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
+	if err != nil {
+		return 0, err
+	}
+	info, err := f.Stat()
+	if err = errors.Join(err, f.Close(), os.Remove(path)); err != nil {
+		return 0, err
+	}
+	return info.Mode().Perm(), nil
 }
 
 // check returns an error if the output exists and is not of its format.
@@ -173,56 +214,6 @@ func (out *Output) begin() error {
 }
 
 const emptyIndex = `{"schemaVersion":2,"mediaType":"` + v1.MediaTypeImageIndex + `","manifests":[]}`
-
-// linkTo links a blob into a layout, unless it is there or in another file system.
-func linkTo(from, to string) error {
-	if err := os.Link(from, to); err != nil && !cannotLink(err) && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	return nil
-}
-
-// reuse links a blob of the old layout into the new one if it is intact, and tells whether it did.
-func reuse(ctx context.Context, from, to string, info v1.Descriptor) (bool, error) {
-	f, err := regularfile.Open(from)
-	if err != nil {
-		return false, nil // missing or not readable: it is copied
-	}
-	defer f.Close()
-	verifier := info.Digest.Verifier()
-	n, err := io.Copy(verifier, ctxio.Reader{Ctx: ctx, R: f})
-	if ctx.Err() != nil {
-		return false, context.Cause(ctx)
-	}
-	if err != nil || !verifier.Verified() || n != info.Size {
-		return false, nil
-	}
-	switch err := os.Link(from, to); {
-	case err == nil || errors.Is(err, fs.ErrExist):
-		return true, nil
-	case cannotLink(err) || errors.Is(err, fs.ErrNotExist):
-		return false, nil
-	default:
-		return false, err
-	}
-}
-
-// normalizeIndex writes the index of a staged layout in the form that merges have.
-func normalizeIndex(layout string) error {
-	index, err := ReadIndex(layout)
-	if err != nil {
-		return err
-	}
-	text, err := index.merge(&layoutIndex{})
-	if err != nil {
-		return err
-	}
-	path := filepath.Join(layout, indexFile)
-	if err := os.Remove(path); err != nil {
-		return err
-	}
-	return WriteSync(path, text)
-}
 
 // Discard removes the stage, and before Commit also the directories that were made for the output and are empty.
 func (out *Output) Discard() error {

@@ -17,6 +17,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/reflist"
+	"github.com/operator-bindery/bindery/internal/sigblob"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
@@ -93,11 +94,6 @@ func (r *Repository) Top(p Place) (v1.Descriptor, error) {
 // Manifest returns the text and media type of the manifest with a digest or a tag. The error is [fs.ErrNotExist] if
 // there is none, and of the class [fault.ErrIntegrity] if the text has another digest.
 func (r *Repository) Manifest(ctx context.Context, name string) (text []byte, mediaType string, err error) {
-	return manifestIn(ctx, r.files, r.index, name)
-}
-
-// manifestIn reads the manifest with a digest or a tag out of a layout.
-func manifestIn(ctx context.Context, files fileStore, index *layoutIndex, name string) ([]byte, string, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, "", context.Cause(ctx)
 	}
@@ -105,30 +101,39 @@ func manifestIn(ctx context.Context, files fileStore, index *layoutIndex, name s
 	at := -1
 	if verify.Digest(d.Digest) == nil {
 		// A tag cannot stand for a digest, whatever the layout says.
-		at = slices.IndexFunc(index.Descriptors, func(e v1.Descriptor) bool { return e.Digest == d.Digest })
-	} else if at = index.tagged(name); at < 0 {
+		at = slices.IndexFunc(r.index.Descriptors, func(e v1.Descriptor) bool { return e.Digest == d.Digest })
+	} else if at = r.index.tagged(name); at < 0 {
 		return nil, "", fmt.Errorf("%w: the layout has no image %.140q", fs.ErrNotExist, name)
 	}
 	if at >= 0 {
-		d = index.Descriptors[at]
+		d = r.index.Descriptors[at]
 	}
 	if err := verify.Digest(d.Digest); err != nil {
 		return nil, "", fmt.Errorf("%s: %w", indexFile, err)
 	}
-	text, err := readFile(files, blobName(d.Digest))
+	text, err = readManifest(r.files, blobName(d.Digest), d.Digest)
 	if at >= 0 && errors.Is(err, fs.ErrNotExist) {
 		return nil, "", fmt.Errorf("manifest: %w: %s is listed, and its file is missing", fault.ErrIntegrity, d.Digest)
 	}
 	if err != nil {
 		return nil, "", err
 	}
-	if got := digest.FromBytes(text); got != d.Digest {
-		return nil, "", fmt.Errorf("manifest: %w: digest mismatch: %s instead of %s", fault.ErrIntegrity, got, d.Digest)
-	}
 	if d.MediaType == "" {
 		d.MediaType = manifest.GuessMIMEType(text)
 	}
 	return text, d.MediaType, nil
+}
+
+// readManifest reads the file of a manifest, and compares its digest.
+func readManifest(files fileStore, name string, want digest.Digest) ([]byte, error) {
+	text, err := readFile(files, name)
+	if err != nil {
+		return nil, err
+	}
+	if got := digest.FromBytes(text); got != want {
+		return nil, fmt.Errorf("manifest: %w: digest mismatch: %s instead of %s", fault.ErrIntegrity, got, want)
+	}
+	return text, nil
 }
 
 // tagged returns the number of the entry with a tag; -1 if there is none.
@@ -182,17 +187,13 @@ func (x *layoutIndex) tags() (tags []string) {
 
 // HasBlob tells whether the layout has a blob of that digest and size, whatever its content.
 func (r *Repository) HasBlob(_ context.Context, d v1.Descriptor) (bool, error) {
-	return hasBlob(r.files, d)
-}
-
-func hasBlob(files fileStore, d v1.Descriptor) (bool, error) {
 	if err := verify.Digest(d.Digest); err != nil {
 		return false, err
 	}
-	return hasFile(files, blobName(d.Digest), d)
+	return hasFile(r.files, blobName(d.Digest), d)
 }
 
-// hasFile is hasBlob for the file of that name.
+// hasFile is HasBlob for the file of that name.
 func hasFile(files fileStore, name string, d v1.Descriptor) (bool, error) {
 	f, size, err := files.open(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -204,20 +205,16 @@ func hasFile(files fileStore, name string, d v1.Descriptor) (bool, error) {
 	return size == d.Size, f.Close()
 }
 
-// Blob opens a blob at an offset. From the start, the reader fails at its end if the digest or the size differs from the
-// descriptor.
+// Blob opens a blob at an offset. From the start, the reader fails at its end if the digest or the size differs from
+// the descriptor.
 func (r *Repository) Blob(ctx context.Context, d v1.Descriptor, from int64) (io.ReadCloser, error) {
-	return store.Skip(func() (io.ReadCloser, error) { return blobIn(ctx, r.files, d) }, from)
-}
-
-func blobIn(ctx context.Context, files fileStore, d v1.Descriptor) (io.ReadCloser, error) {
 	if err := verify.Digest(d.Digest); err != nil {
 		return nil, err
 	}
-	return fileIn(ctx, files, blobName(d.Digest), d)
+	return store.Skip(func() (io.ReadCloser, error) { return fileIn(ctx, r.files, blobName(d.Digest), d) }, from)
 }
 
-// fileIn is blobIn for the file of that name.
+// fileIn opens a blob at its start, in the file of that name.
 func fileIn(ctx context.Context, files fileStore, name string, d v1.Descriptor) (io.ReadCloser, error) {
 	f, size, err := files.open(name)
 	if err != nil {
@@ -238,7 +235,7 @@ func (r *Repository) Referrers(ctx context.Context, subject digest.Digest,
 	if err := verify.Digest(subject); err != nil {
 		return nil, err
 	}
-	r.once.Do(func() { r.subjects, r.err = subjectsIn(ctx, r.files, r.index) })
+	r.once.Do(func() { r.subjects, r.err = r.withSubjects(ctx) })
 	if r.err != nil {
 		return nil, r.err
 	}
@@ -260,18 +257,18 @@ func (r *Repository) Referrers(ctx context.Context, subject digest.Digest,
 // maxManifests is how many bytes the manifests of a layout that may be referrers have together.
 const maxManifests = 256 << 20
 
-// subjectsIn returns the descriptors of the manifests in an index that have a subject, by its digest. A manifest that
-// is not in the layout is passed over: layouts may be sparse. One with another digest than its entry is an error.
-func subjectsIn(ctx context.Context, files fileStore, index *layoutIndex) (map[digest.Digest][]v1.Descriptor, error) {
+// withSubjects returns the descriptors of the manifests in the index that have a subject, by its digest. A manifest
+// that is not in the layout is passed over: layouts may be sparse. One with another digest than its entry is an error.
+func (r *Repository) withSubjects(ctx context.Context) (map[digest.Digest][]v1.Descriptor, error) {
 	found := map[digest.Digest][]v1.Descriptor{}
 	seen := map[digest.Digest]bool{}
 	total := 0
-	for _, entry := range index.Descriptors {
+	for _, entry := range r.index.Descriptors {
 		if verify.Digest(entry.Digest) != nil || seen[entry.Digest] || entry.Size > limit.MaxManifest {
 			continue
 		}
 		seen[entry.Digest] = true
-		text, mediaType, err := manifestIn(ctx, files, index, entry.Digest.String())
+		text, mediaType, err := r.Manifest(ctx, entry.Digest.String())
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -287,4 +284,32 @@ func subjectsIn(ctx context.Context, files fileStore, index *layoutIndex) (map[d
 		}
 	}
 	return found, nil
+}
+
+// signatures reads the signatures in a layout.
+func (r *Repository) signatures(ctx context.Context, of digest.Digest) ([][]byte, error) {
+	tag := sigblob.Tag(of)
+	if r.index.tagged(tag) < 0 {
+		return nil, nil
+	}
+	text, _, err := r.Manifest(ctx, tag)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", tag, missing(err))
+	}
+	found, err := sigblob.Attached(ctx, text, func(ctx context.Context, d v1.Descriptor, _ int64) (io.ReadCloser, error) {
+		blob, err := r.Blob(ctx, d, 0)
+		return blob, missing(err)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", tag, err)
+	}
+	return found, nil
+}
+
+// missing makes a blob that is named and not there an error about the layout.
+func missing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: %w", fault.ErrIntegrity, err)
+	}
+	return err
 }

@@ -1,7 +1,6 @@
 package layouts
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -27,8 +26,8 @@ type Source struct {
 	signatures func(ctx context.Context, of digest.Digest) ([][]byte, error)
 }
 
-// OpenSource opens an image in files. The limits are for archives, and temp is the directory for what is decompressed of
-// them. The caller must close the source.
+// OpenSource opens an image in files. The limits are for archives, and temp is the directory for what is decompressed
+// of them. The caller must close the source.
 func OpenSource(ctx context.Context, p Place, limits limit.Limits, temp string) (_ *Source, err error) {
 	if p.Format == OCI || p.Format == OCIArchive {
 		return openLayout(ctx, p, limits, temp)
@@ -73,6 +72,23 @@ func openLayout(ctx context.Context, p Place, limits limit.Limits, temp string) 
 // manifest yet.
 func (s *Source) Top() v1.Descriptor { return s.top }
 
+// Signatures returns the signatures that are stored with a manifest of the image. A layout has them under the name
+// sha256-HEX.sig, as a registry has them under that tag; a directory of the containers tools has files signature-N and
+// HEX.signature-N; an archive of docker has none. If there is none, that is no error; every failure to read one is.
+func (s *Source) Signatures(ctx context.Context, of digest.Digest) ([][]byte, error) {
+	if err := verify.Digest(of); err != nil {
+		return nil, err
+	}
+	if s.signatures == nil {
+		return nil, nil
+	}
+	found, err := s.signatures(ctx, of)
+	if err != nil {
+		return nil, fmt.Errorf("signatures: %w", err)
+	}
+	return found, nil
+}
+
 // Close closes the files.
 func (s *Source) Close() error { return s.files.Close() }
 
@@ -110,12 +126,9 @@ func readFileUpTo(files fileStore, name string, limit int64) ([]byte, error) {
 	if size > limit {
 		return nil, fmt.Errorf("%.200q: %w: %d bytes (limit %d)", name, fault.ErrLimit, size, limit)
 	}
-	var text bytes.Buffer
-	if _, err := io.Copy(&text, io.LimitReader(r, limit+1)); err != nil {
-		return nil, err
+	text, err := io.ReadAll(io.LimitReader(r, limit+1))
+	if err == nil && int64(len(text)) > limit {
+		err = fmt.Errorf("%.200q: %w: longer than %d bytes", name, fault.ErrLimit, limit)
 	}
-	if int64(text.Len()) > limit {
-		return nil, fmt.Errorf("%.200q: %w: longer than %d bytes", name, fault.ErrLimit, limit)
-	}
-	return text.Bytes(), nil
+	return text, err
 }

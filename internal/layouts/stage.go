@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,10 +31,7 @@ const spareFiles = 5
 // NewStage makes a stage in a directory and removes abandoned stages there. It does not wait for locks: in a directory
 // for temporary files any user can hold one.
 func NewStage(ctx context.Context, in string) (*Stage, error) {
-	if lock, free := filelock.TryDir(in); free {
-		sweep(in)
-		lock.Unlock()
-	}
+	sweep(in)
 	for attempt := 1; ; attempt++ {
 		s, err := claimedStage(ctx, in)
 		if err == nil || !errors.Is(err, errSwept) || attempt == stageAttempts {
@@ -78,15 +76,17 @@ func claimedStage(ctx context.Context, in string) (*Stage, error) {
 // SweepBeside removes abandoned stages beside an output whose stages are inside. A run that is killed just after it has
 // put a new output in place leaves one there.
 func SweepBeside(path string) {
-	parent := filepath.Dir(filepath.Clean(path))
-	if lock, free := filelock.TryDir(parent); free {
-		sweep(parent)
-		lock.Unlock()
-	}
+	sweep(filepath.Dir(filepath.Clean(path)))
 }
 
-// sweep removes abandoned stages. Those that cannot be removed are left for a later run.
+// sweep removes abandoned stages, unless another run has locked the directory. Those that cannot be removed are left
+// for a later run.
 func sweep(in string) {
+	own, free := filelock.TryDir(in)
+	if !free {
+		return
+	}
+	defer own.Unlock()
 	names, err := os.ReadDir(in)
 	if err != nil {
 		return
@@ -144,10 +144,10 @@ func Parents(dir string) (made []string, err error) {
 	return made, os.MkdirAll(dir, 0o755)
 }
 
-// RemoveEmpty removes directories that [Parents] created, if they are empty.
+// RemoveEmpty removes directories that [Parents] created, if they are empty, the last one first.
 func RemoveEmpty(made []string) {
-	for i := len(made) - 1; i >= 0; i-- {
-		os.Remove(made[i])
+	for _, path := range slices.Backward(made) {
+		os.Remove(path)
 	}
 }
 

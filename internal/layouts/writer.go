@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,6 +21,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/reflist"
+	"github.com/operator-bindery/bindery/internal/regularfile"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
@@ -81,7 +83,7 @@ func (out *Output) Writer(ctx context.Context, limits limit.Limits, temp string)
 
 // NewAddition makes a stage for what is added to the layout or the archive at a place, which must exist. The caller
 // writes by [Output.Writer], calls [Output.Finish] and [Output.Commit], and in any case [Output.Discard].
-func NewAddition(ctx context.Context, p Place) (_ *Output, err error) {
+func NewAddition(ctx context.Context, p Place) (*Output, error) {
 	in, err := p.StageDir()
 	if err != nil {
 		return nil, err
@@ -93,18 +95,7 @@ func NewAddition(ctx context.Context, p Place) (_ *Output, err error) {
 	if _, err := os.Lstat(p.Path); err != nil {
 		return nil, err
 	}
-	if out.stage, err = NewStage(ctx, in); err != nil {
-		return nil, err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, out.Discard())
-		}
-	}()
-	if err := out.check(); err != nil {
-		return nil, err
-	}
-	return out, out.begin()
+	return out.begun(ctx, in)
 }
 
 // Commit completes the output that is staged and puts it in its place, see [Output.Finish] and [Output.Commit].
@@ -130,6 +121,9 @@ func (w *Writer) close() error {
 	return err
 }
 
+// layout returns the staged layout as it is now.
+func (w *Writer) layout() *Repository { return &Repository{files: w.staged, index: w.now()} }
+
 // now returns the staged index, which is not changed any more: changes replace it.
 func (w *Writer) now() *layoutIndex {
 	w.mu.Lock()
@@ -140,7 +134,7 @@ func (w *Writer) now() *layoutIndex {
 // Manifest returns the text and media type of the manifest with a digest or a tag. The error is [fs.ErrNotExist] if
 // there is none.
 func (w *Writer) Manifest(ctx context.Context, name string) ([]byte, string, error) {
-	text, mediaType, err := manifestIn(ctx, w.staged, w.now(), name)
+	text, mediaType, err := w.layout().Manifest(ctx, name)
 	if errors.Is(err, fs.ErrNotExist) && w.old != nil {
 		return w.old.Manifest(ctx, name)
 	}
@@ -172,31 +166,28 @@ func (w *Writer) Tags(context.Context, int) (tags []string, all bool, err error)
 }
 
 // HasBlob tells whether the stage or the layout has a blob of that digest and size, whatever its content.
-func (w *Writer) HasBlob(_ context.Context, d v1.Descriptor) (bool, error) {
-	there, err := hasBlob(w.staged, d)
+func (w *Writer) HasBlob(ctx context.Context, d v1.Descriptor) (bool, error) {
+	there, err := w.layout().HasBlob(ctx, d)
 	if there || err != nil || w.old == nil {
 		return there, err
 	}
-	return hasBlob(w.old.files, d)
+	return w.old.HasBlob(ctx, d)
 }
 
-// Blob opens a blob at an offset. From the start, the reader fails at its end if the digest or the size differs from the
-// descriptor.
+// Blob opens a blob at an offset. From the start, the reader fails at its end if the digest or the size differs from
+// the descriptor.
 func (w *Writer) Blob(ctx context.Context, d v1.Descriptor, from int64) (io.ReadCloser, error) {
-	return store.Skip(func() (io.ReadCloser, error) {
-		r, err := blobIn(ctx, w.staged, d)
-		if errors.Is(err, fs.ErrNotExist) && w.old != nil {
-			return w.old.Blob(ctx, d, 0)
-		}
-		return r, err
-	}, from)
+	r, err := w.layout().Blob(ctx, d, from)
+	if errors.Is(err, fs.ErrNotExist) && w.old != nil {
+		return w.old.Blob(ctx, d, from)
+	}
+	return r, err
 }
 
 // Referrers returns the descriptors of the manifests whose subject is an image, those that were there first.
 func (w *Writer) Referrers(ctx context.Context, subject digest.Digest,
 	has func(tag string) bool) ([]v1.Descriptor, error) {
-	staged := Repository{files: w.staged, index: w.now()}
-	added, err := staged.Referrers(ctx, subject, has)
+	added, err := w.layout().Referrers(ctx, subject, has)
 	if err != nil || w.old == nil {
 		return added, err
 	}
@@ -257,11 +248,35 @@ func linked(ctx context.Context, c store.Content, make bool, to string) (bool, e
 	if !ok {
 		return false, nil
 	}
-	if err := linkTo(path, to); err != nil {
+	if err := os.Link(path, to); err != nil && !cannotLink(err) && !errors.Is(err, fs.ErrExist) {
 		return false, err
 	}
 	_, err := os.Lstat(to)
 	return err == nil, nil
+}
+
+// reuse links a blob of the old layout into the new one if it is intact, and tells whether it did.
+func reuse(ctx context.Context, from, to string, d v1.Descriptor) (bool, error) {
+	f, err := regularfile.Open(from)
+	if err != nil {
+		return false, nil // missing or not readable: it is copied
+	}
+	defer f.Close()
+	_, err = io.Copy(io.Discard, verify.NewReader(ctxio.Reader{Ctx: ctx, R: f}, d.Digest, d.Size))
+	if ctx.Err() != nil {
+		return false, context.Cause(ctx)
+	}
+	if err != nil {
+		return false, nil
+	}
+	switch err := os.Link(from, to); {
+	case err == nil || errors.Is(err, fs.ErrExist):
+		return true, nil
+	case cannotLink(err) || errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	default:
+		return false, err
+	}
 }
 
 // write writes a file of the stage under a temporary name and renames it, so that no other goroutine reads a part.
@@ -325,7 +340,8 @@ func (w *Writer) list(d v1.Descriptor, tag string, image bool) {
 		d.Annotations = map[string]string{v1.AnnotationRefName: tag}
 	} else if _, named := d.Annotations[v1.AnnotationRefName]; named {
 		// In an index.json the annotation would be the name of an image.
-		d.Annotations = withoutName(d.Annotations)
+		d.Annotations = maps.Clone(d.Annotations)
+		delete(d.Annotations, v1.AnnotationRefName)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -346,16 +362,6 @@ func (w *Writer) list(d v1.Descriptor, tag string, image bool) {
 		next.Entries, next.Descriptors = append(next.Entries, entry), append(next.Descriptors, d)
 	}
 	w.index = next
-}
-
-func withoutName(annotations map[string]string) map[string]string {
-	out := make(map[string]string, len(annotations))
-	for k, v := range annotations {
-		if k != v1.AnnotationRefName {
-			out[k] = v
-		}
-	}
-	return out
 }
 
 // UpdateTag replaces the manifest of a tag by what change returns for the present one, which is nil if there is none. A
@@ -406,6 +412,7 @@ func (w *Writer) again(ctx context.Context, dir string, index *layoutIndex) erro
 		return err
 	}
 	defer files.Close()
+	now := Repository{files: files, index: index}
 	w.tags.Lock()
 	defer w.tags.Unlock()
 	texts := map[string][]byte{} // of the tags that others have written
@@ -421,7 +428,7 @@ func (w *Writer) again(ctx context.Context, dir string, index *layoutIndex) erro
 			}
 			w.unlist(u.tag)
 			if is != "" {
-				if text, _, err = manifestIn(ctx, files, index, u.tag); err != nil {
+				if text, _, err = now.Manifest(ctx, u.tag); err != nil {
 					return err
 				}
 			}

@@ -3,6 +3,7 @@
 package registriesd
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -182,10 +183,7 @@ func (c *Config) Attachments(image reference.Named) (use bool, file string) {
 // file names one.
 func (c *Config) Lookaside(image reference.Named) (*url.URL, error) {
 	for _, n := range c.of(image) {
-		text := n.Lookaside
-		if text == "" {
-			text = n.SigStore
-		}
+		text := cmp.Or(n.Lookaside, n.SigStore)
 		if text == "" {
 			continue
 		}

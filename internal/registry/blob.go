@@ -6,14 +6,12 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"sync"
 	"time"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
-	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
@@ -113,13 +111,9 @@ func (b *watchedBody) Close() error {
 	return err
 }
 
-// blob opens a blob. After a broken connection the reader continues where it stopped, or reads again from the start.
-func (p *repository) blob(ctx context.Context, d v1.Descriptor) (io.ReadCloser, error) {
-	return p.blobFrom(ctx, d, 0)
-}
-
-// blobFrom is blob from an offset on.
-func (p *repository) blobFrom(ctx context.Context, d v1.Descriptor, from int64) (io.ReadCloser, error) {
+// blob opens a blob at an offset. After a broken connection the reader continues where it stopped, or reads again from
+// the start.
+func (p *repository) blob(ctx context.Context, d v1.Descriptor, from int64) (io.ReadCloser, error) {
 	b := &registryBlob{ctx: ctx, repo: p, d: d, retries: p.host.r.o.Retries, at: from, told: from}
 	if err := b.connect(); err != nil {
 		return nil, err
@@ -130,23 +124,26 @@ func (p *repository) blobFrom(ctx context.Context, d v1.Descriptor, from int64) 
 
 // registryBlob is a blob that is being read.
 type registryBlob struct {
-	ctx      context.Context
-	repo     *repository
-	d        v1.Descriptor
-	retries  int
-	body     io.ReadCloser
-	at       int64 // bytes that were delivered
-	since    int64 // at, when the connection was opened
-	told     int64 // at, when progress was last reported
-	ended    bool
-	closing  sync.Once
-	closeErr error
+	ctx     context.Context
+	repo    *repository
+	d       v1.Descriptor
+	retries int
+	body    io.ReadCloser
+	at      int64 // bytes that were delivered
+	since   int64 // at, when the connection was opened
+	told    int64 // at, when progress was last reported
+	ended   bool
 }
 
 // connect asks for the rest of the blob.
 func (b *registryBlob) connect() error {
 	b.since = b.at
-	resp, err := b.repo.get(b.ctx, "/blobs/"+b.d.Digest.String(), request{from: b.at, size: b.d.Size}, b.retries, nil)
+	var resp *http.Response
+	q := request{path: "/blobs/" + b.d.Digest.String(), from: b.at, size: b.d.Size}
+	err := b.repo.retry(b.ctx, b.retries, func() (err error) {
+		resp, err = b.repo.once(b.ctx, q)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -178,8 +175,8 @@ func (b *registryBlob) checkRange(header []string) error {
 			return nil
 		}
 	}
-	return classified{fmt.Errorf("%s: asked for the bytes from %d to %d, got Content-Range %.100q", b.d.Digest, b.at,
-		b.d.Size-1, header)}
+	return Wrap(fmt.Errorf("%s: asked for the bytes from %d to %d, got Content-Range %.100q", b.d.Digest, b.at,
+		b.d.Size-1, header))
 }
 
 func (b *registryBlob) Read(p []byte) (int, error) {
@@ -187,28 +184,19 @@ func (b *registryBlob) Read(p []byte) (int, error) {
 		n, err := b.body.Read(p)
 		b.at += int64(n)
 		b.progress()
-		if err != nil && b.at == b.d.Size && b.ctx.Err() == nil {
-			err = io.EOF // nothing is missing, whatever failed after the last byte
-		}
-		short := err == io.EOF && b.at < b.d.Size
-		if n > 0 && (err == nil || short) {
+		switch {
+		case err == nil && n > 0:
 			return n, nil
-		}
-		if err == io.EOF && !short {
-			b.end()
-			return n, io.EOF
-		}
-		if err == nil {
+		case err == nil:
 			continue
-		}
-		if short {
+		case err == io.EOF && b.at >= b.d.Size, b.at == b.d.Size && b.ctx.Err() == nil:
+			b.end() // nothing is missing, whatever failed after the last byte
+			return n, io.EOF
+		case err == io.EOF:
 			err = io.ErrUnexpectedEOF
 		}
-		if rerr := b.restart(err); rerr != nil {
-			return n, rerr
-		}
-		if n > 0 {
-			return n, nil
+		if err = b.restart(err); err != nil || n > 0 {
+			return n, err
 		}
 	}
 }
@@ -227,10 +215,7 @@ func (b *registryBlob) restart(cause error) error {
 		}
 		b.retries--
 		_ = b.body.Close()
-		used := b.repo.host.r.o.Retries - b.retries
-		b.repo.host.r.event(store.Event{Kind: store.EventRetry, Destination: b.repo.name.Name(), Blob: b.d.Digest,
-			Attempt: used, Err: redact.Error(cause)})
-		if err := pause(b.ctx, b.repo.host.r.backoff(), used); err != nil {
+		if err := b.repo.again(b.ctx, b.repo.host.r.o.Retries-b.retries, cause, b.d.Digest); err != nil {
 			return err
 		}
 		if cause = b.connect(); cause == nil {
@@ -260,7 +245,4 @@ func (p *repository) event(kind store.EventKind, d v1.Descriptor, done int64) {
 	p.host.r.event(store.Event{Kind: kind, Destination: p.name.Name(), Blob: d.Digest, Size: d.Size, Done: done})
 }
 
-func (b *registryBlob) Close() error {
-	b.closing.Do(func() { b.closeErr = b.body.Close() })
-	return b.closeErr
-}
+func (b *registryBlob) Close() error { return b.body.Close() }

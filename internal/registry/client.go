@@ -34,9 +34,8 @@ type Client struct {
 	repositories map[repositoryKey]*repository
 	warned       map[string]bool
 
-	placesOnce sync.Once
-	places     *registriesd.Config
-	placesErr  error
+	// signaturePlaces returns what registries.d says, which is read once.
+	signaturePlaces func() (*registriesd.Config, error)
 }
 
 // Options configure a [Client].
@@ -61,6 +60,12 @@ func NewClient(o Options, sys *types.SystemContext, event func(store.Event)) *Cl
 	r := &Client{
 		o: o, sys: sys, event: event,
 		hosts: map[hostKey]*host{}, repositories: map[repositoryKey]*repository{}, warned: map[string]bool{},
+		signaturePlaces: sync.OnceValues(func() (*registriesd.Config, error) {
+			return registriesd.Load(o.Config.RegistriesDir)
+		}),
+	}
+	if r.o.Backoff <= 0 {
+		r.o.Backoff = time.Second
 	}
 	// System has read the file before, and has reported its errors.
 	if old, err := o.Config.oldConf(context.Background()); err == nil && old != nil {
@@ -123,10 +128,10 @@ type endpoint struct {
 func (r *Client) ask(ctx context.Context, named reference.Named, try func(from endpoint, last bool) error) error {
 	places, blocked, err := r.endpoints(named)
 	if err != nil {
-		return classified{err}
+		return Wrap(err)
 	}
 	if len(places) == 0 {
-		return classified{errors.New(strings.Join(blocked, "; "))}
+		return Wrap(errors.New(strings.Join(blocked, "; ")))
 	}
 	var failed []string
 	for i, from := range places {
@@ -223,7 +228,7 @@ func (r *Client) openAt(ctx context.Context, from endpoint, last bool) (*Source,
 	if err != nil {
 		return nil, err
 	}
-	s.text, s.kind, err = from.repo.cachedManifest(ctx, r.o.Cache, name, request{accept: manifestTypes}, retries)
+	s.text, s.kind, err = from.repo.cachedManifest(ctx, r.o.Cache, name, manifestTypes, retries)
 	return s, err
 }
 
@@ -236,14 +241,4 @@ func (e endpoint) name() (string, error) {
 		return at.Tag(), nil
 	}
 	return "", fmt.Errorf("%w: %s has neither a tag nor a digest", fault.ErrInvalid, e.at)
-}
-
-// remoteError gives an error the class [fault.ErrRegistry] unless it is about content.
-func remoteError(err error) error {
-	for _, class := range []error{fault.ErrInvalid, fault.ErrLimit, fault.ErrIntegrity, fault.ErrRegistry} {
-		if errors.Is(err, class) {
-			return err
-		}
-	}
-	return classified{err}
 }

@@ -3,12 +3,10 @@ package registry
 import (
 	"context"
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 
 	"go.podman.io/image/v5/types"
 
@@ -107,15 +105,13 @@ func (r Config) System(ctx context.Context, scratch string) (*types.SystemContex
 		return nil, err
 	}
 	sys := &types.SystemContext{
-		RegistriesDirPath:       r.RegistriesDir,
-		DockerCertPath:          r.CertDir,
-		DockerRegistryUserAgent: r.UserAgent,
 		// By default the library makes directories in HOME, for a cache that works only with cgo.
 		BlobInfoCacheDir:     filepath.Join(scratch, "blob-info"),
 		BigFilesTemporaryDir: scratch,
 	}
 	if old != nil {
-		if sys.SystemRegistriesConfPath, err = old.writeConf(scratch); err != nil {
+		sys.SystemRegistriesConfPath = filepath.Join(scratch, "registries.conf")
+		if err := os.WriteFile(sys.SystemRegistriesConfPath, old.text, 0o600); err != nil {
 			return nil, err
 		}
 	} else if sys.SystemRegistriesConfPath, err = copied(ctx, r.RegistriesConf, scratch, "registries.conf"); err != nil {
@@ -124,20 +120,8 @@ func (r Config) System(ctx context.Context, scratch string) (*types.SystemContex
 	if sys.AuthFilePath, err = copied(ctx, r.AuthFile, scratch, authCopy); err != nil {
 		return nil, fmt.Errorf("authfile: %w", err)
 	}
-	switch {
-	case r.SkipTLSVerify != nil:
-		sys.DockerInsecureSkipTLSVerify = types.NewOptionalBool(*r.SkipTLSVerify)
-	case r.PlainHTTP: // the library has one switch for both
-		sys.DockerInsecureSkipTLSVerify = types.OptionalBoolTrue
-	}
-	if r.CAFile != "" {
-		dir, err := r.certificates(ctx, scratch)
-		if err != nil {
-			return nil, fmt.Errorf("CA file: %w", err)
-		}
-		sys.DockerCertPath = dir
-	}
-	return sys, nil
+	_, err = r.authorities(ctx)
+	return sys, err
 }
 
 // copied returns the path of a file for the library, which reads it several times: that of a copy in scratch, unless it
@@ -160,43 +144,17 @@ func copied(ctx context.Context, path, scratch, name string) (string, error) {
 // authCopy is the name of a copy of AuthFile.
 const authCopy = "auth.json"
 
-// caFile is the name of CAFile in the directory of certificates.
-const caFile = "bindery-ca-file.crt"
-
-// certificates makes a directory for the library, with CAFile and the files of CertDir.
-func (r Config) certificates(ctx context.Context, scratch string) (string, error) {
-	dir, err := os.MkdirTemp(scratch, "certs-")
+// authorities returns the content of CAFile; nil without one.
+func (r Config) authorities(ctx context.Context) ([]byte, error) {
+	if r.CAFile == "" {
+		return nil, nil
+	}
+	content, err := regularfile.ReadMounted(ctx, r.CAFile)
+	if err == nil && !x509.NewCertPool().AppendCertsFromPEM(content) {
+		err = fmt.Errorf("%w: no certificate in %s", fault.ErrInvalid, r.CAFile)
+	}
 	if err != nil {
-		return "", err
+		return nil, fmt.Errorf("CA file: %w", err)
 	}
-	add := func(from, name string) error {
-		content, err := regularfile.ReadMounted(ctx, from)
-		if err != nil {
-			return err
-		}
-		return os.WriteFile(filepath.Join(dir, name), content, 0o600)
-	}
-	if err := add(r.CAFile, caFile); err != nil {
-		return "", err
-	}
-	if content, err := os.ReadFile(filepath.Join(dir, caFile)); err != nil ||
-		!x509.NewCertPool().AppendCertsFromPEM(content) {
-		return "", errors.Join(fmt.Errorf("%w: no certificate in %s", fault.ErrInvalid, r.CAFile), err)
-	}
-	if r.CertDir == "" {
-		return dir, nil
-	}
-	names, err := os.ReadDir(r.CertDir)
-	if err != nil {
-		return "", err
-	}
-	for _, n := range names {
-		switch ext := filepath.Ext(n.Name()); strings.ToLower(ext) {
-		case ".crt", ".cert", ".key":
-			if err := add(filepath.Join(r.CertDir, n.Name()), n.Name()); err != nil {
-				return "", err
-			}
-		}
-	}
-	return dir, nil
+	return content, nil
 }

@@ -3,6 +3,7 @@ package registry
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -20,6 +22,7 @@ import (
 	"go.podman.io/image/v5/docker/reference"
 	"go.podman.io/image/v5/pkg/sysregistriesv2"
 	"go.podman.io/image/v5/pkg/tlsclientconfig"
+	"golang.org/x/sync/singleflight"
 )
 
 // hostKey identifies a way to reach a registry.
@@ -35,22 +38,14 @@ type host struct {
 	address string // HOST:PORT of its connections
 	client  *http.Client
 
-	mu         sync.Mutex
-	scheme     string       // empty until it is known
-	probing    *schemeProbe // nil unless a request is finding out the scheme
-	challenges []challenge
+	scheme     atomic.Pointer[string] // nil until it is known
+	probe      singleflight.Group     // of the requests that find it out
+	challenges atomic.Pointer[[]challenge]
 
 	referrersAPI hostAPI
 	noPatch      atomic.Bool // the registry refuses PATCH
 	// noSparse is the answer by which it has refused an index of which manifests are missing; nil if it has not.
 	noSparse atomic.Pointer[error]
-}
-
-// schemeProbe is one attempt to find out the scheme of a registry, which concurrent requests share.
-type schemeProbe struct {
-	done      chan struct{}
-	err       error // once done is closed
-	cancelled bool  // the request that made it was cancelled, so that err is not about the registry
 }
 
 // host returns the registry of that name.
@@ -67,21 +62,15 @@ func (r *Client) host(name string, insecure bool) (*host, error) {
 	}
 	config := &tls.Config{MinVersion: tls.VersionTLS12,
 		InsecureSkipVerify: key.skip} //nolint:gosec // an option of the user
-	dir, err := r.certificates(name)
-	if err != nil {
+	if err := r.setupCertificates(name, config); err != nil {
 		return nil, err
-	}
-	if dir != "" {
-		if err := tlsclientconfig.SetupCertificates(dir, config); err != nil {
-			return nil, fmt.Errorf("certificates in %s: %w", dir, err)
-		}
 	}
 	h := &host{hostKey: key, r: r, address: name}
 	if name == "docker.io" {
 		h.address = "registry-1.docker.io"
 	}
-	if !key.plain {
-		h.scheme = "https"
+	if https := "https"; !key.plain {
+		h.scheme.Store(&https)
 	}
 	transport := tlsclientconfig.NewTransport()
 	transport.TLSClientConfig = config
@@ -93,14 +82,38 @@ func (r *Client) host(name string, insecure bool) (*host, error) {
 	return h, nil
 }
 
-// certificates returns the directory with the certificates for a registry (containers-certs.d(5)); empty if there is
-// none.
-func (r *Client) certificates(host string) (string, error) {
-	if dir := r.sys.DockerCertPath; dir != "" {
-		return dir, nil
+// setupCertificates adds the certificates for a registry.
+func (r *Client) setupCertificates(host string, to *tls.Config) error {
+	dir, err := r.certificates(host)
+	if err != nil {
+		return err
 	}
-	for _, base := range append(r.o.Config.CertDirs[:len(r.o.Config.CertDirs):len(r.o.Config.CertDirs)],
-		"/etc/containers/certs.d", "/etc/docker/certs.d") {
+	if dir != "" {
+		if err := tlsclientconfig.SetupCertificates(dir, to); err != nil {
+			return fmt.Errorf("certificates in %s: %w", dir, err)
+		}
+	}
+	authorities, err := r.o.Config.authorities(context.Background())
+	if err != nil || authorities == nil {
+		return err
+	}
+	if to.RootCAs == nil {
+		if to.RootCAs, err = x509.SystemCertPool(); err != nil {
+			return err
+		}
+	}
+	to.RootCAs.AppendCertsFromPEM(authorities)
+	return nil
+}
+
+// certificates returns the directory with the certificates for a registry (containers-certs.d(5)); empty if there is
+// none. Those that the user names take the place of the system's.
+func (r *Client) certificates(host string) (string, error) {
+	if r.o.Config.CertDir != "" || r.o.Config.CAFile != "" {
+		return r.o.Config.CertDir, nil
+	}
+	for _, base := range slices.Concat(r.o.Config.CertDirs,
+		[]string{"/etc/containers/certs.d", "/etc/docker/certs.d"}) {
 		dir := filepath.Join(base, host)
 		switch _, err := os.Stat(dir); {
 		case err == nil:
@@ -154,36 +167,54 @@ func (r *Client) repository(from sysregistriesv2.PullSource) (*repository, error
 	return repo, nil
 }
 
+// pushTo returns the repository for pushes. Mirrors are only for reading (containers-registries.conf(5)). The error is
+// that of [Client.allowed].
+func (r *Client) pushTo(named reference.Named) (*repository, error) {
+	found, err := r.allowed(named)
+	if err != nil {
+		return nil, err
+	}
+	host, err := r.host(reference.Domain(named), found != nil && found.Insecure)
+	if err != nil {
+		return nil, err
+	}
+	path := reference.Path(named)
+	return &repository{host: host, path: path, name: reference.TrimNamed(named),
+		scopes: []string{"repository:" + path + ":pull,push"}}, nil
+}
+
+// withScopes returns the same repository with other tokens.
+func (p *repository) withScopes(scopes ...string) *repository {
+	return &repository{host: p.host, path: p.path, name: p.name, scopes: scopes}
+}
+
 // base returns the URL of the registry. If plain HTTP is allowed, its scheme is found out by one request, which
 // concurrent requests share.
 func (h *host) base(ctx context.Context) (*url.URL, error) {
 	for {
-		h.mu.Lock()
-		scheme, probe := h.scheme, h.probing
-		first := scheme == "" && probe == nil
-		if first {
-			probe = &schemeProbe{done: make(chan struct{})}
-			h.probing = probe
+		if scheme := h.scheme.Load(); scheme != nil {
+			return &url.URL{Scheme: *scheme, Host: h.address, Path: "/v2/"}, nil
 		}
-		h.mu.Unlock()
-		switch {
-		case scheme != "":
-			return &url.URL{Scheme: scheme, Host: h.address, Path: "/v2/"}, nil
-		case first:
-			scheme, probe.err = h.findScheme(ctx)
-			probe.cancelled = ctx.Err() != nil
-			h.mu.Lock()
-			h.scheme, h.probing = scheme, nil
-			h.mu.Unlock()
-			close(probe.done)
-		}
+		probe := h.probe.DoChan("", func() (any, error) {
+			if h.scheme.Load() != nil {
+				return nil, nil // found meanwhile
+			}
+			scheme, err := h.findScheme(ctx)
+			if err == nil {
+				h.scheme.Store(&scheme)
+			}
+			if ctx.Err() != nil {
+				err = nil // which is not about the registry
+			}
+			return nil, err
+		})
 		select {
-		case <-probe.done:
+		case found := <-probe:
+			if found.Err != nil {
+				return nil, found.Err
+			}
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
-		}
-		if probe.err != nil && (first || !probe.cancelled) {
-			return nil, probe.err
 		}
 	}
 }
@@ -225,16 +256,16 @@ func passOver(resp *http.Response) {
 // learn keeps the challenges of an answer.
 func (h *host) learn(header http.Header) {
 	if found := parseChallenges(header.Values("WWW-Authenticate")); len(found) > 0 {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		h.challenges = found
+		h.challenges.Store(&found)
 	}
 }
 
+// wanted returns the challenges that are known.
 func (h *host) wanted() []challenge {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.challenges
+	if known := h.challenges.Load(); known != nil {
+		return *known
+	}
+	return nil
 }
 
 // maxRedirects is how many redirects are followed.
@@ -244,13 +275,13 @@ const maxRedirects = 10
 func checkRedirect(req *http.Request, via []*http.Request) error {
 	first, last := via[0].URL, via[len(via)-1].URL
 	if len(via) > maxRedirects {
-		return classified{fmt.Errorf("more than %d redirects", maxRedirects)}
+		return Wrap(fmt.Errorf("more than %d redirects", maxRedirects))
 	}
 	if req.URL.Scheme != "https" && (req.URL.Scheme != "http" || last.Scheme == "https") {
-		return classified{fmt.Errorf("refusing %.10s after https: redirect to %.100q", req.URL.Scheme, req.URL.Host)}
+		return Wrap(fmt.Errorf("refusing %.10s after https: redirect to %.100q", req.URL.Scheme, req.URL.Host))
 	}
 	if err := checkAddress(first.Hostname(), req.URL.Hostname()); err != nil {
-		return classified{fmt.Errorf("redirect: %w", err)}
+		return Wrap(fmt.Errorf("redirect: %w", err))
 	}
 	req.Header.Del("Referer")
 	if req.URL.Scheme != first.Scheme || hostPort(req.URL) != hostPort(first) {
@@ -304,10 +335,6 @@ func isLocalName(host string) bool {
 	if !strings.Contains(host, ".") {
 		return true
 	}
-	for _, end := range []string{".local", ".localhost", ".internal", ".lan", ".svc", ".test", ".home.arpa"} {
-		if strings.HasSuffix(strings.ToLower(host), end) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{".local", ".localhost", ".internal", ".lan", ".svc", ".test", ".home.arpa"},
+		func(end string) bool { return strings.HasSuffix(strings.ToLower(host), end) })
 }

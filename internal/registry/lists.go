@@ -51,7 +51,7 @@ var errMorePages = fmt.Errorf("%w: too many pages", fault.ErrLimit)
 func (r *Client) Repositories(ctx context.Context, host string) ([]string, error) {
 	p, err := r.whole(host, "registry:catalog:*")
 	if err != nil {
-		return nil, classified{err}
+		return nil, Wrap(err)
 	}
 	found, err := p.names(ctx, "/v2/_catalog", "repositories", maxListPages)
 	if IsUnauthorized(err) || hasStatus(err, http.StatusNotFound, http.StatusMethodNotAllowed,
@@ -68,15 +68,10 @@ func (r *Client) Repositories(ctx context.Context, host string) ([]string, error
 func (r *Client) Ping(ctx context.Context, at string) error {
 	p, err := r.whole(at)
 	if err != nil {
-		return classified{err}
+		return Wrap(err)
 	}
-	err = retry(ctx, r.o.Retries, r.backoff(), p.again, func() error {
-		base, err := p.host.base(ctx)
-		if err != nil {
-			return err
-		}
-		at := *base
-		_, err = p.try(ctx, request{url: &at}, "", "")
+	err = p.retry(ctx, r.o.Retries, func() error {
+		_, err := p.try(ctx, request{})
 		return err
 	})
 	if err != nil {
@@ -115,7 +110,7 @@ func (p *repository) names(ctx context.Context, path, member string, most int) (
 	first.Path = path
 	first.RawQuery = url.Values{"n": {fmt.Sprint(listPage)}}.Encode()
 	return pages(ctx, p, request{url: &first}, most, maxListed, func(resp *http.Response) (page []string, err error) {
-		text, err := pageText(resp, maxListText)
+		text, err := readAtMost(resp, maxListText, "page")
 		if err != nil {
 			return nil, err
 		}
@@ -144,7 +139,7 @@ func pages[T any](ctx context.Context, p *repository, q request, most, entries i
 		seen[at.RawQuery] = true
 		var page []T
 		var next *url.URL
-		_, err := p.get(ctx, "", q, p.host.r.o.Retries, func(resp *http.Response) (err error) {
+		err := p.get(ctx, q, p.host.r.o.Retries, func(resp *http.Response) (err error) {
 			if page, err = read(resp); err == nil {
 				next, err = nextPage(at, resp.Header.Values("Link"))
 			}
@@ -161,11 +156,11 @@ func pages[T any](ctx context.Context, p *repository, q request, most, entries i
 	return all, nil
 }
 
-// pageText reads the text of a page of a list.
-func pageText(resp *http.Response, most int64) ([]byte, error) {
+// readAtMost reads an answer, which an error calls by what it is.
+func readAtMost(resp *http.Response, most int64, what string) ([]byte, error) {
 	text, err := io.ReadAll(io.LimitReader(resp.Body, most+1))
 	if err == nil && int64(len(text)) > most {
-		err = fmt.Errorf("%w: a page of more than %d bytes", fault.ErrLimit, most)
+		err = fmt.Errorf("%w: a %s of more than %d bytes", fault.ErrLimit, what, most)
 	}
 	return text, err
 }

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/opencontainers/go-digest"
 	"go.podman.io/image/v5/docker/reference"
@@ -23,16 +24,14 @@ const (
 
 // mounter mounts blobs from other repositories of the same registry. It is safe for concurrent use.
 type mounter struct {
-	repo *repository
-
-	mu      sync.Mutex
-	sources map[string]*mountSource
+	repo    *repository
+	sources sync.Map // of a path: a *mountSource
 }
 
 // mountSource is a repository to mount from.
 type mountSource struct {
 	repo             *repository // the target, with a token that can also read the source
-	mounted, refused int
+	mounted, refused atomic.Int32
 }
 
 // candidates returns the paths of the repositories to try out of names: those in the same registry, without those that
@@ -58,58 +57,40 @@ func (m *mounter) candidates(names []string) (paths []string) {
 }
 
 func (m *mounter) useful(path string) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	known := m.sources[path]
-	return known == nil || known.mounted > 0 || known.refused < maxRefusals
+	known, tried := m.sources.Load(path)
+	return !tried || known.(*mountSource).mounted.Load() > 0 || known.(*mountSource).refused.Load() < maxRefusals
 }
 
 // source returns the source with that path.
 func (m *mounter) source(path string) *mountSource {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.sources == nil {
-		m.sources = map[string]*mountSource{}
-	}
-	if m.sources[path] == nil {
-		m.sources[path] = &mountSource{repo: m.repo.readingFrom(path)}
-	}
-	return m.sources[path]
+	reading := m.repo.withScopes(append(slices.Clone(m.repo.scopes), "repository:"+path+":pull")...)
+	source, _ := m.sources.LoadOrStore(path, &mountSource{repo: reading})
+	return source.(*mountSource)
 }
 
-// note counts the answer of a source.
-func (m *mounter) note(of *mountSource, mounted bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if mounted {
-		of.mounted++
-	} else {
-		of.refused++
-	}
-}
-
-// mount tries to mount a blob from repositories and returns the one that it came from. If no source has it, an upload session may
-// be open. Failures are not errors, since the blob can be sent.
+// mount tries to mount a blob from repositories and returns the one that it came from. If no source has it, an upload
+// session may be open. Failures are not errors, since the blob can be sent.
 func (m *mounter) mount(ctx context.Context, u *blobUpload, names []string) (from string, mounted bool) {
 	for _, path := range m.candidates(names) {
 		if ctx.Err() != nil {
 			return "", false
 		}
 		by := m.source(path)
-		query := url.Values{"mount": {u.blob.Digest.String()}, "from": {path}}.Encode()
-		q := request{method: http.MethodPost, success: []int{http.StatusCreated, http.StatusAccepted},
-			header: idempotent, slow: true}
-		resp, err := by.repo.try(ctx, q, "/blobs/uploads/", query)
+		q := request{method: http.MethodPost, path: "/blobs/uploads/",
+			query:   url.Values{"mount": {u.blob.Digest.String()}, "from": {path}}.Encode(),
+			success: []int{http.StatusCreated, http.StatusAccepted}, header: idempotent, slow: true}
+		resp, err := by.repo.try(ctx, q)
 		mounted := err == nil && resp.StatusCode == http.StatusCreated
 		if mounted {
 			stored := digest.Digest(resp.Header.Get("Docker-Content-Digest"))
 			mounted = verify.Digest(stored) != nil || stored == u.blob.Digest // not another blob
 		}
-		m.note(by, mounted)
-		switch {
-		case mounted:
+		if mounted {
+			by.mounted.Add(1)
 			return reference.Domain(m.repo.name) + "/" + path, true
-		case err == nil && u.next(resp) != nil:
+		}
+		by.refused.Add(1)
+		if err == nil && u.next(resp) != nil {
 			u.at = nil
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -27,10 +28,8 @@ import (
 // maxPages is how many pages a list of referrers may have.
 const maxPages = 100
 
-// apiState is whether a repository has the referrers API, as far as the answers show. Lists are requested
-// anyway, unless the registry of a source has answered several times that it has none: see hostAPI.
-type apiState struct{ state atomic.Int32 }
-
+// The states of a repository in which the referrers API is, as far as the answers show. Lists are requested anyway,
+// unless the registry of a source has answered several times that it has none: see hostAPI.
 const (
 	apiUnknown int32 = iota
 	apiThere
@@ -67,7 +66,7 @@ func (r *Repository) Referrers(ctx context.Context, subject digest.Digest,
 	}
 	switch {
 	case err == nil:
-		r.api.state.Store(apiThere)
+		r.api.Store(apiThere)
 		host.there.Store(true)
 	case r.source && errors.Is(err, errNoAPI):
 		host.missing.Add(1)
@@ -75,7 +74,7 @@ func (r *Repository) Referrers(ctx context.Context, subject digest.Digest,
 	if !errors.Is(err, errNoAPI) {
 		return found, err
 	}
-	r.api.state.CompareAndSwap(apiUnknown, apiMissing)
+	r.api.CompareAndSwap(apiUnknown, apiMissing)
 	if has != nil && !has(reflist.Tag(subject)) {
 		return nil, nil
 	}
@@ -108,7 +107,7 @@ func (r *Repository) listed(ctx context.Context, subject digest.Digest, most int
 			if kind != v1.MediaTypeImageIndex {
 				return nil, errNoAPI
 			}
-			text, err := pageText(resp, limit.MaxManifest)
+			text, err := readAtMost(resp, limit.MaxManifest, "page")
 			if err != nil {
 				return nil, err
 			}
@@ -138,27 +137,14 @@ func (r *Repository) listed(ctx context.Context, subject digest.Digest, most int
 // query of the same list is accepted.
 func nextPage(at *url.URL, links []string) (*url.URL, error) {
 	for _, text := range links {
-		for rest := text; ; {
-			begin := strings.IndexByte(rest, '<')
-			if begin < 0 {
-				break
-			}
-			target, after, ok := strings.Cut(rest[begin+1:], ">")
-			if !ok {
-				break
-			}
-			params := after
-			if end := strings.IndexByte(after, '<'); end >= 0 {
-				params = after[:end]
-			}
-			rest = after
-			if !isNext(params) {
+		for _, link := range oneLink.FindAllStringSubmatch(text, -1) {
+			if !isNext(link[2]) {
 				continue
 			}
-			to, err := at.Parse(target)
+			to, err := at.Parse(link[1])
 			if err != nil || to.EscapedPath() != at.EscapedPath() || !sameOrigin(at, to) {
-				return nil, classified{fmt.Errorf("refusing the next page %.200q: it is of another list",
-					redact.Text(target))}
+				return nil, Wrap(fmt.Errorf("refusing the next page %.200q: it is of another list",
+					redact.Text(link[1])))
 			}
 			next := *at
 			next.RawQuery = to.RawQuery
@@ -167,6 +153,9 @@ func nextPage(at *url.URL, links []string) (*url.URL, error) {
 	}
 	return nil, nil
 }
+
+// oneLink is a target and its parameters.
+var oneLink = regexp.MustCompile(`<([^>]*)>([^<]*)`)
 
 // isNext tells whether the parameters of a link have the relation "next".
 func isNext(params string) bool {
@@ -189,9 +178,9 @@ func sameOrigin(at, to *url.URL) bool {
 	return hostPort(at) == hostPort(to) || to.Scheme != at.Scheme && strings.EqualFold(at.Hostname(), to.Hostname())
 }
 
-// WriteManifest writes a manifest under its digest or under a tag. One with a subject is listed among the referrers of the subject: by
-// the registry if it has the referrers API, else in the index of the fallback tag. The error is [reflist.ErrNotList] if
-// the fallback tag is no OCI index: it is left as it is.
+// WriteManifest writes a manifest under its digest or under a tag. One with a subject is listed among the referrers of
+// the subject: by the registry if it has the referrers API, else in the index of the fallback tag. The error is
+// [reflist.ErrNotList] if the fallback tag is no OCI index: it is left as it is.
 func (r *Repository) WriteManifest(ctx context.Context, text []byte, mediaType string, o store.WriteOptions) error {
 	d, subject, err := reflist.Describe(text, mediaType)
 	if err != nil {
@@ -227,7 +216,7 @@ func (r *Repository) WriteManifest(ctx context.Context, text []byte, mediaType s
 		return err
 	}
 	if header.Get("OCI-Subject") == subject.Digest.String() {
-		r.api.state.Store(apiThere)
+		r.api.Store(apiThere)
 		return nil
 	}
 	return r.list(ctx, d, subject.Digest, o.OverImage)
@@ -254,16 +243,16 @@ func (r *Repository) list(ctx context.Context, d v1.Descriptor, subject digest.D
 
 // hasAPI finds out whether the registry has the referrers API. It asks once.
 func (r *Repository) hasAPI(ctx context.Context, subject digest.Digest) (bool, error) {
-	if known := r.api.state.Load(); known != apiUnknown {
+	if known := r.api.Load(); known != apiUnknown {
 		return known == apiThere, nil
 	}
 	switch _, err := r.listed(ctx, subject, 1); {
 	case errors.Is(err, errNoAPI):
-		r.api.state.Store(apiMissing)
+		r.api.Store(apiMissing)
 		return false, nil
 	case err != nil && !errors.Is(err, errMorePages):
 		return false, err
 	}
-	r.api.state.Store(apiThere)
+	r.api.Store(apiThere)
 	return true, nil
 }

@@ -47,30 +47,27 @@ func (e *RefusedError) Unwrap() error { return e.Err }
 
 // refused makes the answer to writing a blob or a manifest a [RefusedError] if it is one.
 func (p *repository) refused(d digest.Digest, size int64, err error) error {
+	var answer *StatusError
+	if !errors.As(err, &answer) {
+		return err
+	}
+	// It answers the beginning of an upload or a manifest, and not the upload, which may be unknown to one of several
+	// servers.
+	begins := strings.HasPrefix(answer.Request, http.MethodPost+" ") || strings.Contains(answer.Request, "/manifests/")
 	refusal := &RefusedError{Repository: p.name.Name(), Digest: d, Size: size, Err: err}
 	switch {
-	case err == nil:
-		return nil
 	case hasStatus(err, http.StatusRequestEntityTooLarge), hasCode(err, "SIZE_INVALID", "BLOB_SIZE_EXCEEDED"):
 		refusal.Why = RefusedSize
 	case hasCode(err, "NAME_INVALID"),
 		// Registries of two levels have no such address at all, and say nothing about it.
-		hasStatus(err, http.StatusNotFound, http.StatusMethodNotAllowed) && begins(err) && !hasCodes(err) &&
+		hasStatus(err, http.StatusNotFound, http.StatusMethodNotAllowed) && begins && len(answer.Codes) == 0 &&
 			strings.Count(p.path, "/") > 1:
 		refusal.Why = RefusedName
-	case hasCode(err, "NAME_UNKNOWN"), hasStatus(err, http.StatusNotFound) && begins(err) &&
+	case hasCode(err, "NAME_UNKNOWN"), hasStatus(err, http.StatusNotFound) && begins &&
 		!hasCode(err, "BLOB_UPLOAD_UNKNOWN", "MANIFEST_UNKNOWN", "MANIFEST_BLOB_UNKNOWN", "BLOB_UNKNOWN"):
 		refusal.Why = RefusedRepository
 	default:
 		return err
 	}
 	return refusal
-}
-
-// begins tells whether an error is the answer to the beginning of an upload or to a manifest, and not to the upload,
-// which may be unknown to one of several servers.
-func begins(err error) bool {
-	var status *StatusError
-	return errors.As(err, &status) && (strings.HasPrefix(status.Request, http.MethodPost+" ") ||
-		strings.Contains(status.Request, "/manifests/"))
 }

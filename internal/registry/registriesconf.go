@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/BurntSushi/toml"
@@ -112,10 +111,4 @@ func (r Config) mainConf(ctx context.Context) (path string, content []byte, err 
 		return path, content, nil // an unreadable file of the system is reported with the first request
 	}
 	return "", nil, nil
-}
-
-// writeConf writes the converted registries.conf to a directory, and returns its path.
-func (o *oldConf) writeConf(dir string) (string, error) {
-	path := filepath.Join(dir, "registries.conf")
-	return path, os.WriteFile(path, o.text, 0o600)
 }

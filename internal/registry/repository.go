@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math/rand/v2"
+	"maps"
+	"mime"
 	"net/http"
 	"slices"
+	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/opencontainers/go-digest"
@@ -29,13 +32,12 @@ type Repository struct {
 	cache *blobcache.Cache
 	// source tells that an image was read from it.
 	source bool
-	api    apiState
-	tags   tagUpdates
-	sent   sync.Map // the digests of blobs that are there
+	api    atomic.Int32 // whether it has the referrers API: apiUnknown, apiThere or apiMissing
+	tags   sync.Map     // of a tag that was written: its *tagUpdate
+	sent   sync.Map     // the digests of blobs that are there
 	mounts mounter
 
-	beginning sync.Mutex
-	begun     *begunUpload
+	begun atomic.Pointer[begunUpload]
 
 	deleting sync.Once
 	deleter  *repository // the same, with a token for deleting
@@ -45,7 +47,7 @@ type Repository struct {
 func (r *Client) WriteRepository(named reference.Named) (*Repository, error) {
 	repo, err := r.pushTo(named)
 	if err != nil {
-		return nil, classified{err}
+		return nil, Wrap(err)
 	}
 	return &Repository{repo: repo, mounts: mounter{repo: repo}}, nil
 }
@@ -56,23 +58,10 @@ const artifactManifest = "application/vnd.oci.artifact.manifest.v1+json"
 
 var repositoryTypes = append(slices.Clone(manifestTypes), artifactManifest)
 
-// absent makes the answer 404 an [fs.ErrNotExist].
-type absent struct{ error }
-
-func (e absent) Unwrap() []error { return []error{fs.ErrNotExist, e.error} }
-
-// failure gives an error its class.
-func failure(err error) error {
-	if hasStatus(err, http.StatusNotFound) {
-		return absent{remoteError(err)}
-	}
-	return remoteError(err)
-}
-
 // Manifest returns the text and media type of the manifest with a tag or a digest. The error is [fs.ErrNotExist] if the
 // registry has no such manifest or repository.
 func (r *Repository) Manifest(ctx context.Context, name string) (text []byte, mediaType string, err error) {
-	text, mediaType, err = r.repo.cachedManifest(ctx, r.cache, name, request{accept: repositoryTypes}, r.retries())
+	text, mediaType, err = r.repo.cachedManifest(ctx, r.cache, name, repositoryTypes, r.retries())
 	if err != nil {
 		return nil, "", failure(err)
 	}
@@ -81,72 +70,62 @@ func (r *Repository) Manifest(ctx context.Context, name string) (text []byte, me
 
 func (r *Repository) retries() int { return r.repo.host.r.o.Retries }
 
-// openBlob opens a blob at its start.
-func (r *Repository) openBlob(ctx context.Context, d v1.Descriptor) (io.ReadCloser, error) {
-	if err := verify.Digest(d.Digest); err != nil {
+// Blob opens a blob at an offset. From the start, the reader fails at its end if the digest or the size differs from
+// the descriptor; else only if the size does.
+func (r *Repository) Blob(ctx context.Context, d v1.Descriptor, from int64) (io.ReadCloser, error) {
+	if err := checkBlob(d); err != nil {
 		return nil, err
 	}
-	if d.Size < 0 {
-		return nil, fmt.Errorf("%w: %s has the size %d", fault.ErrInvalid, d.Digest, d.Size)
+	if from < 0 || from > d.Size {
+		return nil, fmt.Errorf("%s: %w: offset %d of %d bytes", d.Digest, fault.ErrInvalid, from, d.Size)
+	}
+	if from > 0 && from == d.Size {
+		return http.NoBody, nil // a registry answers that it has no such range
 	}
 	body, cached := r.cache.Open(ctx, d.Digest, d.Size)
-	if cached {
+	switch {
+	case cached && from > 0:
+		return store.Skip(func() (io.ReadCloser, error) { return body, nil }, from)
+	case cached:
 		r.repo.event(store.EventBlobReused, d, d.Size)
-	} else {
-		fetched, err := r.repo.blob(ctx, d)
+	default:
+		fetched, err := r.repo.blob(ctx, d, from)
 		if err != nil {
 			return nil, failure(err)
+		}
+		if from > 0 {
+			return fetched, nil
 		}
 		body = r.cache.Tee(d.Digest, d.Size, fetched)
 	}
 	return verify.Body(ctx, body, d.Digest, d.Size), nil
 }
 
-// Blob opens a blob at an offset. From the start, the reader fails at its end if the digest or the size differs from
-// the descriptor; else only if the size does.
-func (r *Repository) Blob(ctx context.Context, d v1.Descriptor, from int64) (io.ReadCloser, error) {
-	if from == 0 {
-		return r.openBlob(ctx, d)
-	}
+// checkBlob returns an error for a malformed digest or size.
+func checkBlob(d v1.Descriptor) error {
 	if err := verify.Digest(d.Digest); err != nil {
-		return nil, err
+		return err
 	}
-	if from < 0 || from > d.Size {
-		return nil, fmt.Errorf("%s: %w: offset %d of %d bytes", d.Digest, fault.ErrInvalid, from, d.Size)
+	if d.Size < 0 {
+		return fmt.Errorf("%w: %s has the size %d", fault.ErrInvalid, d.Digest, d.Size)
 	}
-	if from == d.Size {
-		return http.NoBody, nil // a registry answers that it has no such range
-	}
-	if body, cached := r.cache.Open(ctx, d.Digest, d.Size); cached {
-		if _, err := io.CopyN(io.Discard, body, from); err != nil {
-			return nil, errors.Join(err, body.Close())
-		}
-		return body, nil
-	}
-	fetched, err := r.repo.blobFrom(ctx, d, from)
-	if err != nil {
-		return nil, failure(err)
-	}
-	return fetched, nil
+	return nil
 }
 
-// retry is [retry] with the options of the client. It reports each repetition.
+// retry repeats a request as often as the options of the client say.
 func (r *Repository) retry(ctx context.Context, try func() error) error {
-	return retry(ctx, r.retries(), r.repo.host.r.backoff(), r.repo.again, try)
+	return r.repo.retry(ctx, r.retries(), try)
 }
 
 // smallBlob is the size in bytes up to which sending a blob takes less than asking whether it is there.
 const smallBlob = 16 << 10
 
 // WriteBlob sends a blob unless the repository has it; of small ones only the empty configuration is asked for, unless
-// the content says otherwise. It is opened once for each attempt: after an interruption only the rest is read, and then the registry alone compares the
-// digest. from is the repository that the blob was mounted from; empty if it was not.
+// the content says otherwise. It is opened once for each attempt: after an interruption only the rest is read, and then
+// the registry alone compares the digest. from is the repository that the blob was mounted from; empty if it was not.
 func (r *Repository) WriteBlob(ctx context.Context, d v1.Descriptor, c store.Content) (from string, err error) {
-	if err := verify.Digest(d.Digest); err != nil {
+	if err := checkBlob(d); err != nil {
 		return "", err
-	}
-	if d.Size < 0 {
-		return "", fmt.Errorf("%w: %s has the size %d", fault.ErrInvalid, d.Digest, d.Size)
 	}
 	_, there := r.sent.Load(d.Digest)
 	if !there && (c.Ask || d.Size > smallBlob || d.Digest == v1.DescriptorEmptyJSON.Digest) {
@@ -180,6 +159,9 @@ func (r *Repository) WriteBlob(ctx context.Context, d v1.Descriptor, c store.Con
 		}
 		// An attempt that made progress does not count, as for images.
 		if ctx.Err() != nil || !transient(err) || u.offset-before < restartProgress || u.at == nil {
+			if isUnopened(err) {
+				u.cancel(ctx)
+			}
 			return "", wrapBlob(d, r.repo.refused(d.Digest, d.Size, err))
 		}
 	}
@@ -195,19 +177,21 @@ func wrapBlob(d v1.Descriptor, err error) error {
 // put sends a manifest under a tag or its digest, and returns the header of the answer.
 func (r *Repository) put(ctx context.Context, name string, text []byte, mediaType string,
 	only http.Header) (header http.Header, err error) {
-	for n := 0; ; n++ {
+	for _, pause := range unseenPauses {
 		header, err = r.putOnce(ctx, name, text, mediaType, only)
-		if !unseenBlob(err) || n == maxUnseen {
+		if !unseenBlob(err) {
 			return header, err
 		}
-		if err := sleep(ctx, unseenPause(n)); err != nil {
+		if err := sleep(ctx, jitter(pause)); err != nil {
 			return nil, err
 		}
 	}
+	return r.putOnce(ctx, name, text, mediaType, only)
 }
 
-// maxUnseen is how often a manifest is written again whose blobs the registry does not see.
-const maxUnseen = 8
+// unseenPauses are the pauses before a manifest is written again whose blobs the registry does not see: a short one,
+// and one that is as long as the nodes of a registry may take to show one another's blobs.
+var unseenPauses = []time.Duration{100 * time.Millisecond, time.Second}
 
 // unseenBlob tells whether a registry has refused a manifest for a blob that it does not have. The blobs have been
 // written; but while another client writes the same one, as signatures with equal payloads are, some registries find
@@ -216,21 +200,14 @@ func unseenBlob(err error) bool {
 	return hasCode(err, "MANIFEST_BLOB_UNKNOWN", "BLOB_UNKNOWN", "MANIFEST_UNKNOWN")
 }
 
-// unseenPause returns how long to wait before the next attempt.
-func unseenPause(n int) time.Duration {
-	return rand.N(time.Duration(n+1)*30*time.Millisecond) + 10*time.Millisecond
-}
-
 // putOnce is put with one answer of the registry.
 func (r *Repository) putOnce(ctx context.Context, name string, text []byte, mediaType string,
 	only http.Header) (header http.Header, err error) {
-	q := request{method: http.MethodPut, success: accepted, payload: bytesPayload(text, mediaType),
-		header: http.Header{"X-Idempotency-Key": nil}}
-	for key, values := range only {
-		q.header[key] = values
-	}
+	q := request{method: http.MethodPut, path: "/manifests/" + name, success: accepted,
+		payload: bytesPayload(text, mediaType), header: maps.Clone(idempotent)}
+	maps.Copy(q.header, only)
 	err = r.retry(ctx, func() error {
-		resp, err := r.repo.try(ctx, q, "/manifests/"+name, "")
+		resp, err := r.repo.try(ctx, q)
 		if err != nil {
 			return err
 		}
@@ -256,3 +233,116 @@ func (r *Repository) putOnce(ctx context.Context, name string, text []byte, medi
 
 // isAbsent tells whether an error means that the registry has no such manifest.
 func isAbsent(err error) bool { return errors.Is(err, fs.ErrNotExist) }
+
+// Name returns HOST/PATH.
+func (r *Repository) Name() string { return r.repo.name.Name() }
+
+// checkTag returns an error for what is no tag. Not every registry refuses a digest of something else as a tag.
+func checkTag(tag string) error {
+	if !anchoredTag.MatchString(tag) {
+		return fmt.Errorf("%w: %.140q is no tag", fault.ErrInvalid, tag)
+	}
+	return nil
+}
+
+// Head returns the digest, media type and size of the manifest with a tag or a digest, by a request without the
+// manifest where the registry answers that with the digest. The error is [fs.ErrNotExist] if the registry has no such
+// manifest or repository, and also if it refuses the credentials: registries hide repositories that are not there.
+func (r *Repository) Head(ctx context.Context, name string) (v1.Descriptor, error) {
+	var is v1.Descriptor
+	q := request{method: http.MethodHead, path: "/manifests/" + name, accept: repositoryTypes}
+	err := r.retry(ctx, func() error {
+		resp, err := r.repo.try(ctx, q)
+		if err != nil {
+			return err
+		}
+		is.Digest = digest.Digest(resp.Header.Get("Docker-Content-Digest"))
+		is.MediaType, _, _ = mime.ParseMediaType(resp.Header.Get("Content-Type"))
+		if is.Size, err = strconv.ParseInt(resp.Header.Get("Content-Length"), 10, 64); err != nil {
+			is.Size = -1
+		}
+		return nil
+	})
+	if err == nil && verify.Digest(is.Digest) == nil && is.Size >= 0 && is.MediaType != "" {
+		return is, nil
+	}
+	if hasStatus(err, http.StatusNotFound) || IsUnauthorized(err) {
+		return is, ofClass(fs.ErrNotExist, remoteError(err))
+	}
+	if err != nil && !hasStatus(err, http.StatusMethodNotAllowed, http.StatusBadRequest, http.StatusNotImplemented) {
+		return is, remoteError(err)
+	}
+	text, mediaType, err := r.Manifest(ctx, name)
+	switch {
+	case IsUnauthorized(err):
+		err = ofClass(fs.ErrNotExist, err)
+	case hasCode(err, "NAME_INVALID"): // which an answer to HEAD does not tell
+		err = remoteError(r.repo.refused("", 0, err))
+	}
+	return v1.Descriptor{MediaType: mediaType, Digest: digest.FromBytes(text), Size: int64(len(text))}, err
+}
+
+// Head returns the descriptor of an image that is read: in the first mirror that has it, or in the registry. The error
+// is that of [Repository.Head].
+func (r *Client) Head(ctx context.Context, named reference.Named) (is v1.Descriptor, err error) {
+	err = r.ask(ctx, named, func(from endpoint, _ bool) error {
+		name, err := from.name()
+		if err != nil {
+			return err
+		}
+		is, err = (&Repository{repo: from.repo, source: true}).Head(ctx, name)
+		return err
+	})
+	return is, err
+}
+
+// HasBlob tells whether the repository has a blob of that digest and size.
+func (r *Repository) HasBlob(ctx context.Context, d v1.Descriptor) (there bool, err error) {
+	if err := verify.Digest(d.Digest); err != nil {
+		return false, err
+	}
+	err = r.retry(ctx, func() (err error) {
+		there, err = r.repo.hasBlob(ctx, d)
+		return err
+	})
+	return there, wrapBlob(d, err)
+}
+
+// Can tells what registries can do: whether one does is found out by asking it.
+func (r *Repository) Can() store.Abilities {
+	can := store.Abilities{Ranges: true, Tags: true, Attachments: true, Complete: true, Mounts: true,
+		Conditions: true}
+	if refused := r.repo.host.noSparse.Load(); refused != nil {
+		can.NoSparse = *refused
+	}
+	return can
+}
+
+// Commit makes sure that the changes of tags by UpdateTag last, see [Repository.Settle].
+func (r *Repository) Commit(ctx context.Context) error { return r.Settle(ctx) }
+
+// ErrNoDelete is the error of a registry that deletes no manifests.
+var ErrNoDelete = errors.New("the registry does not delete manifests")
+
+// Delete deletes a manifest with all its tags. The error is [fs.ErrNotExist] if there is none, and [ErrNoDelete] if the
+// registry deletes none.
+func (r *Repository) Delete(ctx context.Context, d digest.Digest) error {
+	if err := verify.Digest(d); err != nil {
+		return err
+	}
+	r.deleting.Do(func() {
+		r.deleter = r.repo.withScopes("repository:" + r.repo.path + ":pull,push,delete")
+	})
+	q := request{method: http.MethodDelete, path: "/manifests/" + d.String(), success: accepted}
+	err := r.retry(ctx, func() error {
+		_, err := r.deleter.try(ctx, q)
+		return err
+	})
+	switch {
+	case err == nil:
+		return nil
+	case hasStatus(err, http.StatusMethodNotAllowed, http.StatusNotImplemented), hasCode(err, "UNSUPPORTED"):
+		return remoteError(fmt.Errorf("%w: %w", ErrNoDelete, err))
+	}
+	return failure(fmt.Errorf("deleting %s: %w", d, err))
+}

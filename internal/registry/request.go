@@ -3,20 +3,19 @@ package registry
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"mime"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"go.podman.io/image/v5/docker/reference"
 	"go.podman.io/image/v5/manifest"
 
 	"github.com/operator-bindery/bindery/images/store"
@@ -33,8 +32,9 @@ var manifestTypes = []string{
 
 // request is one request to a registry.
 type request struct {
-	method        string // GET by default, POST with a form
-	url           *url.URL
+	method        string   // GET by default, POST with a form
+	url           *url.URL // by default that of the path in the repository, with the query
+	path, query   string
 	accept        []string
 	authorization string
 	from          int64 // the first byte of the range; 0 for all
@@ -58,9 +58,6 @@ func (q *request) succeeded(status int) bool {
 // build returns the request of net/http.
 func (q *request) build(ctx context.Context) (*http.Request, error) {
 	method, body := q.method, io.Reader(nil)
-	if method == "" {
-		method = http.MethodGet
-	}
 	if q.form != nil {
 		method, body = http.MethodPost, strings.NewReader(q.form.Encode())
 	}
@@ -111,7 +108,7 @@ func (h *host) send(ctx context.Context, q *request) (*http.Response, error) {
 	resp, err := h.do(req, q, w, up)
 	if err != nil {
 		w.stop()
-		err = w.cause(h.explain(err))
+		err = w.cause(err)
 		if failed := up.close(); failed != nil {
 			err = failed // the error of the source is the cause
 		}
@@ -142,56 +139,47 @@ func (h *host) do(req *http.Request, q *request, w *stallWatch, up *uploading) (
 		of.URL, _, _ = strings.Cut(of.URL, "?")
 		of.URL = cutURL(of.URL)
 	}
+	if errors.Is(err, http.ErrSchemeMismatch) && h.skip && !h.plain {
+		err = Wrap(fmt.Errorf("registry %s %w", h.name, ErrPlainHTTP))
+	}
 	return resp, err
 }
 
-// explain replaces net/http's errors about a server without TLS.
-func (h *host) explain(err error) error {
-	if errors.Is(err, http.ErrSchemeMismatch) && h.skip && !h.plain {
-		return classified{fmt.Errorf("registry %s %w", h.name, ErrPlainHTTP)}
-	}
-	return err
-}
-
-// get sends a request with the credentials, and repeats it after temporary failures. read, unless nil, reads the
-// answer; its error counts like a failure of the request.
-func (p *repository) get(ctx context.Context, path string, q request, retries int,
-	read func(*http.Response) error) (resp *http.Response, err error) {
-	err = retry(ctx, retries, p.host.r.backoff(), p.again, func() error {
-		if resp, err = p.once(ctx, path, q); err != nil {
+// get sends a request with the credentials, and repeats it after temporary failures. An error of reading the answer
+// counts like a failure of the request.
+func (p *repository) get(ctx context.Context, q request, retries int, read func(*http.Response) error) error {
+	return p.retry(ctx, retries, func() error {
+		resp, err := p.once(ctx, q)
+		if err != nil {
 			return err
 		}
-		if read == nil {
-			return nil
-		}
-		err := read(resp)
-		return errors.Join(err, resp.Body.Close())
+		return errors.Join(read(resp), resp.Body.Close())
 	})
-	return resp, err
 }
 
-// again reports that a request is repeated.
-func (p *repository) again(attempt int, err error) {
-	p.host.r.event(store.Event{Kind: store.EventRetry, Destination: p.name.Name(), Attempt: attempt,
-		Err: redact.Error(err)})
-}
-
-func (r *Client) backoff() time.Duration {
-	if r.o.Backoff > 0 {
-		return r.o.Backoff
+// try sends a request once, and closes the body of the answer. A status that is a success in HTTP but not in the
+// registry's protocol means that the server is no registry.
+func (p *repository) try(ctx context.Context, q request) (*http.Response, error) {
+	resp, err := p.once(ctx, q)
+	if err != nil {
+		var status *StatusError
+		if errors.As(err, &status) && status.Status < 300 {
+			err = fmt.Errorf("%w: %s does not answer as a registry does: %w", fault.ErrIntegrity, p.host.name, err)
+		}
+		return nil, err
 	}
-	return time.Second
+	return resp, resp.Body.Close()
 }
 
 // once sends a request with the credentials that the registry requires, as far as they are known, and once more if it
 // answers with another challenge, as it does for the first request and for expired tokens.
-func (p *repository) once(ctx context.Context, path string, q request) (*http.Response, error) {
+func (p *repository) once(ctx context.Context, q request) (*http.Response, error) {
 	base, err := p.host.base(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if q.url == nil {
-		if q.url, err = p.at(base, path, ""); err != nil {
+		if q.url, err = p.at(base, q.path, q.query); err != nil {
 			return nil, err
 		}
 	}
@@ -200,20 +188,11 @@ func (p *repository) once(ctx context.Context, path string, q request) (*http.Re
 
 // exchange is once for a request whose URL is set.
 func (p *repository) exchange(ctx context.Context, base *url.URL, q request) (_ *http.Response, err error) {
-	if q.foreign {
-		resp, err := p.host.send(ctx, &q)
-		if err != nil {
-			return nil, err
-		}
-		if !q.succeeded(resp.StatusCode) {
-			defer resp.Body.Close()
-			return nil, statusError(resp)
-		}
-		return resp, nil
-	}
 	for second := false; ; second = true {
-		if q.authorization, err = p.authorize(ctx, base, q.authorization); err != nil {
-			return nil, err
+		if !q.foreign {
+			if q.authorization, err = p.authorize(ctx, base, q.authorization); err != nil {
+				return nil, err
+			}
 		}
 		resp, err := p.host.send(ctx, &q)
 		if err != nil {
@@ -221,6 +200,10 @@ func (p *repository) exchange(ctx context.Context, base *url.URL, q request) (_ 
 		}
 		if q.succeeded(resp.StatusCode) {
 			return resp, nil
+		}
+		if q.foreign {
+			defer resp.Body.Close()
+			return nil, statusError(resp)
 		}
 		if resp.StatusCode != http.StatusUnauthorized || second {
 			defer resp.Body.Close()
@@ -241,16 +224,11 @@ func (p *repository) exchange(ctx context.Context, base *url.URL, q request) (_ 
 	}
 }
 
-// manifest reads a manifest by its tag or digest.
-func (p *repository) manifest(ctx context.Context, name string, retries int) (text []byte, kind string, err error) {
-	text, kind, _, err = p.manifestAnswer(ctx, name, request{accept: manifestTypes}, retries)
-	return text, kind, err
-}
-
-// manifestAnswer is manifest with another request. It returns the header of the answer too.
-func (p *repository) manifestAnswer(ctx context.Context, name string, q request,
+// manifest reads a manifest by its tag or digest, and returns the header of the answer too.
+func (p *repository) manifest(ctx context.Context, name string, accept []string,
 	retries int) (text []byte, kind string, header http.Header, err error) {
-	_, err = p.get(ctx, "/manifests/"+name, q, retries, func(resp *http.Response) error {
+	q := request{path: "/manifests/" + name, accept: accept}
+	err = p.get(ctx, q, retries, func(resp *http.Response) error {
 		header = resp.Header
 		kind, _, _ = mime.ParseMediaType(resp.Header.Get("Content-Type"))
 		text, err = io.ReadAll(io.LimitReader(resp.Body, limit.MaxManifest+1))
@@ -260,8 +238,8 @@ func (p *repository) manifestAnswer(ctx context.Context, name string, q request,
 		case len(text) > limit.MaxManifest:
 			return fmt.Errorf("manifest: %w: more than %d bytes", fault.ErrLimit, limit.MaxManifest)
 		case kind == "text/html" || bytes.HasPrefix(bytes.TrimSpace(text), []byte("<")):
-			return ofClass(store.ErrNoManifest, classified{fmt.Errorf(
-				"%s answers with a page of %q: not a registry manifest", resp.Request.URL.Host, kind)})
+			return ofClass(store.ErrNoManifest, Wrap(fmt.Errorf(
+				"%s answers with a page of %q: not a registry manifest", resp.Request.URL.Host, kind)))
 		}
 		return checkContentDigest(resp.Header, text)
 	})
@@ -281,102 +259,52 @@ func checkContentDigest(header http.Header, text []byte) error {
 	return nil
 }
 
-// StatusError is an answer of a registry that is no success.
-type StatusError struct {
-	// Status is the HTTP status, and Request the method and URL without credentials.
-	Status  int
-	Request string
-	// Codes are the error codes in the answer (distribution specification, "Error Codes").
-	Codes []string
-	// Credentials is the file or helper of the credentials in the request; empty if it had none.
-	Credentials string
-	// NoSpace tells that the registry has no more space to write to. It is not asked again.
-	NoSpace bool
-
-	text       string
-	retryAfter time.Duration
+// at returns the address of something in the repository. Its name is a tag or a digest wherever it comes from: a list
+// of a registry could have one that leads to another repository.
+func (p *repository) at(base *url.URL, path, query string) (*url.URL, error) {
+	kind, name, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	valid := true
+	switch kind {
+	case "manifests":
+		valid = anchoredTag.MatchString(name) || digest.Digest(name).Validate() == nil
+	case "blobs":
+		valid = name == "uploads/" || digest.Digest(name).Validate() == nil
+	}
+	if !valid {
+		return nil, Wrap(fmt.Errorf("%w: %s: %.140q is neither a tag nor a digest", fault.ErrInvalid, p.name.Name(),
+			name))
+	}
+	u := *base
+	u.Path, u.RawQuery = "/v2/"+p.path+path, query
+	return &u, nil
 }
 
-func (e *StatusError) Error() string {
-	return fmt.Sprintf("%s: status %d %s%s", e.Request, e.Status, http.StatusText(e.Status), e.text)
-}
+var anchoredTag = regexp.MustCompile("^" + reference.TagRegexp.String() + "$")
 
-// unauthorized tells whether the registry refuses the credentials.
-func (e *StatusError) unauthorized() bool {
-	return e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden && !slices.Contains(e.Codes,
-		"TOOMANYREQUESTS")
-}
-
-// statusError reads an answer that is no success. It keeps a few codes and messages of the body.
-func statusError(resp *http.Response) *StatusError {
-	u := *resp.Request.URL
-	u.RawQuery = ""
-	e := &StatusError{Status: resp.StatusCode, Request: resp.Request.Method + " " + cutURL(u.Redacted()),
-		retryAfter: retryAfter(resp.Header.Get("Retry-After"))}
-	body, err := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
-	var answer struct {
-		Errors []struct{ Code, Message string }
+// location returns where an upload continues, and whether that is another server. Addresses are checked like those of
+// redirects.
+func (p *repository) location(resp *http.Response) (_ *url.URL, foreign bool, err error) {
+	text, at := resp.Header.Get("Location"), resp.Request.URL
+	to, err := at.Parse(text)
+	if text == "" || err != nil || to.Host == "" {
+		return nil, false,
+			Wrap(fmt.Errorf("registry %s: invalid Location %.200q of an upload", p.host.name, redact.Text(text)))
 	}
-	if err == nil && json.Unmarshal(body, &answer) == nil {
-		for _, one := range answer.Errors[:min(len(answer.Errors), 3)] {
-			e.Codes = append(e.Codes, one.Code)
-			e.text += fmt.Sprintf(": %.80q %.200q", one.Code, redact.Text(one.Message))
-		}
-	}
-	if e.NoSpace = noSpace(resp.StatusCode, body); e.NoSpace {
-		e.text += ": the registry has no more space"
-	}
-	return e
-}
-
-// noSpace tells whether an answer says that the registry's disk is full, or its quota used up. Docker's has the error
-// of its system in the details of a status 500, as a text or as a number: ENOSPC and EDQUOT of Linux.
-func noSpace(status int, body []byte) bool {
-	if status < http.StatusInternalServerError || status == http.StatusInsufficientStorage {
-		return status == http.StatusInsufficientStorage
-	}
-	return slices.ContainsFunc([]string{"no space left on device", "disk quota exceeded", `"Err":28}`, `"Err":122}`},
-		func(text string) bool { return bytes.Contains(body, []byte(text)) })
-}
-
-// refusal is [statusError] for a request that may have had credentials. If they can be the reason, the error names
-// their source: known tells whether they have been looked up, and shown whether the request had them.
-func refusal(resp *http.Response, known bool, creds credentials, shown bool) error {
-	e := statusError(resp)
-	if !e.unauthorized() {
-		return e
-	}
+	to.User, to.Fragment = nil, ""
+	// A registry may not know that a proxy before it adds or removes TLS.
 	switch {
-	case !known:
-		e.text += " (sent without credentials: the registry named no way to show them)"
-	case creds == credentials{}:
-		e.text += " (no credentials were found for it)"
-	case !shown:
-		e.text += fmt.Sprintf(" (sent without credentials: those of %s are a token, "+
-			"and the registry asks for a user and a password)", creds.source)
-	default:
-		e.Credentials = creds.source
-		e.text += fmt.Sprintf(" (with the credentials of %s)", creds.source)
+	case at.Scheme == "https" && to.Scheme == "http" && strings.EqualFold(at.Hostname(), to.Hostname()):
+		to.Scheme, to.Host = "https", at.Host
+	case at.Scheme == "http" && to.Scheme == "https" && to.Port() != "" && strings.EqualFold(at.Host, to.Host):
+		to.Scheme = "http"
 	}
-	return e
-}
-
-// cutURL shortens a URL for messages: a registry may choose any for an upload.
-func cutURL(u string) string {
-	const most = 400
-	if len(u) <= most {
-		return u
+	if to.Scheme != "https" && (to.Scheme != "http" || at.Scheme == "https") {
+		return nil, false, Wrap(fmt.Errorf("registry %s: refusing %.10s after https: upload at %.100q",
+			p.host.name, to.Scheme, to.Host))
 	}
-	return u[:most] + "..."
-}
-
-// retryAfter reads the header Retry-After: seconds or a time (RFC 9110). The result is at most maxBackoff.
-func retryAfter(text string) time.Duration {
-	if seconds, err := strconv.ParseInt(text, 10, 64); err == nil {
-		return time.Duration(max(0, min(seconds, int64(maxBackoff/time.Second)))) * time.Second
+	if err := checkAddress(at.Hostname(), to.Hostname()); err != nil {
+		return nil, false, Wrap(fmt.Errorf("registry %s: upload: %w", p.host.name, err))
 	}
-	if at, err := http.ParseTime(text); err == nil {
-		return max(0, min(time.Until(at), maxBackoff))
-	}
-	return 0
+	home := p.host.address
+	return to, hostPort(to) != hostPort(&url.URL{Scheme: to.Scheme, Host: home}), nil
 }

@@ -7,49 +7,48 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
 
-	"github.com/docker/distribution/registry/api/errcode"
-	"go.podman.io/image/v5/docker"
+	"github.com/opencontainers/go-digest"
 
 	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/internal/redact"
 )
 
 // maxBackoff is the longest pause between two attempts.
 const maxBackoff = 30 * time.Second
 
-// retry calls try until it succeeds, fails permanently, or has been repeated retries times. Pauses begin with backoff
-// and double, with jitter so that many clients do not return at the same time.
-func retry(ctx context.Context, retries int, backoff time.Duration, again func(attempt int, err error),
-	try func() error) error {
+// retry calls try until it succeeds, fails permanently, or has been repeated retries times.
+func (p *repository) retry(ctx context.Context, retries int, try func() error) error {
 	for attempt := 1; ; attempt++ {
 		err := try()
 		if err == nil || attempt > retries || ctx.Err() != nil || !transient(err) {
 			return err
 		}
-		if again != nil {
-			again(attempt, err)
-		}
-		wait := jitter(backoff)
-		var status *StatusError
-		if errors.As(err, &status) {
-			wait = max(wait, status.retryAfter)
-		}
-		if cause := sleep(ctx, wait); cause != nil {
+		if cause := p.again(ctx, attempt, err, ""); cause != nil {
 			return errors.Join(cause, err)
 		}
-		backoff = min(2*backoff, maxBackoff)
 	}
 }
 
-// pause waits before the attempt of that number, counted from 1.
-func pause(ctx context.Context, backoff time.Duration, attempt int) error {
-	for ; attempt > 1 && backoff < maxBackoff; attempt-- {
-		backoff *= 2
+// again reports that a request, or the reading of a blob, is repeated, and waits: the pauses double, with jitter so
+// that many clients do not return at the same time.
+func (p *repository) again(ctx context.Context, attempt int, err error, blob digest.Digest) error {
+	p.host.r.event(store.Event{Kind: store.EventRetry, Destination: p.name.Name(), Blob: blob, Attempt: attempt,
+		Err: redact.Error(err)})
+	pause := p.host.r.o.Backoff
+	for ; attempt > 1 && pause < maxBackoff; attempt-- {
+		pause *= 2
 	}
-	return sleep(ctx, jitter(min(backoff, maxBackoff)))
+	pause = jitter(min(pause, maxBackoff))
+	var status *StatusError
+	if errors.As(err, &status) {
+		pause = max(pause, status.retryAfter)
+	}
+	return sleep(ctx, pause)
 }
 
 // jitter returns a random duration between d/2 and d.
@@ -76,50 +75,21 @@ func transient(err error) bool {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return false
 	}
-	if errors.Is(err, docker.ErrTooManyRequests) || errors.Is(err, store.ErrStalled) {
-		return true
-	}
 	var once *againError
-	if errors.As(err, &once) {
+	if errors.Is(err, store.ErrStalled) || errors.As(err, &once) {
 		return true
 	}
 	var answer *StatusError
 	if errors.As(err, &answer) {
 		return transientStatus(answer.Status) && !answer.NoSpace
 	}
-	var status docker.UnexpectedHTTPStatusError
-	if errors.As(err, &status) {
-		return transientStatus(status.StatusCode)
-	}
-	var many errcode.Errors
-	if errors.As(err, &many) {
-		for _, e := range many {
-			if !transient(e) {
-				return false
-			}
-		}
-		return len(many) > 0
-	}
-	var one errcode.Error
-	if errors.As(err, &one) {
-		return transientStatus(one.Code.Descriptor().HTTPStatusCode)
-	}
-	var coded interface{ ErrorCode() errcode.ErrorCode }
-	if errors.As(err, &coded) {
-		return transientStatus(coded.ErrorCode().Descriptor().HTTPStatusCode)
-	}
-	for _, broken := range []error{io.ErrUnexpectedEOF, io.EOF, syscall.ECONNRESET, syscall.EPIPE, syscall.ECONNREFUSED,
-		syscall.ECONNABORTED, net.ErrClosed} {
-		if errors.Is(err, broken) {
-			return true
-		}
-	}
+	broken := []error{io.ErrUnexpectedEOF, io.EOF, syscall.ECONNRESET, syscall.EPIPE, syscall.ECONNREFUSED,
+		syscall.ECONNABORTED, net.ErrClosed}
 	var network net.Error
-	if errors.As(err, &network) && network.Timeout() {
-		return true
-	}
-	// net/http does not export its error for an idle connection that the server closes.
-	return strings.Contains(err.Error(), "server closed idle connection")
+	return slices.ContainsFunc(broken, func(b error) bool { return errors.Is(err, b) }) ||
+		errors.As(err, &network) && network.Timeout() ||
+		// net/http does not export its error for an idle connection that the server closes.
+		strings.Contains(err.Error(), "server closed idle connection")
 }
 
 func transientStatus(code int) bool {

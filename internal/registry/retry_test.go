@@ -12,9 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/docker/distribution/registry/api/errcode"
-	"go.podman.io/image/v5/docker"
-
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
@@ -32,14 +29,11 @@ func TestRetryAfterIsCapped(t *testing.T) {
 
 func TestTransient(t *testing.T) {
 	yes := []error{
-		docker.ErrTooManyRequests, docker.UnexpectedHTTPStatusError{StatusCode: 503}, io.ErrUnexpectedEOF,
-		syscall.ECONNRESET,
-		errcode.Errors{errcode.ErrorCodeUnavailable}, errcode.ErrorCodeTooManyRequests.WithMessage("x"),
-		&net.OpError{Err: syscall.ECONNREFUSED},
+		&StatusError{Status: 429}, &StatusError{Status: 503}, io.ErrUnexpectedEOF, syscall.ECONNRESET, &net.OpError{Err: syscall.ECONNREFUSED},
 	}
 	no := []error{
-		errors.New("x"), context.Canceled, context.DeadlineExceeded, docker.UnexpectedHTTPStatusError{StatusCode: 404},
-		errcode.Errors{errcode.ErrorCodeDenied}, errcode.ErrorCodeUnauthorized.WithMessage("x"), os.ErrNotExist,
+		errors.New("x"), context.Canceled, context.DeadlineExceeded, &StatusError{Status: 404},
+		&StatusError{Status: 403}, &StatusError{Status: 401}, os.ErrNotExist,
 		syscall.ENOSPC, fault.ErrIntegrity,
 	}
 	for _, err := range yes {

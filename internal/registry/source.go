@@ -20,8 +20,8 @@ import (
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
-// Source is an image in a registry, and the repository that it is read from, which may be that of a mirror. The manifest
-// of its tag has been read; everything else is read by digest.
+// Source is an image in a registry, and the repository that it is read from, which may be that of a mirror. The
+// manifest of its tag has been read; everything else is read by digest.
 type Source struct {
 	*Repository
 	// OpenedAt is the reference that was read, in the registry or a mirror.
@@ -65,7 +65,7 @@ func (s *Source) Manifest(ctx context.Context, name string) ([]byte, string, err
 }
 
 // cachedManifest reads a manifest by its tag or digest, from the cache if it is there.
-func (p *repository) cachedManifest(ctx context.Context, cache *blobcache.Cache, name string, q request,
+func (p *repository) cachedManifest(ctx context.Context, cache *blobcache.Cache, name string, accept []string,
 	retries int) (text []byte, kind string, err error) {
 	want := digest.Digest(name)
 	if verify.Digest(want) != nil {
@@ -77,7 +77,7 @@ func (p *repository) cachedManifest(ctx context.Context, cache *blobcache.Cache,
 			return text, manifest.GuessMIMEType(text), nil
 		}
 	}
-	if text, kind, _, err = p.manifestAnswer(ctx, name, q, retries); err != nil {
+	if text, kind, _, err = p.manifest(ctx, name, accept, retries); err != nil {
 		return nil, "", err
 	}
 	got := digest.FromBytes(text)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -23,6 +22,8 @@ const (
 	maxTagWrites = 10
 	// maxRefusedWrites is how often it is written if the registry refuses it since another client was faster.
 	maxRefusedWrites = 50
+	// maxUnseen is how often it is made again if the registry does not see the blobs.
+	maxUnseen = 8
 	// maxSettles is how often a tag is read until it stays as it is. Beyond it, the own change is enough.
 	maxSettles = 30
 	// minSettle and maxSettle bound the pause after which a tag is read again.
@@ -44,37 +45,17 @@ type madeChange struct {
 	writes int
 }
 
-// tagUpdates are the tags that were written, until [Repository.Settle] has confirmed them.
-type tagUpdates struct {
-	mu   sync.Mutex
-	tags map[string]*tagUpdate
-}
-
-// of returns the state of a tag.
-func (t *tagUpdates) of(tag string) *tagUpdate {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.tags == nil {
-		t.tags = map[string]*tagUpdate{}
-	}
-	if t.tags[tag] == nil {
-		t.tags[tag] = &tagUpdate{tag: tag}
-	}
-	return t.tags[tag]
-}
-
-// pending returns the tags that are not confirmed, sorted.
-func (t *tagUpdates) pending() (all []*tagUpdate) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, tag := range slices.Sorted(maps.Keys(t.tags)) {
-		u := t.tags[tag]
+// pending returns the tags that were written and that [Repository.Settle] has not confirmed, sorted.
+func (r *Repository) pending() (all []*tagUpdate) {
+	for _, update := range r.tags.Range {
+		u := update.(*tagUpdate)
 		u.mu.Lock()
 		if len(u.changes) > 0 {
 			all = append(all, u)
 		}
 		u.mu.Unlock()
 	}
+	slices.SortFunc(all, func(a, b *tagUpdate) int { return strings.Compare(a.tag, b.tag) })
 	return all
 }
 
@@ -103,7 +84,8 @@ func (r *Repository) UpdateTag(ctx context.Context, tag string, change tagChange
 	if err := checkTag(tag); err != nil {
 		return err
 	}
-	u := r.tags.of(tag)
+	update, _ := r.tags.LoadOrStore(tag, &tagUpdate{tag: tag})
+	u := update.(*tagUpdate)
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	made := &madeChange{change: change}
@@ -144,7 +126,8 @@ func (r *Repository) update(ctx context.Context, u *tagUpdate, made *madeChange)
 		_, err = r.putOnce(ctx, u.tag, text, mediaType, only)
 		if unseenBlob(err) && refused < maxUnseen {
 			// The change is made again for what the tag stands for then, and writes its blobs again.
-			if err := sleep(ctx, unseenPause(refused)); err != nil {
+			pause := rand.N(time.Duration(refused+1)*30*time.Millisecond) + 10*time.Millisecond
+			if err := sleep(ctx, pause); err != nil {
 				return err
 			}
 			before = ""
@@ -166,7 +149,7 @@ func (r *Repository) update(ctx context.Context, u *tagUpdate, made *madeChange)
 
 // tagged reads the manifest of a tag, nil if there is none, and its ETag.
 func (r *Repository) tagged(ctx context.Context, tag string) (text []byte, etag string, err error) {
-	text, _, header, err := r.repo.manifestAnswer(ctx, tag, request{accept: repositoryTypes}, r.retries())
+	text, _, header, err := r.repo.manifest(ctx, tag, repositoryTypes, r.retries())
 	if hasStatus(err, http.StatusNotFound) {
 		return nil, "", nil
 	}
@@ -194,7 +177,7 @@ func condition(old []byte, etag string) http.Header {
 //
 // What remains: a client that takes longer than the pause between reading and writing.
 func (r *Repository) Settle(ctx context.Context) error {
-	all := r.tags.pending()
+	all := r.pending()
 	for round := 1; len(all) > 0; round++ {
 		var wait time.Duration
 		for _, u := range all {
@@ -211,7 +194,7 @@ func (r *Repository) Settle(ctx context.Context) error {
 		if err := g.Wait(); err != nil {
 			return err
 		}
-		all = r.tags.pending()
+		all = r.pending()
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -82,12 +83,12 @@ func (c credentials) basic() string {
 func (p *repository) fetchToken(ctx context.Context, base *url.URL, c challenge) error {
 	realm, err := url.Parse(c.params["realm"])
 	if err != nil || realm.Host == "" {
-		return classified{fmt.Errorf("registry %s: invalid realm %.200q of its tokens", p.host.name,
-			redact.Text(c.params["realm"]))}
+		return Wrap(fmt.Errorf("registry %s: invalid realm %.200q of its tokens", p.host.name,
+			redact.Text(c.params["realm"])))
 	}
 	if err := checkRealm(base, realm, p.creds); err != nil {
 		realm.RawQuery = ""
-		return classified{fmt.Errorf("registry %s: realm %.200q: %w", p.host.name, realm.Redacted(), err)}
+		return Wrap(fmt.Errorf("registry %s: realm %.200q: %w", p.host.name, realm.Redacted(), err))
 	}
 	realm.User = nil
 	query := realm.Query()
@@ -135,7 +136,7 @@ func (p *repository) readToken(r io.Reader) error {
 		return fmt.Errorf("token of registry %s: %w", p.host.name, err)
 	}
 	if len(text) > maxToken {
-		return classified{fmt.Errorf("token of registry %s: the answer is longer than %d bytes", p.host.name, maxToken)}
+		return Wrap(fmt.Errorf("token of registry %s: the answer is longer than %d bytes", p.host.name, maxToken))
 	}
 	var answer struct {
 		Token       string `json:"token"`
@@ -143,14 +144,12 @@ func (p *repository) readToken(r io.Reader) error {
 		ExpiresIn   int64  `json:"expires_in"`
 	}
 	if json.Unmarshal(text, &answer) != nil {
-		return classified{fmt.Errorf("token of registry %s: the answer is not what the specification says",
-			p.host.name)}
+		return Wrap(fmt.Errorf("token of registry %s: the answer is not what the specification says",
+			p.host.name))
 	}
-	if answer.Token == "" {
-		answer.Token = answer.AccessToken
-	}
+	answer.Token = cmp.Or(answer.Token, answer.AccessToken)
 	if answer.Token == "" || !printable.NoControl(answer.Token) {
-		return classified{fmt.Errorf("token of registry %s: the answer has no token", p.host.name)}
+		return Wrap(fmt.Errorf("token of registry %s: the answer has no token", p.host.name))
 	}
 	life := defaultTokenLife
 	if answer.ExpiresIn > 0 {

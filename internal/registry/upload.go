@@ -7,9 +7,12 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"path"
 	"strconv"
 	"strings"
+	"time"
 
+	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/internal/ctxio"
@@ -20,8 +23,8 @@ import (
 // hasBlob tells whether the repository has a blob. An answer without its size or digest does not count, since some
 // servers answer every request with success. If the credentials allow no reading, the blob counts as missing.
 func (p *repository) hasBlob(ctx context.Context, b v1.Descriptor) (bool, error) {
-	resp, err := p.try(ctx, request{method: http.MethodHead, success: []int{http.StatusOK}},
-		"/blobs/"+b.Digest.String(), "")
+	resp, err := p.try(ctx, request{method: http.MethodHead, path: "/blobs/" + b.Digest.String(),
+		success: []int{http.StatusOK}})
 	switch {
 	case err == nil:
 		size, err := strconv.ParseInt(resp.Header.Get("Content-Length"), 10, 64)
@@ -85,7 +88,8 @@ func (u *blobUpload) attempt(ctx context.Context) error {
 	if first && u.blob.Size <= wholeBlob {
 		err := u.finish(ctx, u.payload(0))
 		var status *StatusError
-		if !errors.As(err, &status) || status.Status < 400 || transientStatus(status.Status) || status.unauthorized() {
+		if isUnopened(err) || !errors.As(err, &status) || status.Status < 400 || transientStatus(status.Status) ||
+			status.unauthorized() {
 			return u.classify(err)
 		}
 		// The registry has removed the upload session that a check has begun, or accepts no blob in one request.
@@ -95,7 +99,7 @@ func (u *blobUpload) attempt(ctx context.Context) error {
 	}
 	if u.offset < u.blob.Size {
 		err := u.send(ctx)
-		if hasStatus(err, http.StatusMethodNotAllowed, http.StatusNotImplemented) {
+		if !isUnopened(err) && hasStatus(err, http.StatusMethodNotAllowed, http.StatusNotImplemented) {
 			// It takes each blob in one request only. The session has nothing, unless it is of an earlier process.
 			noPatch.Store(true)
 			if u.offset > 0 {
@@ -114,8 +118,9 @@ func (u *blobUpload) attempt(ctx context.Context) error {
 
 // begin opens an upload session.
 func (u *blobUpload) begin(ctx context.Context) error {
-	q := request{method: http.MethodPost, success: []int{http.StatusAccepted}, header: idempotent}
-	resp, err := u.repo.try(ctx, q, "/blobs/uploads/", "")
+	q := request{method: http.MethodPost, path: "/blobs/uploads/", success: []int{http.StatusAccepted},
+		header: idempotent}
+	resp, err := u.repo.try(ctx, q)
 	if err != nil {
 		return err
 	}
@@ -151,7 +156,7 @@ func (u *blobUpload) send(ctx context.Context) error {
 	if from > 0 {
 		q.header = http.Header{"Content-Range": {fmt.Sprintf("%d-%d", from, u.blob.Size-1)}}
 	}
-	resp, err := u.repo.try(ctx, q, "", "")
+	resp, err := u.repo.try(ctx, q)
 	if err != nil {
 		return err
 	}
@@ -168,11 +173,12 @@ func (u *blobUpload) payload(from int64) *payload {
 	}
 }
 
-// open reads the blob from an offset. Only from the start it is compared with its digest; the registry compares it always.
+// open reads the blob from an offset. Only from the start it is compared with its digest; the registry compares it
+// always.
 func (u *blobUpload) open(ctx context.Context, from int64) (io.ReadCloser, error) {
 	r, err := u.source(ctx, from)
 	if err != nil {
-		return nil, err
+		return nil, &unopenedError{err}
 	}
 	var v io.Reader = ctxio.Reader{Ctx: ctx, R: r}
 	if from == 0 && !verify.Verifies(r, u.blob.Digest, u.blob.Size) {
@@ -184,6 +190,29 @@ func (u *blobUpload) open(ctx context.Context, from int64) (io.ReadCloser, error
 	}{v, r}, nil
 }
 
+// unopenedError is the error of a source that cannot be opened. It may be an answer of another registry.
+type unopenedError struct{ error }
+
+func (e *unopenedError) Unwrap() error { return e.error }
+
+func isUnopened(err error) bool {
+	var unopened *unopenedError
+	return errors.As(err, &unopened)
+}
+
+// cancel removes an upload session to which nothing has been sent. It need not succeed: registries remove uploads that
+// are never finished, and some cannot cancel them.
+func (u *blobUpload) cancel(ctx context.Context) {
+	if u.at == nil || u.offset > 0 {
+		return
+	}
+	u.forget()
+	ctx, cancel := context.WithTimeout(ctx, closeWait)
+	defer cancel()
+	q := request{method: http.MethodDelete, url: u.at, foreign: u.foreign, success: accepted}
+	_, _ = u.repo.try(ctx, q)
+}
+
 // finish closes the upload, with the whole blob unless that is nil. The registry compares the digest.
 func (u *blobUpload) finish(ctx context.Context, whole *payload) error {
 	to := *u.at
@@ -192,7 +221,7 @@ func (u *blobUpload) finish(ctx context.Context, whole *payload) error {
 	to.RawQuery = query.Encode()
 	q := request{method: http.MethodPut, url: &to, foreign: u.foreign, success: accepted, slow: true, payload: whole,
 		header: http.Header{"Content-Type": {"application/octet-stream"}}}
-	resp, err := u.repo.try(ctx, q, "", "")
+	resp, err := u.repo.try(ctx, q)
 	if err != nil {
 		return err
 	}
@@ -207,6 +236,8 @@ func (u *blobUpload) finish(ctx context.Context, whole *payload) error {
 // has is not the blob.
 func (u *blobUpload) classify(err error) error {
 	switch {
+	case isUnopened(err):
+		return err
 	case hasStatus(err, http.StatusRequestedRangeNotSatisfiable):
 		return &againError{err} // the next attempt asks how many bytes the registry has
 	case hasStatus(err, http.StatusNotFound), hasCode(err, "BLOB_UPLOAD_UNKNOWN", "BLOB_UPLOAD_INVALID",
@@ -218,23 +249,23 @@ func (u *blobUpload) classify(err error) error {
 	return err
 }
 
+// againError is an error after which another attempt is made, whatever its kind.
+type againError struct{ error }
+
+func (e *againError) Unwrap() error { return e.error }
+
 // ask asks the registry how many bytes it has. If it does not answer that, the upload starts again.
 func (u *blobUpload) ask(ctx context.Context) error {
 	if u.at == nil {
 		return nil
 	}
-	resp, err := u.repo.try(ctx, request{url: u.at, foreign: u.foreign, success: accepted}, "", "")
-	var status *StatusError
-	if errors.As(err, &status) && !transientStatus(status.Status) || errors.Is(err, fault.ErrIntegrity) {
-		u.at = nil
-		return nil
-	}
-	if err != nil && ctx.Err() == nil && !transient(err) {
-		u.at = nil // an address that an earlier process has stored may be of no use
-		return nil
+	resp, err := u.repo.try(ctx, request{url: u.at, foreign: u.foreign, success: accepted})
+	if err != nil && (ctx.Err() != nil || transient(err)) {
+		return err
 	}
 	if err != nil {
-		return err
+		u.at = nil // an address that an earlier process has stored may be of no use
+		return nil
 	}
 	last, ok := strings.CutPrefix(strings.TrimPrefix(resp.Header.Get("Range"), "bytes="), "0-")
 	n, err := strconv.ParseInt(last, 10, 64)
@@ -252,4 +283,109 @@ func (u *blobUpload) ask(ctx context.Context) error {
 	}
 	u.keep()
 	return nil
+}
+
+// begunUpload is an upload session to which nothing has been sent.
+type begunUpload struct {
+	blobUpload
+	since time.Time
+}
+
+// beginsFor is how long such a session is used: registries remove sessions that are idle.
+const beginsFor = time.Minute
+
+// Begin opens an upload session, to find out whether the repository can be written to. The first small blob is sent in
+// it; [Repository.Discard] cancels it.
+func (r *Repository) Begin(ctx context.Context) error {
+	u := &begunUpload{blobUpload{repo: r.repo}, time.Now()}
+	if err := r.retry(ctx, func() error { return u.begin(ctx) }); err != nil {
+		return remoteError(err)
+	}
+	r.begun.Store(u)
+	return nil
+}
+
+// takeBegun returns the URL of an open upload session, once; nil if there is none.
+func (r *Repository) takeBegun() (at *url.URL, foreign bool) {
+	u := r.begun.Load()
+	if u == nil || time.Since(u.since) > beginsFor || !r.begun.CompareAndSwap(u, nil) {
+		return nil, false
+	}
+	return u.at, u.foreign
+}
+
+// Discard cancels an upload session that was not used: beyond that, a registry has at once what is written.
+func (r *Repository) Discard() error {
+	if u := r.begun.Swap(nil); u != nil {
+		u.cancel(context.Background())
+	}
+	return nil
+}
+
+// Uploads keeps where the uploads of blobs continue. It is safe for concurrent use. A location may have a secret of
+// the registry, which allows to write to the upload.
+type Uploads interface {
+	// Load returns the location of the upload of a blob to a repository, HOST/PATH.
+	Load(repository string, d digest.Digest) (location string, ok bool)
+	// Save keeps a location in place of an earlier one.
+	Save(repository string, d digest.Digest, location string)
+	// Forget removes a location.
+	Forget(repository string, d digest.Digest)
+}
+
+// keptUpload is the size in bytes from which the upload of a blob is kept.
+const keptUpload = 8 << 20
+
+// keeps returns the store of uploads if the blob is one of those that are kept; nil if not.
+func (u *blobUpload) keeps() Uploads {
+	if u.blob.Size < keptUpload {
+		return nil
+	}
+	return u.repo.host.r.o.Uploads
+}
+
+// restore takes the upload session of an earlier process. Whether it is still there is asked by the first attempt. What
+// is stored may come from elsewhere: only an upload to this repository of this registry goes on.
+func (u *blobUpload) restore() {
+	kept := u.keeps()
+	if kept == nil || u.at != nil {
+		return
+	}
+	text, ok := kept.Load(u.repo.name.Name(), u.blob.Digest)
+	if !ok {
+		return
+	}
+	at := &url.URL{Scheme: "https", Host: u.repo.host.address}
+	if u.repo.host.plain {
+		if stored, err := url.Parse(text); err == nil && stored.Scheme == "http" {
+			at.Scheme = "http"
+		}
+	}
+	answer := &http.Response{Header: http.Header{"Location": {text}}, Request: &http.Request{URL: at}}
+	var err error
+	if u.at, u.foreign, err = u.repo.location(answer); err != nil || !u.own() {
+		u.at = nil
+		kept.Forget(u.repo.name.Name(), u.blob.Digest)
+		return
+	}
+	u.restored = true
+}
+
+// own tells whether the upload session is one of this repository, at this registry.
+func (u *blobUpload) own() bool {
+	return !u.foreign && strings.HasPrefix(path.Clean(u.at.Path), "/v2/"+u.repo.path+"/blobs/uploads/")
+}
+
+// keep stores where the upload continues.
+func (u *blobUpload) keep() {
+	if kept := u.keeps(); kept != nil && u.at != nil && u.own() {
+		kept.Save(u.repo.name.Name(), u.blob.Digest, u.at.String())
+	}
+}
+
+// forget removes what was stored.
+func (u *blobUpload) forget() {
+	if kept := u.keeps(); kept != nil {
+		kept.Forget(u.repo.name.Name(), u.blob.Digest)
+	}
 }

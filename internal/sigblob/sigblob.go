@@ -69,7 +69,6 @@ func Attached(ctx context.Context, manifest []byte,
 	for i, d := range layers {
 		var payload []byte
 		if d.MediaType == MediaType {
-			var err error
 			if payload, err = read(ctx, d, open); err != nil {
 				return nil, fmt.Errorf("signature %d: %w", i, err)
 			}
