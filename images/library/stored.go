@@ -1,3 +1,5 @@
+//go:build linux && !nobuildah && (!cgo || exclude_graphdriver_btrfs)
+
 package library
 
 import (
@@ -17,6 +19,25 @@ import (
 	"github.com/operator-bindery/bindery/internal/libimage"
 	"github.com/operator-bindery/bindery/internal/limit"
 )
+
+// openStored opens an image in a store. The library takes another place than the system's for temporary files.
+func openStored(ctx context.Context, path, name string, o transport.Options) (*transport.Place, error) {
+	src, err := imagestore.OpenSource(ctx, imagestore.Name{Place: path, Image: name}, o.Private)
+	if err != nil {
+		return nil, err
+	}
+	return &transport.Place{Reader: src, Top: src.Top(), Digest: src.Identity(), Original: src.Original(),
+		Close: src.Close}, nil
+}
+
+// holdStore opens the store at a place.
+func holdStore(ctx context.Context, path string) (release func() error, err error) {
+	held, err := imagestore.Open(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	return held.Release, nil
+}
 
 // fillStore writes an image into a store, without its name.
 func fillStore(ctx context.Context, path, name string, c transport.Content) (_ *transport.Filled, err error) {

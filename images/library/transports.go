@@ -1,7 +1,6 @@
 package library
 
 import (
-	"context"
 	"errors"
 	"slices"
 
@@ -47,23 +46,4 @@ func parseStored(rest string) (path, name string, err error) {
 func checkStored(_, name string) error {
 	_, err := imagestore.Tag(name)
 	return err
-}
-
-// openStored opens an image in a store. The library takes another place than the system's for temporary files.
-func openStored(ctx context.Context, path, name string, o transport.Options) (*transport.Place, error) {
-	src, err := imagestore.OpenSource(ctx, imagestore.Name{Place: path, Image: name}, o.Private)
-	if err != nil {
-		return nil, err
-	}
-	return &transport.Place{Reader: src, Top: src.Top(), Digest: src.Identity(), Original: src.Original(),
-		Close: src.Close}, nil
-}
-
-// holdStore opens the store at a place.
-func holdStore(ctx context.Context, path string) (release func() error, err error) {
-	held, err := imagestore.Open(ctx, path)
-	if err != nil {
-		return nil, err
-	}
-	return held.Release, nil
 }

@@ -42,6 +42,23 @@ func (o other) DockerReference() reference.Named        { return nil }
 func (o other) PolicyConfigurationIdentity() string     { return o.StringWithinTransport() }
 func (o other) PolicyConfigurationNamespaces() []string { return []string{o.name.Path} }
 
+// stored is the name of an image in a store.
+type stored struct {
+	other
+	identity   string
+	namespaces []string
+}
+
+func (s stored) StringWithinTransport() string {
+	if s.name.Path == "" {
+		return s.name.Name
+	}
+	return "[" + s.name.Path + "]" + s.name.Name
+}
+func (s stored) DockerReference() reference.Named        { return s.name.Named() }
+func (s stored) PolicyConfigurationIdentity() string     { return s.identity }
+func (s stored) PolicyConfigurationNamespaces() []string { return s.namespaces }
+
 type otherTransport string
 
 func (t otherTransport) Name() string { return string(t) }
@@ -93,7 +110,8 @@ func libraryReference(n transport.Source) (types.ImageReference, error) {
 	case transport.Directory:
 		return directory.NewReference(n.Path)
 	case transport.Store:
-		return imagestore.NewReference(imagestore.Name{Place: n.Path, Image: n.Name})
+		identity, above := imagestore.PolicyNames(imagestore.Name{Place: n.Path, Image: n.Name})
+		return stored{other{name: n}, identity, above}, nil
 	}
 	if n.Repository == nil {
 		return other{name: n}, nil

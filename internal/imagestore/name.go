@@ -11,6 +11,9 @@ import (
 	"github.com/operator-bindery/bindery/internal/printable"
 )
 
+// ErrStore is the class of errors about stores of images that cannot be used here.
+var ErrStore = errors.New("the store of images cannot be used")
+
 // spec is the place of a store, as the containers tools write it in brackets before a name:
 // [DRIVER@ROOT+RUNROOT:OPTION,OPTION]. Only the root is required. The zero value is the user's own store.
 type spec struct {

@@ -159,9 +159,6 @@ func (h *Store) Release() (err error) {
 	return err
 }
 
-// ErrStore is the class of errors about stores of images that cannot be used here.
-var ErrStore = errors.New("the store of images cannot be used")
-
 // storeAllowed returns a clear error if the user lacks the rights for a store.
 func storeAllowed() error {
 	if !userns.Needed() {
