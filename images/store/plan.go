@@ -109,7 +109,8 @@ func (c *imageCopy) plan(ctx context.Context, top v1.Descriptor) (*node, error) 
 const referenceDigest = "vnd.docker.reference.digest"
 
 // Select returns the entries of indexes that are wanted for some platforms, as [CopyOptions] says, or all if there are
-// none, and the others. Each digest is there once: one that is named for several platforms is wanted if one of these is.
+// none, and the others. Each digest is there once: one that is named for several platforms is wanted if one of these
+// is.
 func Select(entries []v1.Descriptor, platforms []v1.Platform) (wanted, others []v1.Descriptor) {
 	chosen := make([]bool, len(entries))
 	kept := map[digest.Digest]bool{}
