@@ -69,9 +69,14 @@ func (b *beside) Referrers(ctx context.Context, subject digest.Digest, has func(
 	return found, err
 }
 
-func (b *beside) WriteManifest(ctx context.Context, text []byte, mediaType string, o WriteOptions) error {
+// writes notes that something is written, for which the top manifest must be there.
+func (b *beside) writes(ctx context.Context) error {
 	b.c.attached.Store(true)
-	if err := b.c.there(ctx); err != nil {
+	return b.c.there(ctx)
+}
+
+func (b *beside) WriteManifest(ctx context.Context, text []byte, mediaType string, o WriteOptions) error {
+	if err := b.writes(ctx); err != nil {
 		return err
 	}
 	return b.Writer.WriteManifest(ctx, text, mediaType, o)
@@ -79,8 +84,7 @@ func (b *beside) WriteManifest(ctx context.Context, text []byte, mediaType strin
 
 func (b *beside) UpdateTag(ctx context.Context, tag string,
 	change func(old []byte) (text []byte, mediaType string, err error)) error {
-	b.c.attached.Store(true)
-	if err := b.c.there(ctx); err != nil {
+	if err := b.writes(ctx); err != nil {
 		return err
 	}
 	return b.Writer.UpdateTag(ctx, tag, change)

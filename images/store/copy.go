@@ -272,7 +272,7 @@ func (c *imageCopy) round(ctx context.Context, trust bool) error {
 		return err
 	}
 	c.root = root
-	c.collect(root, map[digest.Digest]bool{})
+	c.collect(root)
 	if len(c.platforms) > 0 && len(c.o.Platforms) > 0 && !c.matched {
 		return &PlatformError{Wanted: c.o.Platforms, There: c.platforms}
 	}
@@ -280,7 +280,10 @@ func (c *imageCopy) round(ctx context.Context, trust bool) error {
 		return err
 	}
 	c.account.Digest, c.account.MediaType, c.account.Size = root.Digest, root.MediaType, root.Size
-	c.account.Instances = root.instances(map[digest.Digest]bool{})
+	for _, n := range root.each()[1:] {
+		c.account.Instances = append(c.account.Instances, n.Descriptor)
+	}
+	c.account.Instances = Once(c.account.Instances) // two indexes may have become one
 	if err := c.blobs(ctx, root); err != nil {
 		return err
 	}

@@ -22,10 +22,9 @@ func (c *imageCopy) blobs(ctx context.Context, root *node) error {
 	var all []v1.Descriptor
 	sizes := verify.Sizes{}           // of the blobs of all manifests
 	there := map[digest.Digest]bool{} // those of manifests that are there
-	var add func(n *node) error
-	add = func(n *node) error {
+	for _, n := range root.each() {
 		if n.parts == nil {
-			return nil
+			continue
 		}
 		for _, d := range n.parts.inOrder() {
 			if n.present {
@@ -47,15 +46,6 @@ func (c *imageCopy) blobs(ctx context.Context, root *node) error {
 			c.account.Bytes += d.Size
 			all = append(all, d)
 		}
-		for _, child := range n.children {
-			if err := add(child); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	if err := add(root); err != nil {
-		return err
 	}
 	c.order = all
 	c.account.Blobs = len(all)

@@ -31,9 +31,27 @@ type node struct {
 
 func (n *node) isIndex() bool { return manifest.MIMETypeIsMultiImage(n.MediaType) }
 
+// each lists the manifest and what is copied below it, each once and an index before its entries.
+func (n *node) each() []*node {
+	all := []*node{}
+	seen := map[*node]bool{}
+	var add func(n *node)
+	add = func(n *node) {
+		if !seen[n] {
+			seen[n] = true
+			all = append(all, n)
+			for _, child := range n.children {
+				add(child)
+			}
+		}
+	}
+	add(n)
+	return all
+}
+
 // complete tells whether the destination had it with everything that is wanted of it.
 func (n *node) complete() bool {
-	return n.present && !slices.ContainsFunc(n.children, func(c *node) bool { return !c.complete() })
+	return !slices.ContainsFunc(n.each(), func(c *node) bool { return !c.present })
 }
 
 // plan finds out what is to be copied of an image: it asks the destination for each manifest, and reads what that does
@@ -91,7 +109,8 @@ func (c *imageCopy) plan(ctx context.Context, top v1.Descriptor) (*node, error) 
 const referenceDigest = "vnd.docker.reference.digest"
 
 // Select returns the entries of indexes that are wanted for some platforms, as [CopyOptions] says, or all if there are
-// none, and the others. Each digest is there once: one that is named for several platforms is wanted if one of these is.
+// none, and the others. Each digest is there once: one that is named for several platforms is wanted if one of these
+// is.
 func Select(entries []v1.Descriptor, platforms []v1.Platform) (wanted, others []v1.Descriptor) {
 	chosen := make([]bool, len(entries))
 	kept := map[digest.Digest]bool{}
@@ -185,12 +204,18 @@ func (c *imageCopy) read(ctx context.Context, n *node) error {
 	return nil
 }
 
-// collect adds what is below a node to the account.
-func (c *imageCopy) collect(n *node, seen map[digest.Digest]bool) {
-	seen[n.Digest] = true
-	c.account.Manifests++
-	c.account.Bytes += n.Size
-	if n.parts != nil {
+// collect adds an image to the account.
+func (c *imageCopy) collect(root *node) {
+	left := []v1.Descriptor{}
+	copied := map[digest.Digest]bool{}
+	for _, n := range root.each() {
+		copied[n.Digest] = true
+		c.account.Manifests++
+		c.account.Bytes += n.Size
+		left = append(left, n.leftOut...)
+		if n.parts == nil {
+			continue
+		}
 		for _, e := range n.parts.Manifests {
 			if e.Platform == nil {
 				continue
@@ -202,28 +227,7 @@ func (c *imageCopy) collect(n *node, seen map[digest.Digest]bool) {
 			}
 		}
 	}
-	for _, d := range n.leftOut {
-		if !seen[d.Digest] {
-			seen[d.Digest] = true
-			c.account.LeftOut = append(c.account.LeftOut, d)
-		}
-	}
-	for _, child := range n.children {
-		if !seen[child.Digest] {
-			c.collect(child, seen)
-		}
-	}
-}
-
-// instances lists what is copied of an index, each once.
-func (n *node) instances(seen map[digest.Digest]bool) (all []v1.Descriptor) {
-	for _, child := range n.children {
-		if !seen[child.Digest] {
-			seen[child.Digest] = true
-			all = append(append(all, child.Descriptor), child.instances(seen)...)
-		}
-	}
-	return all
+	c.account.LeftOut = slices.DeleteFunc(Once(left), func(d v1.Descriptor) bool { return copied[d.Digest] })
 }
 
 // platformText returns OS/ARCHITECTURE[/VARIANT].

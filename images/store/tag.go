@@ -52,18 +52,14 @@ func (c *imageCopy) tag(ctx context.Context, n Name) error {
 			return err
 		}
 	}
-	err := c.writeTop(ctx, o)
-	if errors.Is(err, ErrChanged) {
-		is, failed := c.current(ctx, n.Tag)
-		if failed != nil {
-			return failed
-		}
-		if is == c.root.Digest { // the answer to an earlier attempt was lost
-			return nil
-		}
-		return Conflict(c.to, n.Tag, c.o.If, is)
+	if err := c.writeTop(ctx, o); !errors.Is(err, ErrChanged) {
+		return err
 	}
-	return err
+	is, err := c.current(ctx, n.Tag)
+	if err != nil || is == c.root.Digest { // the answer to an earlier attempt was lost
+		return err
+	}
+	return Conflict(c.to, n.Tag, c.o.If, is)
 }
 
 // writeTop writes the top manifest, under a tag or its digest. If something is missing then, everything is asked for once
