@@ -50,7 +50,7 @@ func (a *admission) admit(ctx context.Context, above verdict, text []byte, kind 
 		return verdict{accepted: true}, nil
 	}
 	e := &trust.Evidence{Text: text, Digest: digest.FromBytes(text), Signatures: a.place.Signatures,
-		Original: a.place.Original, Signed: a.client.o.RequireSigned, Dir: a.client.scratch.Path}
+		Original: a.place.Original, Signed: a.client.o.RequireSigned, Dir: a.client.remote.Scratch()}
 	key := verifiedKey(a.asked, e.Digest)
 	if _, before := a.client.verified.Load(key); before {
 		return verdict{accepted: true}, nil

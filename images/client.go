@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -13,14 +12,12 @@ import (
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"go.podman.io/image/v5/manifest"
-	"go.podman.io/image/v5/types"
 
 	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/signature"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/images/trust"
-	"github.com/operator-bindery/bindery/internal/layouts"
 	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/internal/registriesd"
 	"github.com/operator-bindery/bindery/internal/registry"
@@ -82,10 +79,8 @@ type Client struct {
 
 	startLock sync.Mutex
 	closed    bool
-	sys       *types.SystemContext // nil until the first image is opened
-	scratch   *layouts.Stage
-	policy    trust.Policy // nil accepts everything
-	remote    *registry.Client
+	policy    trust.Policy     // nil accepts everything
+	remote    *registry.Client // nil until the first image is opened
 
 	// lent has the places of [Client.Lend] by name.
 	lent sync.Map
@@ -125,32 +120,22 @@ func (c *Client) start(ctx context.Context) (err error) {
 	switch {
 	case c.closed:
 		return errClosed
-	case c.sys != nil:
+	case c.remote != nil:
 		return nil
 	}
-	temp := c.o.Temp
-	if temp == "" {
-		temp = os.TempDir()
-	}
-	// It is a stage, so that the next run removes it if this one is killed.
-	scratch, err := layouts.NewStage(ctx, temp)
+	remote, err := registry.New(ctx, registry.Options{
+		Registry: c.o.Registry, Retries: c.o.Retries, Backoff: c.o.Backoff, Stall: c.o.Stall,
+		Cache: c.o.Cache, Throttle: c.o.Throttle, Temp: c.o.Temp, Events: c.event,
+	})
 	if err != nil {
 		return err
 	}
-	sys, err := c.o.Registry.System(ctx, scratch.Path)
-	if err != nil {
-		return errors.Join(err, scratch.Close())
-	}
 	if !c.o.NoPolicy {
 		if c.policy, err = c.o.readPolicy(ctx); err != nil {
-			return errors.Join(err, scratch.Close())
+			return errors.Join(err, remote.Close())
 		}
 	}
-	c.scratch, c.sys = scratch, sys
-	c.remote = registry.NewClient(registry.Options{
-		Config: c.o.Registry, Retries: c.o.Retries, Backoff: c.o.Backoff, Stall: c.o.Stall,
-		Cache: c.o.Cache, Throttle: c.o.Throttle,
-	}, c.sys, c.event)
+	c.remote = remote
 	return nil
 }
 
@@ -177,13 +162,12 @@ var errClosed = errors.New("the client is closed")
 func (c *Client) Close() error {
 	c.startLock.Lock()
 	defer c.startLock.Unlock()
-	if c.closed || c.sys == nil {
+	if c.closed || c.remote == nil {
 		c.closed = true
 		return nil
 	}
 	c.closed = true
-	c.remote.Close()
-	return c.scratch.Close()
+	return c.remote.Close()
 }
 
 func (c *Client) event(e store.Event) {

@@ -168,7 +168,7 @@ func (c *Client) openPlace(ctx context.Context, asked transport.Source) (at *tra
 	}
 	if row := c.transports.Row(asked.Transport); row.Parse != nil {
 		return row.Open(ctx, asked.Path, asked.Name,
-			transport.Options{Limits: c.o.Limits.WithDefaults(), Temp: c.o.Temp, Private: c.scratch.Path})
+			transport.Options{Limits: c.o.Limits.WithDefaults(), Temp: c.o.Temp, Private: c.remote.Scratch()})
 	}
 	src, err := c.remote.Open(ctx, asked.Repository)
 	if err != nil {

@@ -1,6 +1,40 @@
 package registries
 
-import "github.com/operator-bindery/bindery/internal/registry"
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/operator-bindery/bindery/internal/registry"
+)
+
+// Client reads and writes the repositories of registries, as those that images are mirrored to: connections,
+// credentials, tokens and limits are shared by all of them. Mirrors of registries.conf are for sources, so that none is
+// used here. It is safe for concurrent use. Its method Repository returns the repository HOST[:PORT]/PATH, Repositories
+// the paths of all in a registry, and Ping asks whether it takes the credentials.
+type Client = registry.Client
+
+// Options configure a [Client]: Registry, Retries, Backoff, Stall, Throttle, Uploads, Temp and Events as those of package
+// images. The zero value makes one attempt of each request, without limits.
+type Options = registry.Options
+
+// Repository is a repository of a [Client]: a [store.Writer] that also tells whether it has a blob (HasBlob), and
+// deletes a manifest with all its tags (Delete: fs.ErrNotExist, ErrNoDelete).
+//
+// A blob that another repository of the same registry has, as far as this process or its source knows, is mounted
+// and not sent; one that is just being sent to another repository is waited for. It is safe for concurrent use.
+type Repository = registry.Repository
+
+// New returns a client. It reads the files that the options name, and sends no request. An attempt in which nothing moves
+// for two minutes ends, unless the options say otherwise. Close the client after use.
+func New(ctx context.Context, o Options) (*Client, error) {
+	o.Stall = cmp.Or(o.Stall, 2*time.Minute)
+	return registry.New(ctx, o)
+}
+
+// Uploads keeps where the uploads of large blobs continue, so that another process goes on with the bytes that the
+// registry has; see [NewUploadStore].
+type Uploads = registry.Uploads
 
 // Config is the configuration for registries. The zero value has the defaults of the containers library, without
 // credentials. Most programs call its method Env, which completes it with what podman and docker find on the machine:

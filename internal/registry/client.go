@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -17,31 +18,38 @@ import (
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/blobcache"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/layouts"
 	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/internal/registriesd"
 )
 
 // Client sends requests to registries. It is safe for concurrent use.
 type Client struct {
-	o     Options
-	sys   *types.SystemContext
-	event func(store.Event)
-	creds *credentialStore
-	conf  string // the registries.conf in use, if it has the old format
+	o       Options
+	scratch *layouts.Stage
+	sys     *types.SystemContext
+	creds   *credentialStore
+	conf    string // the registries.conf in use, if it has the old format
 
 	mu           sync.Mutex
 	hosts        map[hostKey]*host
 	repositories map[repositoryKey]*repository
 	warned       map[string]bool
 
+	writtenLock sync.Mutex
+	written     map[string]*Repository // by their names
+	eventLock   sync.Mutex
+
 	// signaturePlaces returns what registries.d says, which is read once.
 	signaturePlaces func() (*registriesd.Config, error)
 }
 
-// Options configure a [Client].
+// Options configure a [Client]. The zero value makes one attempt of each request, without limits.
 type Options struct {
-	Config Config
-	// Retries is how often a request is repeated if the registry is busy or fails, or the connection breaks.
+	// Registry is the configuration for registries. [Config.Env] completes it with that of the machine.
+	Registry Config
+	// Retries is how often a request is repeated if the registry is busy or fails, or the connection breaks. A transfer
+	// that has made progress has all of them again.
 	Retries int
 	// Backoff is the first pause between two attempts; it doubles, up to 30 seconds. Zero means one second.
 	Backoff time.Duration
@@ -53,38 +61,68 @@ type Options struct {
 	Throttle *Throttle
 	// Uploads keeps the upload sessions of large blobs, so that another process can go on with them; nil keeps none.
 	Uploads Uploads
+	// Temp is the directory for temporary files; empty means the system's.
+	Temp string
+	// Events, unless nil, receives retries and warnings, from one goroutine at a time.
+	Events func(store.Event)
 }
 
-// NewClient returns a client. sys is the configuration of the machine; event receives retries and warnings.
-func NewClient(o Options, sys *types.SystemContext, event func(store.Event)) *Client {
+// New returns a client. It reads the files that the options name, and sends no request. Close it after use.
+func New(ctx context.Context, o Options) (*Client, error) {
+	if o.Retries < 0 {
+		return nil, fmt.Errorf("%d retries: it cannot be tried less than once", o.Retries)
+	}
+	// It is a stage, so that the next run removes it if this one is killed.
+	scratch, err := layouts.NewStage(ctx, cmp.Or(o.Temp, os.TempDir()))
+	if err != nil {
+		return nil, err
+	}
+	sys, err := o.Registry.System(ctx, scratch.Path)
+	if err != nil {
+		return nil, errors.Join(err, scratch.Close())
+	}
 	r := &Client{
-		o: o, sys: sys, event: event,
+		o: o, scratch: scratch, sys: sys, written: map[string]*Repository{},
 		hosts: map[hostKey]*host{}, repositories: map[repositoryKey]*repository{}, warned: map[string]bool{},
 		signaturePlaces: sync.OnceValues(func() (*registriesd.Config, error) {
-			return registriesd.Load(o.Config.RegistriesDir)
+			return registriesd.Load(o.Registry.RegistriesDir)
 		}),
 	}
 	if r.o.Backoff <= 0 {
 		r.o.Backoff = time.Second
 	}
 	// System has read the file before, and has reported its errors.
-	if old, err := o.Config.oldConf(context.Background()); err == nil && old != nil {
+	if old, err := o.Registry.oldConf(context.Background()); err == nil && old != nil {
 		r.conf = old.path
 		r.warn(r.conf, store.Event{Kind: store.EventWarning, Err: fmt.Errorf(
 			"%s is in version 1 of its format: its lists of blocked and insecure registries count; "+
 				"containers-registries.conf(5) has version 2", old.path)})
 	}
-	r.creds = newCredentialStore(o.Config, sys,
+	r.creds = newCredentialStore(o.Registry, sys,
 		func(err error) { r.warn(err.Error(), store.Event{Kind: store.EventWarning, Err: err}) })
-	return r
+	return r, nil
 }
 
-func (r *Client) Close() {
+// Scratch is a private directory that exists until the client is closed.
+func (r *Client) Scratch() string { return r.scratch.Path }
+
+// Close ends idle connections and removes the client's files.
+func (r *Client) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, h := range r.hosts {
 		h.client.CloseIdleConnections()
 	}
+	return r.scratch.Close()
+}
+
+func (r *Client) event(e store.Event) {
+	if r.o.Events == nil {
+		return
+	}
+	r.eventLock.Lock()
+	defer r.eventLock.Unlock()
+	r.o.Events(e)
 }
 
 // warn reports an event once for each text.
@@ -195,7 +233,7 @@ func (r *Client) allowed(named reference.Named) (*sysregistriesv2.Registry, erro
 	if err != nil || found == nil || !found.Blocked {
 		return found, err
 	}
-	where := cmp.Or(r.o.Config.RegistriesConf, r.conf)
+	where := cmp.Or(r.o.Registry.RegistriesConf, r.conf)
 	if where == "" {
 		where = sysregistriesv2.ConfigurationSourceDescription(r.sys)
 	}

@@ -42,6 +42,7 @@ type host struct {
 	probe      singleflight.Group     // of the requests that find it out
 	challenges atomic.Pointer[[]challenge]
 
+	known        *knownBlobs
 	referrersAPI hostAPI
 	noPatch      atomic.Bool // the registry refuses PATCH
 	// noSparse is the answer by which it has refused an index of which manifests are missing; nil if it has not.
@@ -51,10 +52,10 @@ type host struct {
 // host returns the registry of that name.
 func (r *Client) host(name string, insecure bool) (*host, error) {
 	key := hostKey{name: name, skip: insecure, plain: insecure}
-	if skip := r.o.Config.SkipTLSVerify; skip != nil {
+	if skip := r.o.Registry.SkipTLSVerify; skip != nil {
 		key.skip, key.plain = *skip, *skip && insecure
 	}
-	key.plain = key.plain || r.o.Config.PlainHTTP
+	key.plain = key.plain || r.o.Registry.PlainHTTP
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if h, ok := r.hosts[key]; ok {
@@ -65,7 +66,7 @@ func (r *Client) host(name string, insecure bool) (*host, error) {
 	if err := r.setupCertificates(name, config); err != nil {
 		return nil, err
 	}
-	h := &host{hostKey: key, r: r, address: name}
+	h := &host{hostKey: key, r: r, address: name, known: newKnownBlobs()}
 	if name == "docker.io" {
 		h.address = "registry-1.docker.io"
 	}
@@ -93,7 +94,7 @@ func (r *Client) setupCertificates(host string, to *tls.Config) error {
 			return fmt.Errorf("certificates in %s: %w", dir, err)
 		}
 	}
-	authorities, err := r.o.Config.authorities(context.Background())
+	authorities, err := r.o.Registry.authorities(context.Background())
 	if err != nil || authorities == nil {
 		return err
 	}
@@ -109,10 +110,10 @@ func (r *Client) setupCertificates(host string, to *tls.Config) error {
 // certificates returns the directory with the certificates for a registry (containers-certs.d(5)); empty if there is
 // none. Those that the user names take the place of the system's.
 func (r *Client) certificates(host string) (string, error) {
-	if r.o.Config.CertDir != "" || r.o.Config.CAFile != "" {
-		return r.o.Config.CertDir, nil
+	if r.o.Registry.CertDir != "" || r.o.Registry.CAFile != "" {
+		return r.o.Registry.CertDir, nil
 	}
-	for _, base := range slices.Concat(r.o.Config.CertDirs,
+	for _, base := range slices.Concat(r.o.Registry.CertDirs,
 		[]string{"/etc/containers/certs.d", "/etc/docker/certs.d"}) {
 		dir := filepath.Join(base, host)
 		switch _, err := os.Stat(dir); {

@@ -14,6 +14,7 @@ import (
 	"go.podman.io/image/v5/docker/reference"
 
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/redact"
 )
 
 const (
@@ -51,15 +52,15 @@ var errMorePages = fmt.Errorf("%w: too many pages", fault.ErrLimit)
 func (r *Client) Repositories(ctx context.Context, host string) ([]string, error) {
 	p, err := r.whole(host, "registry:catalog:*")
 	if err != nil {
-		return nil, Wrap(err)
+		return nil, redact.Error(Wrap(err))
 	}
 	found, err := p.names(ctx, "/v2/_catalog", "repositories", maxListPages)
 	if IsUnauthorized(err) || hasStatus(err, http.StatusNotFound, http.StatusMethodNotAllowed,
 		http.StatusNotImplemented, http.StatusBadRequest) {
-		return nil, remoteError(fmt.Errorf("registry %s: %w: %w", host, ErrNoCatalog, err))
+		return nil, redact.Error(remoteError(fmt.Errorf("registry %s: %w: %w", host, ErrNoCatalog, err)))
 	}
 	if err != nil {
-		return nil, remoteError(fmt.Errorf("repositories of %s: %w", host, err))
+		return nil, redact.Error(remoteError(fmt.Errorf("repositories of %s: %w", host, err)))
 	}
 	return found, nil
 }
@@ -68,14 +69,14 @@ func (r *Client) Repositories(ctx context.Context, host string) ([]string, error
 func (r *Client) Ping(ctx context.Context, at string) error {
 	p, err := r.whole(at)
 	if err != nil {
-		return Wrap(err)
+		return redact.Error(Wrap(err))
 	}
 	err = p.retry(ctx, r.o.Retries, func() error {
 		_, err := p.try(ctx, request{})
 		return err
 	})
 	if err != nil {
-		return remoteError(fmt.Errorf("registry %s: %w", registryOf(at), err))
+		return redact.Error(remoteError(fmt.Errorf("registry %s: %w", registryOf(at), err)))
 	}
 	return nil
 }

@@ -17,8 +17,6 @@ import (
 	"github.com/opencontainers/go-digest"
 	"github.com/opencontainers/image-spec/specs-go"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
-	"go.podman.io/image/v5/docker/reference"
-	"go.podman.io/image/v5/types"
 
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
@@ -30,14 +28,17 @@ import (
 func writerTo(t testing.TB, r *testregistry.Registry, repository string) *Repository {
 	t.Helper()
 	yes := true
-	sys := &types.SystemContext{SystemRegistriesConfPath: "/dev/null", SystemRegistriesConfDirPath: t.TempDir()}
-	client := NewClient(Options{Config: Config{SkipTLSVerify: &yes, PlainHTTP: true}}, sys, func(store.Event) {})
-	t.Cleanup(client.Close)
-	named, err := reference.ParseNormalizedNamed(r.Host() + "/" + repository + ":v1")
+	client, err := New(t.Context(), Options{Temp: t.TempDir(),
+		Registry: Config{SkipTLSVerify: &yes, PlainHTTP: true, RegistriesConf: "/dev/null"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	to, err := client.WriteRepository(named)
+	t.Cleanup(func() {
+		if err := client.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	to, err := client.Repository(r.Host() + "/" + repository)
 	if err != nil {
 		t.Fatal(err)
 	}

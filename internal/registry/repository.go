@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,6 +23,7 @@ import (
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/blobcache"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
@@ -43,13 +45,27 @@ type Repository struct {
 	deleter  *repository // the same, with a token for deleting
 }
 
-// WriteRepository returns a repository for writing. Mirrors are only for reading, so nothing is read from them either.
-func (r *Client) WriteRepository(named reference.Named) (*Repository, error) {
+// Repository returns the repository with a name HOST[:PORT]/PATH; no request is sent. The same name gives the same
+// repository. Mirrors are only for reading images, so that none is used. The error is of the class [fault.ErrInvalid]
+// for a name with a tag or digest, without a host, or that is none, and of the class [fault.ErrRegistry] for a registry
+// that registries.conf blocks.
+func (r *Client) Repository(name string) (*Repository, error) {
+	named, err := reference.ParseNormalizedNamed(name)
+	if err != nil || !reference.IsNameOnly(named) || !strings.HasPrefix(name, reference.Domain(named)+"/") {
+		return nil, fmt.Errorf("%w: %.300q is no repository HOST/PATH", fault.ErrInvalid, redact.Text(name))
+	}
+	r.writtenLock.Lock()
+	defer r.writtenLock.Unlock()
+	if known, ok := r.written[named.Name()]; ok {
+		return known, nil
+	}
 	repo, err := r.pushTo(named)
 	if err != nil {
-		return nil, Wrap(err)
+		return nil, redact.Error(Wrap(err))
 	}
-	return &Repository{repo: repo, mounts: mounter{repo: repo}}, nil
+	to := &Repository{repo: repo, mounts: mounter{repo: repo}}
+	r.written[named.Name()] = to
+	return to, nil
 }
 
 // artifactManifest is the media type of manifests with a subject of a draft of the image specification, which
@@ -123,7 +139,33 @@ const smallBlob = 16 << 10
 // WriteBlob sends a blob unless the repository has it; of small ones only the empty configuration is asked for, unless
 // the content says otherwise. It is opened once for each attempt: after an interruption only the rest is read, and then
 // the registry alone compares the digest. from is the repository that the blob was mounted from; empty if it was not.
+//
+// A blob that another repository of the same registry has, as far as this client or its source knows, is mounted and not
+// sent; one that is just being sent to another repository is waited for.
 func (r *Repository) WriteBlob(ctx context.Context, d v1.Descriptor, c store.Content) (from string, err error) {
+	known := r.repo.host.known
+	done, err := known.begin(ctx, r.Name(), d.Digest)
+	if err != nil {
+		return "", err
+	}
+	if known.mounts() {
+		c.Repositories = append(known.of(d.Digest), c.Repositories...)
+	} else {
+		c.Repositories = nil
+	}
+	var sent atomic.Bool
+	open := c.Open
+	c.Open = func(ctx context.Context, at int64) (io.ReadCloser, error) {
+		sent.Store(true)
+		return open(ctx, at)
+	}
+	from, err = r.writeBlob(ctx, d, c)
+	done(err == nil, len(c.Repositories) > 0 && (sent.Load() || from != ""), from != "")
+	return from, err
+}
+
+// writeBlob writes a blob that nothing else writes.
+func (r *Repository) writeBlob(ctx context.Context, d v1.Descriptor, c store.Content) (from string, err error) {
 	if err := checkBlob(d); err != nil {
 		return "", err
 	}

@@ -102,7 +102,7 @@ func (h *host) send(ctx context.Context, q *request) (*http.Response, error) {
 		}
 		req.Header.Set("Range", text)
 	}
-	if agent := h.r.o.Config.UserAgent; agent != "" {
+	if agent := h.r.o.Registry.UserAgent; agent != "" {
 		req.Header.Set("User-Agent", agent)
 	}
 	resp, err := h.do(req, q, w, up)

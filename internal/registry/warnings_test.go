@@ -10,7 +10,11 @@ import (
 // A registry that always warns in other words does not make the client grow.
 func TestWarningsAreBounded(t *testing.T) {
 	told := 0
-	r := NewClient(Options{}, nil, func(store.Event) { told++ })
+	r, err := New(t.Context(), Options{Temp: t.TempDir(), Events: func(store.Event) { told++ }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
 	for i := range 10 * maxWarnings {
 		r.warn(fmt.Sprint(i), store.Event{Kind: store.EventWarning})
 	}

@@ -1,51 +1,11 @@
-package registries
+package registry
 
 import (
 	"context"
-	"io"
 	"sync"
-	"sync/atomic"
 
 	"github.com/opencontainers/go-digest"
-	v1 "github.com/opencontainers/image-spec/specs-go/v1"
-
-	"github.com/operator-bindery/bindery/images/store"
-	"github.com/operator-bindery/bindery/internal/registry"
 )
-
-// Repository is a repository of a [Client]: a [store.Writer] that also tells whether it has a blob (HasBlob), and
-// deletes a manifest with all its tags (Delete: fs.ErrNotExist, ErrNoDelete).
-//
-// A blob that another repository of the same registry has, as far as this process or its source knows, is mounted
-// and not sent; one that is just being sent to another repository is waited for. It is safe for concurrent use.
-type Repository struct {
-	*registry.Repository
-	known *knownBlobs
-}
-
-var _ store.Writer = (*Repository)(nil)
-
-// WriteBlob writes a blob unless it is there, as [store.Writer] says.
-func (r *Repository) WriteBlob(ctx context.Context, d v1.Descriptor, c store.Content) (from string, err error) {
-	done, err := r.known.begin(ctx, r.Name(), d.Digest)
-	if err != nil {
-		return "", err
-	}
-	if r.known.mounts() {
-		c.Repositories = append(r.known.of(d.Digest), c.Repositories...)
-	} else {
-		c.Repositories = nil
-	}
-	var sent atomic.Bool
-	open := c.Open
-	c.Open = func(ctx context.Context, at int64) (io.ReadCloser, error) {
-		sent.Store(true)
-		return open(ctx, at)
-	}
-	from, err = r.Repository.WriteBlob(ctx, d, c)
-	done(err == nil, len(c.Repositories) > 0 && (sent.Load() || from != ""), from != "")
-	return from, err
-}
 
 // knownBlobs knows which repository of one registry has a blob, and which blobs are being written.
 type knownBlobs struct {
