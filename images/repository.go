@@ -20,7 +20,7 @@ import (
 
 // openLayout opens a layout and finds the image that a place chooses. Its manifest or index is there and is what the
 // descriptor says: what is signed, verified or shown is what others read in the layout.
-func openLayout(ctx context.Context, p layouts.Place, limits Limits,
+func openLayout(ctx context.Context, p transport.Destination, limits Limits,
 	temp string) (*layouts.Repository, v1.Descriptor, error) {
 	at, err := layouts.OpenRepository(ctx, p, limits.WithDefaults(), temp)
 	if err != nil {
@@ -34,7 +34,7 @@ func openLayout(ctx context.Context, p layouts.Place, limits Limits,
 }
 
 // checkedTop returns the descriptor of the image that a place chooses, after a look at its text.
-func checkedTop(ctx context.Context, at *layouts.Repository, p layouts.Place) (v1.Descriptor, error) {
+func checkedTop(ctx context.Context, at *layouts.Repository, p transport.Destination) (v1.Descriptor, error) {
 	top, err := at.Top(p)
 	if err != nil {
 		return top, err
@@ -115,7 +115,7 @@ func OpenWriter(ctx context.Context, dest transport.Destination, o CopyOptions) 
 
 // openLayoutWriter is OpenWriter for layouts and archives.
 func openLayoutWriter(ctx context.Context, dest transport.Destination, o CopyOptions) (_ *Writer, err error) {
-	at, top, err := openLayout(ctx, filePlace(dest.Transport, dest.Path, dest.Name), Limits{}, o.Temp)
+	at, top, err := openLayout(ctx, dest, Limits{}, o.Temp)
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +124,7 @@ func openLayoutWriter(ctx context.Context, dest transport.Destination, o CopyOpt
 		return nil, err
 	}
 	image.Name = nameInLayout(top.Annotations[v1.AnnotationRefName])
-	out, err := layouts.NewAddition(ctx, filePlace(dest.Transport, dest.Path, dest.Name))
+	out, err := layouts.NewAddition(ctx, dest)
 	if err != nil {
 		return nil, err
 	}

@@ -43,7 +43,7 @@ func BuiltIn() transport.Table {
 func filesRow(r transport.Row) transport.Row {
 	r.Files = true
 	r.Open = func(ctx context.Context, path, name string, o transport.Options) (*transport.Place, error) {
-		src, err := layouts.OpenSource(ctx, filePlace(r.Name, path, name), o.Limits, o.Temp)
+		src, err := layouts.OpenSource(ctx, transport.Destination{Transport: r.Name, Path: path, Name: name}, o.Limits, o.Temp)
 		if err != nil {
 			return nil, err
 		}
@@ -57,7 +57,7 @@ func filesRow(r transport.Row) transport.Row {
 func layoutRow(r transport.Row) transport.Row {
 	r.Attachments, r.Parse, r.NameOf, r.Takes = true, transport.PathAndName, tagOf, takesOCI
 	r.Write = func(ctx context.Context, path, name string, o transport.Options) (store.Writer, error) {
-		out, err := layouts.NewOutput(ctx, filePlace(r.Name, path, name))
+		out, err := layouts.NewOutput(ctx, transport.Destination{Transport: r.Name, Path: path, Name: name})
 		if err != nil {
 			return nil, err
 		}
@@ -68,10 +68,6 @@ func layoutRow(r transport.Row) transport.Row {
 		return to, nil
 	}
 	return filesRow(r)
-}
-
-func filePlace(transport transport.Name, path, name string) layouts.Place {
-	return layouts.Place{Format: layouts.Format(transport), Path: path, Name: name}
 }
 
 // tagOf returns the tag of a name.

@@ -32,7 +32,7 @@ func (o CopyOptions) Workspace(ctx context.Context, dests []transport.Destinatio
 	dir := cmp.Or(o.Temp, os.TempDir())
 	w := &Workspace{}
 	if d := o.staged(dests); d != nil {
-		if dir, err = filePlace(d.Transport, d.Path, d.Name).StageDir(); err != nil {
+		if dir, err = layouts.StageDir(*d); err != nil {
 			return nil, err
 		}
 		if w.made, err = layouts.Parents(dir); err != nil {

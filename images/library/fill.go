@@ -16,7 +16,7 @@ import (
 // fillFiles returns what writes an archive of docker or a directory beside its place.
 func fillFiles(name transport.Name) func(context.Context, string, string, transport.Content) (*transport.Filled, error) {
 	return func(ctx context.Context, path, image string, c transport.Content) (_ *transport.Filled, err error) {
-		out, err := layouts.NewOutput(ctx, layouts.Place{Format: layouts.Format(name), Path: path, Name: image})
+		out, err := layouts.NewOutput(ctx, transport.Destination{Transport: name, Path: path, Name: image})
 		if err != nil {
 			return nil, err
 		}

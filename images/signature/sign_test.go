@@ -12,6 +12,7 @@ import (
 
 	"github.com/operator-bindery/bindery/images/signature"
 	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/layouts"
 	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/supplytest"
@@ -34,7 +35,7 @@ func keysOf(keys ...signature.Signer) signature.Keys {
 // attach attaches to an image of a layout.
 func attach(t *testing.T, dir string, image store.Image, what ...store.Attachment) {
 	t.Helper()
-	out, err := layouts.NewAddition(t.Context(), layouts.Place{Format: layouts.OCI, Path: dir})
+	out, err := layouts.NewAddition(t.Context(), transport.Destination{Transport: transport.OCI, Path: dir})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/operator-bindery/bindery/images/signature"
 	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/layouts"
 	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/supplytest"
@@ -19,7 +20,7 @@ func openVector(t *testing.T, vector string) (store.Reader, store.Image) {
 
 func openLayout(t *testing.T, dir, tag string) (store.Reader, store.Image) {
 	t.Helper()
-	place := layouts.Place{Format: layouts.OCI, Path: dir, Name: tag}
+	place := transport.Destination{Transport: transport.OCI, Path: dir, Name: tag}
 	r, err := layouts.OpenRepository(t.Context(), place, limit.Limits{}.WithDefaults(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)

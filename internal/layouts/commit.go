@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 	"github.com/operator-bindery/bindery/internal/filelock"
 )
@@ -22,11 +23,11 @@ func (out *Output) Commit(ctx context.Context) error {
 	}
 	var err error
 	switch {
-	case out.place.Format == OCI:
+	case out.place.Transport == transport.OCI:
 		err = out.commitLayout(ctx)
 	case out.within:
 		err = out.commitWithin(ctx)
-	case out.place.Format == Directory:
+	case out.place.Transport == transport.Directory:
 		err = out.commitDirectory(ctx)
 	default:
 		err = out.commitFile()

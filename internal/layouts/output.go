@@ -14,6 +14,7 @@ import (
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/archive"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 	"github.com/operator-bindery/bindery/internal/limit"
@@ -22,7 +23,7 @@ import (
 
 // Output is an image in files that is written to a stage and then put in its place.
 type Output struct {
-	place Place
+	place transport.Destination
 	stage *Stage
 	made  []string
 	done  bool
@@ -36,8 +37,8 @@ const StagedFile = "out"
 
 // NewOutput makes a stage for a place. The caller copies the image to [Output.Staged], or writes it by a [Writer],
 // calls [Output.Finish] and [Output.Commit], and in any case [Output.Discard].
-func NewOutput(ctx context.Context, p Place) (*Output, error) {
-	in, err := p.StageDir()
+func NewOutput(ctx context.Context, p transport.Destination) (*Output, error) {
+	in, err := StageDir(p)
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +70,7 @@ func (out *Output) begun(ctx context.Context, in string) (_ *Output, err error) 
 
 // isLayout tells whether an OCI layout is staged.
 func (out *Output) isLayout() bool {
-	return out.place.Format == OCI || out.place.Format == OCIArchive
+	return out.place.Transport == transport.OCI || out.place.Transport == transport.OCIArchive
 }
 
 // Staged is the file or directory to copy the image to, if it is no layout.
@@ -84,11 +85,11 @@ func (out *Output) Finish(ctx context.Context) error {
 		}
 	}
 	switch {
-	case out.within || out.place.Format == OCI:
+	case out.within || out.place.Transport == transport.OCI:
 		blobs := filepath.Join(layout, blobsDir)
 		return errors.Join(atomicfs.SyncDir(filepath.Join(blobs, digest.SHA256.String())), atomicfs.SyncDir(blobs),
 			atomicfs.SyncDir(layout))
-	case out.place.Format == OCIArchive:
+	case out.place.Transport == transport.OCIArchive:
 		if err := archiveLayout(ctx, layout, out.stage.Join(StagedFile)); err != nil {
 			return err
 		}
@@ -99,7 +100,7 @@ func (out *Output) Finish(ctx context.Context) error {
 // sync synchronises the staged file, or the files of a directory, which the library has not synchronised.
 func (out *Output) sync() error {
 	path := out.stage.Join(StagedFile)
-	if out.place.Format == Directory {
+	if out.place.Transport == transport.Directory {
 		names, err := os.ReadDir(path)
 		if err != nil {
 			return err
@@ -141,8 +142,8 @@ func (out *Output) check() error {
 	if err != nil || info == nil {
 		return err
 	}
-	switch out.place.Format {
-	case OCI:
+	switch out.place.Transport {
+	case transport.OCI:
 		index, err := ReadIndex(out.place.Path)
 		if err != nil {
 			return err
@@ -151,7 +152,7 @@ func (out *Output) check() error {
 			return checkUsable(out.place.Path)
 		}
 		return checkLayout(out.place.Path)
-	case Directory:
+	case transport.Directory:
 		if !info.IsDir() {
 			return fmt.Errorf("%s is not a directory", out.place.Path)
 		}

@@ -14,6 +14,7 @@ import (
 	"go.podman.io/image/v5/manifest"
 
 	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/reflist"
@@ -35,14 +36,14 @@ type Repository struct {
 	err      error
 }
 
-// OpenRepository opens the layout of a place of the formats [OCI] and [OCIArchive]. The limits are for archives, and
+// OpenRepository opens the layout of a place of the formats [transport.OCI] and [transport.OCIArchive]. The limits are for archives, and
 // temp is the directory for what is decompressed of them. The caller must close the repository.
-func OpenRepository(ctx context.Context, p Place, limits limit.Limits, temp string) (_ *Repository, err error) {
+func OpenRepository(ctx context.Context, p transport.Destination, limits limit.Limits, temp string) (_ *Repository, err error) {
 	var files fileStore
-	switch p.Format {
-	case OCI:
+	switch p.Transport {
+	case transport.OCI:
 		files, err = openDirFiles(p.Path)
-	case OCIArchive:
+	case transport.OCIArchive:
 		files, err = openTarFiles(ctx, p.Path, limits, temp)
 	default:
 		return nil, fmt.Errorf("%w: %s is no OCI layout", fault.ErrInvalid, p)
@@ -80,7 +81,7 @@ func readLayout(files fileStore) (*layoutIndex, error) {
 func (r *Repository) Close() error { return r.files.Close() }
 
 // Top returns the descriptor of the image that a place chooses by its name, as [OpenSource] does.
-func (r *Repository) Top(p Place) (v1.Descriptor, error) {
+func (r *Repository) Top(p transport.Destination) (v1.Descriptor, error) {
 	d, err := r.index.find(p.Path, p.Name, func(d v1.Descriptor) bool { return refers(r.files, d) })
 	if err != nil {
 		return d, err

@@ -19,6 +19,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/reflist"
@@ -26,7 +27,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
-func openRepository(t testing.TB, p Place) *Repository {
+func openRepository(t testing.TB, p transport.Destination) *Repository {
 	t.Helper()
 	r, err := OpenRepository(t.Context(), p, limit.Limits{}.WithDefaults(), t.TempDir())
 	if err != nil {
@@ -37,18 +38,18 @@ func openRepository(t testing.TB, p Place) *Repository {
 }
 
 // newLayout writes a layout with one image, and returns its place and digest.
-func newLayout(t testing.TB, format Format) (Place, digest.Digest) {
+func newLayout(t testing.TB, format transport.Name) (transport.Destination, digest.Digest) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "layout")
 	d := testregistry.Image{Layers: []map[string]string{{"a": "b"}}}.WriteLayout(t, dir, "v1")
-	if format == OCI {
-		return Place{Format: OCI, Path: dir, Name: "v1"}, d
+	if format == transport.OCI {
+		return transport.Destination{Transport: transport.OCI, Path: dir, Name: "v1"}, d
 	}
 	file := filepath.Join(t.TempDir(), "image.tar")
 	if err := archiveLayout(t.Context(), dir, file); err != nil {
 		t.Fatal(err)
 	}
-	return Place{Format: OCIArchive, Path: file, Name: "v1"}, d
+	return transport.Destination{Transport: transport.OCIArchive, Path: file, Name: "v1"}, d
 }
 
 func artifact(t testing.TB, subject digest.Digest, name string) []byte {
@@ -70,7 +71,7 @@ type addition struct {
 	*Writer
 }
 
-func newAddition(t testing.TB, p Place) addition {
+func newAddition(t testing.TB, p transport.Destination) addition {
 	t.Helper()
 	out, err := NewAddition(t.Context(), p)
 	if err != nil {
@@ -137,7 +138,7 @@ func lists(t testing.TB, r store.Reader, subject digest.Digest) (names, lines []
 
 // What is added is read at once by the writer, and by others when it is committed; the image is what it was.
 func TestAddition(t *testing.T) {
-	for _, format := range []Format{OCI, OCIArchive} {
+	for _, format := range []transport.Name{transport.OCI, transport.OCIArchive} {
 		t.Run(string(format), func(t *testing.T) {
 			p, subject := newLayout(t, format)
 			for i, want := range [][]string{{"0"}, {"0", "1"}, {"0", "1", "2"}} {
@@ -155,7 +156,7 @@ func TestAddition(t *testing.T) {
 					t.Errorf("committed: %v %v instead of %v", names, lines, want)
 				}
 				// Neither the signatures nor the referrers are images that a name must choose between.
-				if top, err := r.Top(Place{Format: format, Path: p.Path}); err != nil || top.Digest != subject {
+				if top, err := r.Top(transport.Destination{Transport: format, Path: p.Path}); err != nil || top.Digest != subject {
 					t.Errorf("%v %v", top, err)
 				}
 				if list, err := reflist.Parse(text(t, r, reflist.Tag(subject))); err != nil || len(list) != i+1 {
@@ -183,7 +184,7 @@ func text(t testing.TB, r *Repository, name string) []byte {
 // Processes that add to one place at the same time lose nothing, whichever is first: all have read the place before any
 // has written it.
 func TestAdditionsAtOnce(t *testing.T) {
-	for _, format := range []Format{OCI, OCIArchive} {
+	for _, format := range []transport.Name{transport.OCI, transport.OCIArchive} {
 		t.Run(string(format), func(t *testing.T) {
 			p, subject := newLayout(t, format)
 			var open []addition
@@ -208,7 +209,7 @@ func TestAdditionsAtOnce(t *testing.T) {
 
 // A second addition of the same leaves the place as it is, byte for byte.
 func TestAdditionOfTheSame(t *testing.T) {
-	p, subject := newLayout(t, OCI)
+	p, subject := newLayout(t, transport.OCI)
 	var before []byte
 	for range 2 {
 		a := newAddition(t, p)
@@ -224,8 +225,8 @@ func TestAdditionOfTheSame(t *testing.T) {
 
 // Content that is not what its name says is an error, and a tag cannot stand for a digest.
 func TestHostileLayouts(t *testing.T) {
-	corrupt := openRepository(t, Place{Format: OCI, Path: supplytest.Unpack(t, "neg-sig-blob-corrupt")})
-	top, err := corrupt.Top(Place{Name: "v1"})
+	corrupt := openRepository(t, transport.Destination{Transport: transport.OCI, Path: supplytest.Unpack(t, "neg-sig-blob-corrupt")})
+	top, err := corrupt.Top(transport.Destination{Name: "v1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -243,8 +244,8 @@ func TestHostileLayouts(t *testing.T) {
 	}
 	for name, want := range map[string]int{"neg-referrers-tag-not-index": 0, "referrers-tag-self-and-loop": 2,
 		"bundle-attested-all": 4, "bundle-fallback-tag": 1, "unsigned": 0} {
-		r := openRepository(t, Place{Format: OCI, Path: supplytest.Unpack(t, name)})
-		top, err := r.Top(Place{Name: "v1"})
+		r := openRepository(t, transport.Destination{Transport: transport.OCI, Path: supplytest.Unpack(t, name)})
+		top, err := r.Top(transport.Destination{Name: "v1"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -262,7 +263,7 @@ func TestHostileLayouts(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p, _ := newLayout(t, OCI)
+			p, _ := newLayout(t, transport.OCI)
 			index := filepath.Join(p.Path, indexFile)
 			var x v1.Index
 			content, err := os.ReadFile(index)
@@ -279,7 +280,7 @@ func TestHostileLayouts(t *testing.T) {
 			}
 		})
 	}
-	p, d := newLayout(t, OCI)
+	p, d := newLayout(t, transport.OCI)
 	a := newAddition(t, p)
 	err = a.UpdateTag(t.Context(), d.String(), func([]byte) ([]byte, string, error) {
 		return []byte(`{"another":1}`), v1.MediaTypeImageManifest, nil
@@ -309,7 +310,7 @@ func TestLayoutsThatAreNone(t *testing.T) {
 		"another version": {layoutFile, `{"imageLayoutVersion":"9.0.0"}`, fault.ErrInvalid},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p, _ := newLayout(t, OCI)
+			p, _ := newLayout(t, transport.OCI)
 			if err := os.WriteFile(filepath.Join(p.Path, c.file), []byte(c.text), 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -321,12 +322,12 @@ func TestLayoutsThatAreNone(t *testing.T) {
 			}
 		})
 	}
-	p, _ := newLayout(t, OCI)
+	p, _ := newLayout(t, transport.OCI)
 	if err := errors.Join(os.Remove(filepath.Join(p.Path, layoutFile)),
 		os.WriteFile(filepath.Join(p.Path, "mine"), nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range []Place{p, {Format: Directory, Path: p.Path}, {Format: OCI, Path: p.Path + "/nowhere"}} {
+	for _, p := range []transport.Destination{p, {Transport: transport.Directory, Path: p.Path}, {Transport: transport.OCI, Path: p.Path + "/nowhere"}} {
 		if r, err := OpenRepository(t.Context(), p, limit.Limits{}.WithDefaults(), t.TempDir()); err == nil {
 			t.Errorf("%s is opened: %v", p, r)
 		}
@@ -338,7 +339,7 @@ func TestLayoutsThatAreNone(t *testing.T) {
 
 // Without a name there must be one image; the error lists those that there are.
 func TestSeveralImages(t *testing.T) {
-	p, d := newLayout(t, OCI)
+	p, d := newLayout(t, transport.OCI)
 	a := newAddition(t, p)
 	for _, tag := range []string{"v2", "v3"} {
 		other := artifact(t, d, tag)
@@ -352,12 +353,12 @@ func TestSeveralImages(t *testing.T) {
 	r := openRepository(t, p)
 	for name, want := range map[string]string{"": `3 images, and none is chosen`, "none": `its tags are "v1", "v2", "v3"`,
 		"@3": `has no image "@3": it holds 3 images`, "@x": "has no image"} {
-		if top, err := r.Top(Place{Format: OCI, Path: p.Path, Name: name}); !errors.Is(err, fault.ErrInvalid) ||
+		if top, err := r.Top(transport.Destination{Transport: transport.OCI, Path: p.Path, Name: name}); !errors.Is(err, fault.ErrInvalid) ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, %v", name, top, err)
 		}
 	}
-	if top, err := r.Top(Place{Format: OCI, Path: p.Path, Name: "@0"}); err != nil || top.Digest != d {
+	if top, err := r.Top(transport.Destination{Transport: transport.OCI, Path: p.Path, Name: "@0"}); err != nil || top.Digest != d {
 		t.Errorf("@0: %v, %v", top, err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/verify"
@@ -28,12 +29,12 @@ type Source struct {
 
 // OpenSource opens an image in files. The limits are for archives, and temp is the directory for what is decompressed
 // of them. The caller must close the source.
-func OpenSource(ctx context.Context, p Place, limits limit.Limits, temp string) (_ *Source, err error) {
-	if p.Format == OCI || p.Format == OCIArchive {
+func OpenSource(ctx context.Context, p transport.Destination, limits limit.Limits, temp string) (_ *Source, err error) {
+	if p.Transport == transport.OCI || p.Transport == transport.OCIArchive {
 		return openLayout(ctx, p, limits, temp)
 	}
 	one := &oneImage{}
-	if p.Format == Directory {
+	if p.Transport == transport.Directory {
 		one.files, err = openDirFiles(p.Path)
 	} else {
 		one.files, err = openTarFiles(ctx, p.Path, limits, temp)
@@ -42,7 +43,7 @@ func OpenSource(ctx context.Context, p Place, limits limit.Limits, temp string) 
 		return nil, err
 	}
 	s := &Source{Reader: one, files: one.files}
-	if p.Format == Directory {
+	if p.Transport == transport.Directory {
 		s.signatures = one.signatures
 		err = one.openDirectory()
 	} else {
@@ -56,7 +57,7 @@ func OpenSource(ctx context.Context, p Place, limits limit.Limits, temp string) 
 }
 
 // openLayout finds the image in an OCI image layout (image specification, "Image Layout").
-func openLayout(ctx context.Context, p Place, limits limit.Limits, temp string) (*Source, error) {
+func openLayout(ctx context.Context, p transport.Destination, limits limit.Limits, temp string) (*Source, error) {
 	at, err := OpenRepository(ctx, p, limits, temp)
 	if err != nil {
 		return nil, err

@@ -11,22 +11,23 @@ import (
 
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/images/storetest"
+	"github.com/operator-bindery/bindery/images/transport"
 )
 
 // emptyLayout makes a layout without images at a place, unless there is one.
-func emptyLayout(t testing.TB, p Place) {
+func emptyLayout(t testing.TB, p transport.Destination) {
 	t.Helper()
 	if _, err := os.Lstat(p.Path); !errors.Is(err, fs.ErrNotExist) {
 		return
 	}
 	dir := p.Path
-	if p.Format == OCIArchive {
+	if p.Transport == transport.OCIArchive {
 		dir = filepath.Join(t.TempDir(), "layout")
 	}
 	err := errors.Join(os.MkdirAll(filepath.Join(dir, blobsDir, "sha256"), 0o755),
 		os.WriteFile(filepath.Join(dir, layoutFile), []byte(`{"imageLayoutVersion":"`+v1.ImageLayoutVersion+`"}`), 0o644),
 		os.WriteFile(filepath.Join(dir, indexFile), []byte(emptyIndex), 0o644))
-	if err == nil && p.Format == OCIArchive {
+	if err == nil && p.Transport == transport.OCIArchive {
 		err = archiveLayout(t.Context(), dir, p.Path)
 	}
 	if err != nil {
@@ -35,9 +36,9 @@ func emptyLayout(t testing.TB, p Place) {
 }
 
 // added is a layout or an archive below a directory, to which images are added.
-func added(format Format) func(t testing.TB, dir string) storetest.Place {
+func added(format transport.Name) func(t testing.TB, dir string) storetest.Place {
 	return func(t testing.TB, dir string) storetest.Place {
-		p := Place{Format: format, Path: filepath.Join(dir, "place")}
+		p := transport.Destination{Transport: format, Path: filepath.Join(dir, "place")}
 		emptyLayout(t, p)
 		return storetest.Place{Dir: dir,
 			Writer: func(t testing.TB) store.Writer { return newAddition(t, p).Writer },
@@ -45,7 +46,7 @@ func added(format Format) func(t testing.TB, dir string) storetest.Place {
 	}
 }
 
-var layoutFormats = []Format{OCI, OCIArchive}
+var layoutFormats = []transport.Name{transport.OCI, transport.OCIArchive}
 
 func TestStore(t *testing.T) {
 	for _, format := range layoutFormats {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/images/storetest"
+	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/layouts"
 	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/testregistry"
@@ -15,9 +16,9 @@ import (
 func TestReadAsEveryPlace(t *testing.T) {
 	c, dir := newClient(t), t.TempDir()
 	testregistry.Image{Layers: []map[string]string{{"a/b": "text"}}}.WriteLayout(t, filepath.Join(dir, "source"), "v1")
-	for _, p := range []layouts.Place{{Format: layouts.Directory, Path: filepath.Join(dir, "directory")},
-		{Format: layouts.DockerArchive, Path: filepath.Join(dir, "image.tar"), Name: "example.test/a/b:v1"}} {
-		t.Run(string(p.Format), func(t *testing.T) {
+	for _, p := range []transport.Destination{{Transport: transport.Directory, Path: filepath.Join(dir, "directory")},
+		{Transport: transport.DockerArchive, Path: filepath.Join(dir, "image.tar"), Name: "example.test/a/b:v1"}} {
+		t.Run(string(p.Transport), func(t *testing.T) {
 			mustCopy(t, c, "oci:"+filepath.Join(dir, "source")+":v1", p.String(), referrers.Kinds{})
 			src, err := layouts.OpenSource(t.Context(), p, limit.Limits{}.WithDefaults(), dir)
 			if err != nil {

@@ -17,6 +17,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/ctxio"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/limit"
@@ -68,7 +69,7 @@ func (out *Output) Writer(ctx context.Context, limits limit.Limits, temp string)
 	if w.index, err = ReadIndex(w.dir); err == nil && w.index == nil {
 		err = fmt.Errorf("%w: the staged layout has no index", fault.ErrInvalid)
 	}
-	if err == nil && (out.place.Format == OCI || out.within) {
+	if err == nil && (out.place.Transport == transport.OCI || out.within) {
 		w.old, err = OpenRepository(ctx, out.place, limits, temp)
 		if errors.Is(err, fs.ErrNotExist) && !out.within {
 			err = nil // there is no layout yet
@@ -83,8 +84,8 @@ func (out *Output) Writer(ctx context.Context, limits limit.Limits, temp string)
 
 // NewAddition makes a stage for what is added to the layout or the archive at a place, which must exist. The caller
 // writes by [Output.Writer], calls [Output.Finish] and [Output.Commit], and in any case [Output.Discard].
-func NewAddition(ctx context.Context, p Place) (*Output, error) {
-	in, err := p.StageDir()
+func NewAddition(ctx context.Context, p transport.Destination) (*Output, error) {
+	in, err := StageDir(p)
 	if err != nil {
 		return nil, err
 	}

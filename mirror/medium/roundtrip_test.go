@@ -17,6 +17,7 @@ import (
 
 	"github.com/opencontainers/go-digest"
 
+	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/layouts"
 	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/mirror/medium"
@@ -164,7 +165,7 @@ func (s *sample) layout(t *testing.T, dir string, account *medium.Account) {
 	for _, seg := range account.Segments {
 		extract(t, filepath.Join(dir, seg.Name), to)
 	}
-	place := layouts.Place{Format: layouts.OCI, Path: to}
+	place := transport.Destination{Transport: transport.OCI, Path: to}
 	l, err := layouts.OpenRepository(context.Background(), place, limit.Limits{}.WithDefaults(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
