@@ -16,6 +16,7 @@ import (
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/blobcache"
 	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/internal/bundlefs"
 	"github.com/operator-bindery/bindery/internal/redact"
@@ -149,7 +150,7 @@ func (b *Builder) image(ctx context.Context, assemble func(Options) (*Image, err
 		}
 	}
 	if b.cacheDir != "" {
-		blobs, err := images.OpenCache(filepath.Join(b.cacheDir, "blobs"), 0)
+		blobs, err := blobcache.Open(filepath.Join(b.cacheDir, "blobs"), blobcache.Options{})
 		if err != nil {
 			return nil, err
 		}

@@ -11,8 +11,7 @@ import (
 	"github.com/opencontainers/go-digest"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/operator-bindery/bindery/images"
-	"github.com/operator-bindery/bindery/internal/blobcache"
+	"github.com/operator-bindery/bindery/images/blobcache"
 	"github.com/operator-bindery/bindery/layers"
 )
 
@@ -24,12 +23,12 @@ import (
 // content of images.
 type Cache struct {
 	notes *blobcache.Notes // keys of layers, and of files and packages
-	blobs *images.Cache
+	blobs *blobcache.Cache
 }
 
 // NewCache opens the cache whose layers are among cached blobs; its notes are in a directory beside them. warn, unless
 // nil, is called once if notes can no longer be written. The caller closes the blobs after the cache.
-func NewCache(blobs *images.Cache, warn func(error)) (*Cache, error) {
+func NewCache(blobs *blobcache.Cache, warn func(error)) (*Cache, error) {
 	notes, err := blobs.OpenNotes(warn)
 	if err != nil {
 		return nil, err

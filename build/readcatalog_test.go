@@ -16,7 +16,7 @@ import (
 	"testing/fstest"
 
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/internal/blobcache"
+	"github.com/operator-bindery/bindery/images/blobcache"
 	"github.com/operator-bindery/bindery/layers"
 )
 

@@ -13,6 +13,8 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"go.podman.io/image/v5/manifest"
 
+	"github.com/operator-bindery/bindery/images/blobcache"
+	"github.com/operator-bindery/bindery/images/lockfile"
 	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/signature"
 	"github.com/operator-bindery/bindery/images/store"
@@ -59,9 +61,9 @@ type ClientOptions struct {
 	// Transports are those that names can have; nil means those of [BuiltIn].
 	Transports transport.Table
 	// Cache stores manifests and blobs of registries; nil stores nothing.
-	Cache *Cache
+	Cache *blobcache.Cache
 	// Lock pins names to digests; nil pins nothing.
-	Lock *Lock
+	Lock *lockfile.Lock
 	// Limits bound what Open reads of archives. [ExtractOptions] have limits of their own for the content of images.
 	Limits Limits
 	// Throttle limits requests and bytes, together with other clients and remotes that have it; nil limits nothing.

@@ -13,6 +13,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/lockfile"
 	"github.com/operator-bindery/bindery/images/policy"
 	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/internal/testregistry"
@@ -119,7 +120,7 @@ func TestDigest(t *testing.T) {
 	d := reg.AddImage(t, "acme/one", "v1", forArch("amd64"))
 	dir := t.TempDir()
 	layout := forArch("amd64").WriteLayout(t, filepath.Join(dir, "layout"), "v1")
-	lock, err := images.OpenLock(t.Context(), filepath.Join(dir, "lock"))
+	lock, err := lockfile.Open(t.Context(), filepath.Join(dir, "lock"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"go.podman.io/image/v5/docker/reference"
 
+	"github.com/operator-bindery/bindery/images/lockfile"
 	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/images/transport"
@@ -265,6 +266,6 @@ func (c *Client) record(name string, d digest.Digest) error {
 	if c.opened == nil {
 		c.opened = map[string]digest.Digest{}
 	}
-	c.opened[lockedName(name)] = d
+	c.opened[lockfile.Name(name)] = d
 	return nil
 }

@@ -21,12 +21,13 @@ import (
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/operator-bindery/bindery/images/blobcache"
+	"github.com/operator-bindery/bindery/images/lockfile"
 	"github.com/operator-bindery/bindery/images/policy"
 	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/images/trust"
-	"github.com/operator-bindery/bindery/internal/blobcache"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
@@ -504,12 +505,12 @@ func TestCacheAndLockMakeARunRepeatable(t *testing.T) {
 	top := put(reg, "a/b", "v1", first)
 	dir := t.TempDir()
 	name := reg.Host() + "/a/b:v1"
-	run := func(name string) (string, *Lock, error) {
+	run := func(name string) (string, *lockfile.Lock, error) {
 		cache, err := blobcache.Open(filepath.Join(dir, "cache"), blobcache.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		lock, err := OpenLock(t.Context(), filepath.Join(dir, "lock.json"))
+		lock, err := lockfile.Open(t.Context(), filepath.Join(dir, "lock.json"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,7 +14,8 @@ import (
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/images"
-	"github.com/operator-bindery/bindery/internal/blobcache"
+	"github.com/operator-bindery/bindery/images/blobcache"
+	"github.com/operator-bindery/bindery/images/lockfile"
 	"github.com/operator-bindery/bindery/internal/version"
 )
 
@@ -43,7 +44,7 @@ type program struct {
 	signing       *signingFlags  // nil if nothing is signed
 	supplies      *supplies      // nil if no documents are made
 	checking      *pushChecking  // the running check of registries, while an image is built
-	lock          *images.Lock   // until it is written
+	lock          *lockfile.Lock // until it is written
 	embedded      build.Embedded // the servers embedded in this program
 	undoDemote    []string       // the commands that undo "catalog demote"
 	atEnd         []func(done bool) error

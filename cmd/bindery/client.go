@@ -9,6 +9,7 @@ import (
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/lockfile"
 	"github.com/operator-bindery/bindery/images/policy"
 	"github.com/operator-bindery/bindery/images/store"
 )
@@ -79,7 +80,7 @@ func (p *program) client(c *cli.Context) (*images.Client, error) {
 		return nil, err
 	}
 	if path := c.String("lock"); path != "" {
-		if o.Lock, err = images.OpenLock(c.Context, path); err != nil {
+		if o.Lock, err = lockfile.Open(c.Context, path); err != nil {
 			return nil, err
 		}
 	}

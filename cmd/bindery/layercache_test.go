@@ -10,7 +10,7 @@ import (
 
 	"github.com/opencontainers/go-digest"
 
-	"github.com/operator-bindery/bindery/internal/blobcache"
+	"github.com/operator-bindery/bindery/images/blobcache"
 )
 
 // noteState is the output of "cache info -o json" for notes.

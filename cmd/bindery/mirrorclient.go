@@ -9,9 +9,9 @@ import (
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/blobcache"
 	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/transport"
-	"github.com/operator-bindery/bindery/internal/blobcache"
 	"github.com/operator-bindery/bindery/internal/indeximage"
 	"github.com/operator-bindery/bindery/internal/version"
 	"github.com/operator-bindery/bindery/layers"
@@ -25,7 +25,7 @@ const largestKept = 64 << 10
 // mirrorWork creates the directory for temporary files of a run, and in it a cache of manifests: they are read to find
 // out how much there is to copy, and again to copy it. Everything else is read once, so that a cache of it would only be
 // a second copy.
-func (p *program) mirrorWork(c *cli.Context) (dir string, manifests *images.Cache, err error) {
+func (p *program) mirrorWork(c *cli.Context) (dir string, manifests *blobcache.Cache, err error) {
 	work, err := images.NewWorkspace(c.Context, "")
 	if err != nil {
 		return "", nil, err
@@ -38,7 +38,7 @@ func (p *program) mirrorWork(c *cli.Context) (dir string, manifests *images.Cach
 
 // mirrorSource is the client that reads the images of a run: as [program.client], with a cache of manifests alone.
 func (p *program) mirrorSource(c *cli.Context, from registries.Config, throttle *registries.Throttle,
-	manifests *images.Cache) (*images.Client, error) {
+	manifests *blobcache.Cache) (*images.Client, error) {
 	o, err := p.clientOptions(c)
 	if err != nil {
 		return nil, err

@@ -19,7 +19,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg/rules"
 	"github.com/operator-bindery/bindery/declcfg/template"
 	"github.com/operator-bindery/bindery/docs/reference/schemas"
-	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/lockfile"
 	"github.com/operator-bindery/bindery/internal/manual"
 	"github.com/operator-bindery/bindery/internal/schemagen"
 	"github.com/operator-bindery/bindery/mirror"
@@ -161,7 +161,7 @@ func readers(t *testing.T) map[string]func([]byte) error {
 			if err := os.WriteFile(file, text, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			_, err := images.OpenLock(t.Context(), file)
+			_, err := lockfile.Open(t.Context(), file)
 			return err
 		},
 		"image-set": set(imageset.Image), "delete-image-set": set(imageset.Delete),

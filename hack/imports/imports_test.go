@@ -229,8 +229,9 @@ func forbidden(from, to string) string {
 }
 
 // publicLeaves are the leaves that other programs may rely on: what every place of images does, how places are named and
-// opened, and the repositories of registries.
-var publicLeaves = []string{"images/registries", "images/store", "images/transport"}
+// opened, the repositories of registries, and the files that a client uses.
+var publicLeaves = []string{"images/blobcache", "images/lockfile", "images/registries", "images/store",
+	"images/transport"}
 
 // isLeaf reports whether a package may import leaves only, and be imported by all.
 func isLeaf(name string) bool {

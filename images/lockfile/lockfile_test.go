@@ -1,4 +1,4 @@
-package images
+package lockfile
 
 import (
 	"errors"
@@ -18,7 +18,7 @@ import (
 func TestLockRemembersAcrossRuns(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "new", "bindery.lock")
 	a, b := digest.FromString("a"), digest.FromString("b")
-	l, err := OpenLock(t.Context(), path)
+	l, err := Open(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +37,7 @@ func TestLockRemembersAcrossRuns(t *testing.T) {
 	if text, err := os.ReadFile(path); err != nil || string(text) != want {
 		t.Errorf("%v\n%s", err, text)
 	}
-	l, err = OpenLock(t.Context(), path)
+	l, err = Open(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func TestNilLock(t *testing.T) {
 }
 
 func TestLockRefusesWhatItCannotKeep(t *testing.T) {
-	l, err := OpenLock(t.Context(), filepath.Join(t.TempDir(), "lock"))
+	l, err := Open(t.Context(), filepath.Join(t.TempDir(), "lock"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func TestMalformedLocks(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, err := OpenLock(t.Context(), path)
+		_, err := Open(t.Context(), path)
 		if !errors.Is(err, fault.ErrInvalid) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(),
 			path) {
 			t.Errorf("%s: %v, want %q", text, err, want)
@@ -124,24 +124,24 @@ func TestLockAtOddPlaces(t *testing.T) {
 	if err := os.Symlink(canary, link); err != nil {
 		t.Fatal(err)
 	}
-	if l, err := OpenLock(t.Context(), link); err == nil || l != nil {
+	if l, err := Open(t.Context(), link); err == nil || l != nil {
 		t.Errorf("a link to what is no lock: %v", err)
 	}
 	if err := os.WriteFile(canary, []byte(`{"version":1,"images":{}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	l, err := OpenLock(t.Context(), link)
+	l, err := Open(t.Context(), link)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := l.Record("a", digest.FromString("a")); err == nil || !strings.Contains(err.Error(), "name the file itself") {
 		t.Errorf("link: %v", err)
 	}
-	if _, err := OpenLock(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "is a directory, expected a file") {
+	if _, err := Open(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "is a directory, expected a file") {
 		t.Errorf("directory: %v", err)
 	}
 	// A link that appears between reading and writing.
-	l, err = OpenLock(t.Context(), filepath.Join(dir, "late"))
+	l, err = Open(t.Context(), filepath.Join(dir, "late"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +165,7 @@ func TestLockIsMerged(t *testing.T) {
 	const writers = 20
 	var locks []*Lock
 	for range writers {
-		l, err := OpenLock(t.Context(), path)
+		l, err := Open(t.Context(), path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -182,7 +182,7 @@ func TestLockIsMerged(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	l, err := OpenLock(t.Context(), path)
+	l, err := Open(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,7 +211,7 @@ func TestLockIsMerged(t *testing.T) {
 // write.
 func TestLockSweeps(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
-	l, err := OpenLock(t.Context(), path)
+	l, err := Open(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +221,7 @@ func TestLockSweeps(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(filepath.Dir(path), layouts.StagePrefix+"1"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if l, err = OpenLock(t.Context(), path); err != nil {
+	if l, err = Open(t.Context(), path); err != nil {
 		t.Fatal(err)
 	}
 	if err := errors.Join(l.Record("a", digest.FromString("a")), l.Save()); err != nil {

@@ -1,4 +1,4 @@
-package images
+package lockfile
 
 import (
 	"os"
@@ -14,7 +14,7 @@ func TestLockKeepsSchema(t *testing.T) {
 	if err := os.WriteFile(file, []byte(`{`+schema+`,"version":1,"images":{}}`), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	l, err := OpenLock(t.Context(), file)
+	l, err := Open(t.Context(), file)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,5 @@
-package images
+// Package lockfile has the digests of the images that a program used, in a file, so that it reads the same ones again.
+package lockfile
 
 import (
 	"bytes"
@@ -60,9 +61,9 @@ type lockContent struct {
 	Images  map[string]digest.Digest `json:"images"`
 }
 
-// OpenLock reads a lock file, which need not exist. It fails with [ErrInvalid] if the file is not one of version 1, and
+// Open reads a lock file, which need not exist. It fails with [fault.ErrInvalid] if the file is not one of version 1, and
 // names the field. A link or a pipe is read as well, and not written: such a lock must have all images.
-func OpenLock(ctx context.Context, path string) (*Lock, error) {
+func Open(ctx context.Context, path string) (*Lock, error) {
 	l := &Lock{path: filepath.Clean(path), fresh: map[string]digest.Digest{}}
 	var read *lockContent
 	info, err := os.Lstat(l.path)
@@ -183,8 +184,8 @@ func checkLocked(name string, d digest.Digest) error {
 	return verify.Digest(d)
 }
 
-// lockedName returns the name of a reference in the file.
-func lockedName(name string) string { return strings.TrimPrefix(name, string(transport.Docker)+"://") }
+// Name returns the name of a reference in the file.
+func Name(name string) string { return strings.TrimPrefix(name, string(transport.Docker)+"://") }
 
 // Digest returns the digest of a reference, if the lock has it.
 func (l *Lock) Digest(name string) (digest.Digest, bool) {
@@ -193,7 +194,7 @@ func (l *Lock) Digest(name string) (digest.Digest, bool) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	d, ok := l.images[lockedName(name)]
+	d, ok := l.images[Name(name)]
 	return d, ok
 }
 
@@ -203,7 +204,7 @@ func (l *Lock) Record(name string, d digest.Digest) error {
 	if l == nil {
 		return nil
 	}
-	name = lockedName(name)
+	name = Name(name)
 	if err := checkLocked(name, d); err != nil {
 		return fmt.Errorf("lock file %s: %.300q: %w", l.path, name, err)
 	}
