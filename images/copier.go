@@ -212,9 +212,9 @@ func (c *copier) results(dests []transport.Destination, accounts []store.Account
 		for n, d := range p.dests {
 			switch {
 			case !d.InRegistry() && a.Done:
-				done[d.String()] = layoutResult(d, a, n == 0)
+				done[d.String()] = newResult(d, "", a, n == 0)
 			case d.InRegistry() && n < a.Tagged:
-				done[d.String()] = repositoryResult(d, p.to.Name(), a, n == 0)
+				done[d.String()] = newResult(d, p.to.Name(), a, n == 0)
 			}
 		}
 	}

@@ -62,8 +62,8 @@ type Result struct {
 	Mounted []digest.Digest `json:"mounted,omitempty"`
 	// Blobs has all blobs of an image in a registry, and Traffic their sums. Of several tags in one repository the
 	// first one has the transfers.
-	Blobs   []Transfer `json:"blobs,omitempty"`
-	Traffic *Traffic   `json:"traffic,omitempty"`
+	Blobs   []store.Move   `json:"blobs,omitempty"`
+	Traffic *store.Traffic `json:"traffic,omitempty"`
 }
 
 // Copy writes an image at a place that is open, or all images of an index, to all destinations, in four steps:

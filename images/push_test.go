@@ -20,6 +20,7 @@ import (
 	"go.podman.io/image/v5/types"
 
 	"github.com/operator-bindery/bindery/images/registries"
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/testregistry"
@@ -102,10 +103,10 @@ func TestOnlyWhatIsMissingIsSent(t *testing.T) {
 		t.Errorf("%d uploads", n)
 	}
 	manifests := int64(len(next.manifest))
-	traffic := Traffic{
-		Pushed:    Amount{2, layer.Size + int64(len(next.blobs[config]))},
-		Reused:    Amount{2, layerOf(t, next, 0).Size + layerOf(t, next, 2).Size},
-		Manifests: Amount{2, 2 * manifests},
+	traffic := store.Traffic{
+		Pushed:    store.Amount{Count: 2, Bytes: layer.Size + int64(len(next.blobs[config]))},
+		Reused:    store.Amount{Count: 2, Bytes: layerOf(t, next, 0).Size + layerOf(t, next, 2).Size},
+		Manifests: store.Amount{Count: 2, Bytes: 2 * manifests},
 	}
 	if *r[0].Traffic != traffic {
 		t.Errorf("got %+v, want %+v", *r[0].Traffic, traffic)

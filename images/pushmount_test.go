@@ -11,6 +11,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"go.podman.io/image/v5/types"
 
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
@@ -83,7 +84,7 @@ func TestBlobsAreMounted(t *testing.T) {
 				t.Errorf("asked for %d mounts", asked.Load())
 			}
 			for _, b := range r[0].Blobs {
-				if (b.How == Mounted) != (b.From == reg.Host()+"/base/image") {
+				if (b.How == store.Mounted) != (b.From == reg.Host()+"/base/image") {
 					t.Errorf("%+v", b)
 				}
 			}

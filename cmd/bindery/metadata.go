@@ -6,6 +6,7 @@ import (
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/signature"
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/version"
 	"github.com/operator-bindery/bindery/layers"
 )
@@ -22,7 +23,7 @@ type metadata struct {
 	References   []string        `json:"references"`
 	Destinations []images.Result `json:"destinations"`
 	// Traffic sums up the bytes sent to registries; absent if the image went to none.
-	Traffic *images.Traffic `json:"traffic,omitempty"`
+	Traffic *store.Traffic `json:"traffic,omitempty"`
 	// Signatures are those of the image at its destinations; absent if it was not signed.
 	Signatures []signature.Made `json:"signatures,omitempty"`
 }
@@ -31,20 +32,20 @@ type metadata struct {
 type layerAccount struct {
 	build.Layer
 	// Transfer is how the layer got to the registries: the most expensive way among them. Empty without registries.
-	Transfer images.How `json:"transfer,omitempty"`
+	Transfer store.How `json:"transfer,omitempty"`
 }
 
 func newMetadata(image *build.Image, c layers.Compression, refs []string, results []images.Result) metadata {
 	m := metadata{Image: image, Program: "bindery " + version.Release(), Codecs: codecs(c), References: refs,
 		Destinations: append([]images.Result{}, results...), Layers: []layerAccount{}}
-	effort := map[images.How]int{images.Reused: 1, images.Mounted: 2, images.Pushed: 3}
-	how := map[digest.Digest]images.How{}
+	effort := map[store.How]int{store.Reused: 1, store.Mounted: 2, store.Pushed: 3}
+	how := map[digest.Digest]store.How{}
 	for _, r := range results {
 		if r.Traffic == nil {
 			continue
 		}
 		if m.Traffic == nil {
-			m.Traffic = &images.Traffic{}
+			m.Traffic = &store.Traffic{}
 		}
 		m.Traffic.Add(*r.Traffic)
 		for _, b := range r.Blobs {

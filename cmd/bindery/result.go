@@ -241,7 +241,7 @@ func (t target) references(image *build.Image, results []images.Result) []string
 }
 
 // trafficLine describes what was sent to a registry.
-func trafficLine(t images.Traffic) string {
+func trafficLine(t store.Traffic) string {
 	return fmt.Sprintf("sent %s (%s), mounted %s (%s), reused %s (%s)", cmdline.FormatSize(t.Pushed.Bytes),
 		count(t.Pushed.Count, "blob"), cmdline.FormatSize(t.Mounted.Bytes), count(t.Mounted.Count, "blob"),
 		cmdline.FormatSize(t.Reused.Bytes), count(t.Reused.Count, "blob"))

@@ -13,8 +13,8 @@ import (
 	"github.com/operator-bindery/bindery/declcfg/edit"
 	"github.com/operator-bindery/bindery/declcfg/list"
 	"github.com/operator-bindery/bindery/declcfg/rules"
-	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/signature"
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/change"
 	"github.com/operator-bindery/bindery/internal/imagemap"
 	"github.com/operator-bindery/bindery/internal/jobs"
@@ -201,7 +201,7 @@ func schemaGenerator() *schemagen.Generator {
 			typeOf[rules.Severity](), typeOf[rules.State](), typeOf[rules.Scope](), typeOf[rules.Profile](),
 			typeOf[diff.Change](), typeOf[mirror.Status](), typeOf[mirror.Kind](), typeOf[mirror.Mode](),
 			typeOf[mirror.Level](), typeOf[jobs.State](), typeOf[edit.Kind](), typeOf[edit.Action](),
-			typeOf[change.Kind](), typeOf[sqlite.FindingKind](), typeOf[images.How](), typeOf[bundle.Severity](),
+			typeOf[change.Kind](), typeOf[sqlite.FindingKind](), typeOf[store.How](), typeOf[bundle.Severity](),
 			typeOf[inspect.Kind](), typeOf[inspect.CacheFormat](), typeOf[inspect.CacheState](),
 		},
 		Schemas: map[reflect.Type]schemagen.Object{

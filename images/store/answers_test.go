@@ -129,7 +129,7 @@ func TestBlobsOfTheEarlierImage(t *testing.T) {
 	got, err := store.CopyOne(t.Context(), from, second, to, "v1", store.CopyOptions{})
 	reused := 0
 	for _, m := range got.Moves {
-		if m.Kind == store.EventBlobReused {
+		if m.How == store.Reused {
 			reused++
 		}
 	}

@@ -111,16 +111,6 @@ type Account struct {
 	Done   bool `json:"-"`
 }
 
-// Move is how a blob got to a target.
-type Move struct {
-	Digest digest.Digest
-	Size   int64
-	// Kind is EventBlobDone for one that was sent, EventBlobMounted, or EventBlobReused.
-	Kind EventKind
-	// From is the repository that it was mounted from.
-	From string
-}
-
 // Copy copies an image, or an index with its images, byte for byte from one place to others, in four steps:
 //
 //  1. every target gets the blobs, and then the manifests under their digests;

@@ -58,7 +58,7 @@ func (c *imageCopy) blobs(ctx context.Context, root *node) error {
 				return context.Cause(gctx)
 			}
 			if size, ok := before[d.Digest]; ok && size == d.Size || there[d.Digest] && c.trust {
-				c.moved(d, EventBlobReused, "")
+				c.moved(d, Reused, "")
 				return nil
 			}
 			return c.blob(gctx, d)
@@ -107,30 +107,33 @@ func (c *imageCopy) blob(ctx context.Context, d v1.Descriptor) error {
 	case err != nil:
 		return err
 	case from != "":
-		c.moved(d, EventBlobMounted, from)
+		c.moved(d, Mounted, from)
 	case opened.Load():
-		c.moved(d, EventBlobDone, "")
+		c.moved(d, Pushed, "")
 	default:
-		c.moved(d, EventBlobReused, "")
+		c.moved(d, Reused, "")
 	}
 	return nil
 }
 
 // moved notes how a blob got there, and reports it. One that was sent in an earlier round stays so.
-func (c *imageCopy) moved(d v1.Descriptor, kind EventKind, from string) {
+func (c *imageCopy) moved(d v1.Descriptor, how How, from string) {
 	c.mu.Lock()
 	if c.moves == nil {
 		c.moves = map[digest.Digest]Move{}
 	}
-	if old, known := c.moves[d.Digest]; !known || kind == EventBlobDone || old.Kind == EventBlobReused {
-		c.moves[d.Digest] = Move{Digest: d.Digest, Size: d.Size, Kind: kind, From: from}
+	if old, known := c.moves[d.Digest]; !known || how == Pushed || old.How == Reused {
+		c.moves[d.Digest] = Move{Digest: d.Digest, Size: d.Size, How: how, From: from}
 	}
-	if kind == EventBlobMounted {
+	if how == Mounted {
 		c.account.Mounted += d.Size
 	}
 	c.mu.Unlock()
-	c.move(kind, d, d.Size)
+	c.move(moveEvents[how], d, d.Size)
 }
+
+// moveEvents are the events of the ways in which blobs get to places.
+var moveEvents = map[How]EventKind{Pushed: EventBlobDone, Mounted: EventBlobMounted, Reused: EventBlobReused}
 
 // movesInOrder returns how the blobs got there, in the order of the manifests.
 func (c *imageCopy) movesInOrder() (moves []Move) {
