@@ -82,8 +82,7 @@ func (c *copier) open(ctx context.Context, d transport.Destination) error {
 	case row.Write != nil:
 		return c.openPlace(ctx, d, row)
 	case row.Fill == nil:
-		return fmt.Errorf("no image is written to %s by the transports of this program (package images/library has one): %w",
-			row.Prefix(), errors.ErrUnsupported)
+		return unsupported(row)
 	}
 	return nil
 }

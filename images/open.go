@@ -168,6 +168,9 @@ func (c *Client) openPlace(ctx context.Context, asked transport.Source) (at *tra
 		return &place, nil
 	}
 	if row := c.transports.Row(asked.Transport); row.Parse != nil {
+		if row.Open == nil {
+			return nil, unsupported(row)
+		}
 		return row.Open(ctx, asked.Path, asked.Name,
 			transport.Options{Limits: c.o.Limits.WithDefaults(), Temp: c.o.Temp, Private: c.remote.Scratch()})
 	}

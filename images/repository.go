@@ -11,44 +11,9 @@ import (
 
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/images/transport"
-	"github.com/operator-bindery/bindery/internal/fault"
-	"github.com/operator-bindery/bindery/internal/layouts"
 	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/internal/registry"
-	"github.com/operator-bindery/bindery/internal/verify"
 )
-
-// openLayout opens a layout and finds the image that a place chooses. Its manifest or index is there and is what the
-// descriptor says: what is signed, verified or shown is what others read in the layout.
-func openLayout(ctx context.Context, p transport.Destination, limits Limits,
-	temp string) (*layouts.Repository, v1.Descriptor, error) {
-	at, err := layouts.OpenRepository(ctx, p, limits.WithDefaults(), temp)
-	if err != nil {
-		return nil, v1.Descriptor{}, err
-	}
-	top, err := checkedTop(ctx, at, p)
-	if err != nil {
-		return nil, v1.Descriptor{}, errors.Join(err, at.Close())
-	}
-	return at, top, nil
-}
-
-// checkedTop returns the descriptor of the image that a place chooses, after a look at its text.
-func checkedTop(ctx context.Context, at *layouts.Repository, p transport.Destination) (v1.Descriptor, error) {
-	top, err := at.Top(p)
-	if err != nil {
-		return top, err
-	}
-	text, kind, err := at.Manifest(ctx, top.Digest.String())
-	if err != nil {
-		return top, err
-	}
-	if int64(len(text)) != top.Size {
-		return top, fmt.Errorf("manifest: %w: size is %d and not %d", fault.ErrIntegrity, len(text), top.Size)
-	}
-	top.MediaType, err = verify.ManifestKind(text, kind)
-	return top, err
-}
 
 // Writer is an image that exists, and the place where it is, for writing attachments. What is written to a layout or an
 // archive appears as a whole with Commit; registries have it at once.
@@ -80,7 +45,7 @@ func OpenWriter(ctx context.Context, dest transport.Destination, o CopyOptions) 
 		}
 	}()
 	if !dest.InRegistry() {
-		return openLayoutWriter(ctx, dest, o)
+		return o.addTo(ctx, dest)
 	}
 	named, err := dest.Repository()
 	if err != nil {
@@ -113,24 +78,29 @@ func OpenWriter(ctx context.Context, dest transport.Destination, o CopyOptions) 
 	return w, nil
 }
 
-// openLayoutWriter is OpenWriter for layouts and archives.
-func openLayoutWriter(ctx context.Context, dest transport.Destination, o CopyOptions) (_ *Writer, err error) {
-	at, top, err := openLayout(ctx, dest, Limits{}, o.Temp)
+// addTo is OpenWriter for places on this machine.
+func (o CopyOptions) addTo(ctx context.Context, dest transport.Destination) (*Writer, error) {
+	row := o.transports().Row(dest.Transport)
+	if row.Open == nil || row.Write == nil {
+		return nil, unsupported(row)
+	}
+	place := transport.Options{Limits: Limits{}.WithDefaults(), Temp: o.Temp, Private: o.Temp, Adds: true}
+	at, err := row.Open(ctx, dest.Path, dest.Name, place)
 	if err != nil {
 		return nil, err
 	}
-	image, err := store.ReadImage(ctx, at, top)
-	if err = errors.Join(err, at.Close()); err != nil {
-		return nil, err
-	}
-	image.Name = nameInLayout(top.Annotations[v1.AnnotationRefName])
-	out, err := layouts.NewAddition(ctx, dest)
+	// The manifest or index is there and is what the descriptor says: what is signed is what others read.
+	src, err := newSource(ctx, at)
 	if err != nil {
 		return nil, err
 	}
-	to, err := out.Writer(ctx, Limits{}.WithDefaults(), o.Temp)
+	image, err := src.Entries(ctx)
+	if err = errors.Join(err, src.Close()); err != nil {
+		return nil, err
+	}
+	to, err := row.Write(ctx, dest.Path, dest.Name, place)
 	if err != nil {
-		return nil, errors.Join(err, out.Discard())
+		return nil, err
 	}
 	return &Writer{Writer: to, Image: image, closing: func() error { return nil }}, nil
 }

@@ -57,7 +57,11 @@ func filesRow(r transport.Row) transport.Row {
 func layoutRow(r transport.Row) transport.Row {
 	r.Attachments, r.Parse, r.NameOf, r.Takes = true, transport.PathAndName, tagOf, takesOCI
 	r.Write = func(ctx context.Context, path, name string, o transport.Options) (store.Writer, error) {
-		out, err := layouts.NewOutput(ctx, transport.Destination{Transport: r.Name, Path: path, Name: name})
+		begin := layouts.NewOutput
+		if o.Adds {
+			begin = layouts.NewAddition
+		}
+		out, err := begin(ctx, transport.Destination{Transport: r.Name, Path: path, Name: name})
 		if err != nil {
 			return nil, err
 		}
@@ -117,6 +121,12 @@ func takesOCI(mediaType string) error {
 	}
 	return fmt.Errorf("an OCI layout holds OCI images only, and this is %s: take the oci format, or a destination of "+
 		"docker://, dir: or docker-archive", mediaType)
+}
+
+// unsupported is the error about what a row of a table does not do.
+func unsupported(r *transport.Row) error {
+	return fmt.Errorf("the transports of this program do not do this with images of %s, and perhaps those of package "+
+		"images/library do: %w", r.Prefix(), errors.ErrUnsupported)
 }
 
 // nameInLayout returns the name of an image in a layout if it is one of a registry, with a host; else it is empty.

@@ -2,6 +2,7 @@ package mirror_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -133,6 +134,15 @@ func TestATransportIsOneRow(t *testing.T) {
 		if err := src.Close(); err != nil {
 			t.Error(err)
 		}
+	}
+
+	added, err := images.OpenWriter(ctx, to, images.CopyOptions{Transports: client.Transports()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err = errors.Join(signing.Attach(ctx, added, added.Image), added.Commit(ctx), added.Discard()); err != nil ||
+		added.Image.Top.Digest != made.Digest {
+		t.Errorf("signed again: %s, %v", added.Image.Top.Digest, err)
 	}
 
 	w := newWorld(t, small)

@@ -1,13 +1,21 @@
 package library_test
 
 import (
+	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"go.podman.io/image/v5/docker/reference"
 
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/library"
+	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/images/storetest"
 	"github.com/operator-bindery/bindery/images/transport"
 )
 
@@ -100,5 +108,27 @@ func TestSources(t *testing.T) {
 		if n, err := transports.Source(bad); err == nil {
 			t.Errorf("%q: %v", bad, n)
 		}
+	}
+}
+
+// Without the library what it writes is an error that says so, before anything is there.
+func TestWithoutTheLibrary(t *testing.T) {
+	dir := t.TempDir()
+	from := storetest.NewMemory()
+	text := []byte(`{"schemaVersion":2,"mediaType":"application/vnd.oci.image.index.v1+json","manifests":[]}`)
+	top := v1.Descriptor{MediaType: v1.MediaTypeImageIndex, Digest: digest.FromBytes(text), Size: int64(len(text))}
+	if err := from.WriteManifest(t.Context(), text, top.MediaType, store.WriteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	to, err := images.BuiltIn().Parse("dir:" + filepath.Join(dir, "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	done, err := images.Copy(t.Context(), from, top, []transport.Destination{to}, images.CopyOptions{})
+	if !errors.Is(err, errors.ErrUnsupported) || len(done) > 0 {
+		t.Errorf("%v, %v", done, err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("%v is left, %v", left, err)
 	}
 }

@@ -75,6 +75,8 @@ type Options struct {
 	// Temp is the directory for what is decompressed of archives; empty means the system's. Private is a directory that
 	// exists as long as the client.
 	Temp, Private string
+	// Adds tells that what is written is attached to an image that is there.
+	Adds bool
 }
 
 // Place is an image in the place where it is, as a transport opens it.
