@@ -136,7 +136,8 @@ func push(t testing.TB, img *Image, dests ...string) []images.Result {
 		}
 		ds = append(ds, parsed)
 	}
-	r, err := images.Copy(t.Context(), img.Store(), img.Top(), ds, images.CopyOptions{Temp: t.TempDir(), Transports: transports})
+	r, err := images.Copy(t.Context(), img.Store(), img.Top(), ds,
+		images.CopyOptions{Temp: t.TempDir(), Transports: transports})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,7 +25,6 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images/registries"
-	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/images/trust"
 	"github.com/operator-bindery/bindery/internal/fault"
 )
@@ -98,7 +97,7 @@ func TestRealRegistry(t *testing.T) {
 	host, ca := realRegistry(t)
 	f, text := large(t, 3<<20)
 	r := registries.Config{CAFile: ca, AuthFile: authFileFor(t, host+"/a")}
-	pushed, err := copyOf(t.Context(), of(t, f), []transport.Destination{parse(t, "docker://"+host+"/a/b:v1")}, CopyOptions{Registry: r})
+	pushed, err := copyOf(t.Context(), of(t, f), dests(t, "docker://"+host+"/a/b:v1"), CopyOptions{Registry: r})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +133,7 @@ func TestRealRegistry(t *testing.T) {
 	}
 	// A base image is read with the client's credentials.
 	ref := opened(t, quick(t, ClientOptions{Registry: r}), host+"/a/b:v1")
-	if _, err := copyOf(t.Context(), of(t, ref), []transport.Destination{parse(t, "oci:"+filepath.Join(t.TempDir(), "out"))},
+	if _, err := copyOf(t.Context(), of(t, ref), dests(t, "oci:"+filepath.Join(t.TempDir(), "out")),
 		CopyOptions{}); err != nil {
 		t.Error(err)
 	}
@@ -145,7 +144,7 @@ func TestRealRegistryBehindABadLine(t *testing.T) {
 	host, ca := realRegistry(t)
 	f, text := large(t, 3<<20)
 	direct := registries.Config{CAFile: ca, AuthFile: authFileFor(t, host)}
-	if _, err := copyOf(t.Context(), of(t, f), []transport.Destination{parse(t, "docker://"+host+"/a/b:v1")},
+	if _, err := copyOf(t.Context(), of(t, f), dests(t, "docker://"+host+"/a/b:v1"),
 		CopyOptions{Registry: direct}); err != nil {
 		t.Fatal(err)
 	}

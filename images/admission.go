@@ -43,8 +43,8 @@ func (c *Client) admission(n transport.Source, name string, place *transport.Pla
 	return &admission{client: c, name: name, asked: n, place: place}
 }
 
-// admit asks the policy about a manifest or index whose text has been read and compared with its digest. An index that is
-// refused is an error only if the policy decides by the name alone: else the verdict is for what is in it.
+// admit asks the policy about a manifest or index whose text has been read and compared with its digest. An index that
+// is refused is an error only if the policy decides by the name alone: else the verdict is for what is in it.
 func (a *admission) admit(ctx context.Context, above verdict, text []byte, kind string) (verdict, error) {
 	if a == nil || above.accepted {
 		return verdict{accepted: true}, nil

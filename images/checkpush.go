@@ -19,8 +19,8 @@ import (
 
 // CheckPush checks, before an image is made, that the repositories of those destinations that are in registries can be
 // written to: it opens an upload session in each. Errors are those that [Copy] would return, of the class
-// [ErrRegistry], [transport.ErrNoAttachments], or a [*store.ConflictError] if [CopyOptions.IfDigest] is set and a tag does not exist.
-// Other destinations are not checked.
+// [ErrRegistry], [transport.ErrNoAttachments], or a [*store.ConflictError] if [CopyOptions.IfDigest] is set and a tag
+// does not exist. Other destinations are not checked.
 //
 // Pass the result to [Copy] in [CopyOptions.Checked], which goes on with its connections and uploads, and close it
 // after that. It is nil if no destination is in a registry.
@@ -61,8 +61,8 @@ func CheckPush(ctx context.Context, dests []transport.Destination, o CopyOptions
 	return check, nil
 }
 
-// PushCheck is the result of [CheckPush]: the repositories that were checked, with their connections and tokens, and the
-// upload sessions that are open. It is safe for concurrent use; nil stands for a check of nothing.
+// PushCheck is the result of [CheckPush]: the repositories that were checked, with their connections and tokens, and
+// the upload sessions that are open. It is safe for concurrent use; nil stands for a check of nothing.
 type PushCheck struct {
 	remote    *registries.Client
 	checked   []*registries.Repository

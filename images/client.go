@@ -141,8 +141,8 @@ func (c *Client) start(ctx context.Context) (err error) {
 	return nil
 }
 
-// readPolicy reads the policy.json of the options, by default that of the containers tools. It returns nil, which accepts
-// every image, if there is none.
+// readPolicy reads the policy.json of the options, by default that of the containers tools. It returns nil, which
+// accepts every image, if there is none.
 func (o *ClientOptions) readPolicy(ctx context.Context) (_ trust.Policy, err error) {
 	file := o.PolicyFile
 	if file == "" {

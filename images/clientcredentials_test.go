@@ -10,7 +10,6 @@ import (
 
 	"github.com/operator-bindery/bindery/images/policy"
 	"github.com/operator-bindery/bindery/images/registries"
-	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
@@ -68,7 +67,7 @@ func TestPushWithACredentialStore(t *testing.T) {
 	write(t, config, `{"credsStore":"push"}`)
 	r := insecure()
 	r.AuthFiles = []string{filepath.Join(t.TempDir(), "none.json"), config}
-	if _, err := copyOf(t.Context(), of(t, simple(t, "x")), []transport.Destination{parse(t, "docker://"+reg.Host()+"/a/b:v1")},
+	if _, err := copyOf(t.Context(), of(t, simple(t, "x")), dests(t, "docker://"+reg.Host()+"/a/b:v1"),
 		CopyOptions{Registry: r}); err != nil {
 		t.Fatal(err)
 	}

@@ -31,8 +31,8 @@ type CopyOptions struct {
 	// Temp is the directory for temporary files that are not beside an output; empty means the system's.
 	Temp string
 	// IfDigest, unless empty, is what the tags in registries must point to until they are written: a digest, or
-	// [store.IfNone] for no image; otherwise the error is a [*store.ConflictError]. Tags are compared before anything is written,
-	// and again just before each is written, since most registries cannot compare and set in one step.
+	// [store.IfNone] for no image; otherwise the error is a [*store.ConflictError]. Tags are compared before anything
+	// is written, and again just before each is written, since most registries cannot compare and set in one step.
 	IfDigest string
 	// Checked, unless nil, is the result of [CheckPush] with the same options. Its events go to the Events of the
 	// check.

@@ -227,7 +227,7 @@ func TestFailuresLeaveTheOldOutputAndNothingElse(t *testing.T) {
 					defer cancel()
 					breakIt(src, cancel)
 					scratch := t.TempDir()
-					if _, err := copyOf(ctx, of(t, src), []transport.Destination{parse(t, dest)}, CopyOptions{Temp: scratch}); err == nil {
+					if _, err := copyOf(ctx, of(t, src), dests(t, dest), CopyOptions{Temp: scratch}); err == nil {
 						t.Fatal("no error")
 					} else if name == "cancelled" && !errors.Is(err, context.Canceled) {
 						t.Errorf("got %v", err)

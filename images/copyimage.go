@@ -39,8 +39,8 @@ func CheckCopy(ts transport.Table, name string, dest transport.Destination, what
 // once, and the policy of the client must accept the image. What the destination has is not sent again, and a registry
 // mounts blobs from the source if that is in it.
 //
-// A destination that keeps no attachments is an [transport.ErrNoAttachments] before anything is written, unless none are asked
-// for or the source keeps none. The Attachments of the options are not used.
+// A destination that keeps no attachments is an [transport.ErrNoAttachments] before anything is written, unless none
+// are asked for or the source keeps none. The Attachments of the options are not used.
 func (c *Client) Copy(ctx context.Context, name string, dest transport.Destination, what referrers.Kinds,
 	o CopyOptions) (_ CopyResult, err error) {
 	result := CopyResult{Source: redact.Text(name), Account: referrers.Account{Copied: []referrers.Copied{}}}

@@ -1,8 +1,8 @@
 // Package images reads, writes and copies container images: in registries, OCI layouts, archives, and other places.
 //
-// A [Client] opens an image by its name ([Client.Open]) or at a place that is open ([Client.At], [At]), as a [Source]: what
-// of it the policy accepts. [Source.Image] is the image of a platform, and [Image.Extract] returns files of it as an
-// fs.FS, within [Limits]:
+// A [Client] opens an image by its name ([Client.Open]) or at a place that is open ([Client.At], [At]), as a [Source]:
+// what of it the policy accepts. [Source.Image] is the image of a platform, and [Image.Extract] returns files of it as
+// an fs.FS, within [Limits]:
 //
 //	c, err := images.NewClient(images.ClientOptions{Registry: registries.Config{}.Env(os.Getenv), Policy: policy.Read})
 //	img, err := c.Image(ctx, "quay.io/acme/catalog:v1", v1.Platform{})
@@ -16,8 +16,8 @@
 //
 // Everything that is read is compared with its digest and size. Images are hostile input: sizes, counts and depths have
 // limits, and no path leads out of an image. Configuration of the machine counts as it does for podman:
-// registries.conf, policy.json, certificates and files with credentials. A [lockfile.Lock] records the digests of names;
-// a [blobcache.Cache] keeps blobs of registries.
+// registries.conf, policy.json, certificates and files with credentials. A [lockfile.Lock] records the digests of
+// names; a [blobcache.Cache] keeps blobs of registries.
 //
 // Formats and protocols are those of the OCI image and distribution specifications.
 package images

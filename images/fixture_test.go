@@ -232,6 +232,15 @@ func parse(t testing.TB, text string) transport.Destination {
 	return d
 }
 
+// dests are destinations as a user writes them.
+func dests(t testing.TB, texts ...string) (all []transport.Destination) {
+	t.Helper()
+	for _, text := range texts {
+		all = append(all, parse(t, text))
+	}
+	return all
+}
+
 // snapshot is everything below a directory, as text.
 func snapshot(t testing.TB, dir string) string {
 	t.Helper()

@@ -26,13 +26,13 @@ import (
 // such a name is of docker.io. If there is a digest, the tag is ignored. A tag is resolved once, and everything else is
 // read by digest. A name in the lock is opened by the digest there; other names are recorded in the lock.
 //
-// The policy of the client is asked about the image, and about each image of an index that it does not accept as a whole
-// when that is read.
+// The policy of the client is asked about the image, and about each image of an index that it does not accept as a
+// whole when that is read.
 //
-// Errors are a [*PullError] and of the classes [ErrInvalid], [ErrLimit], [ErrIntegrity], [ErrRegistry] and [trust.ErrPolicy],
-// or of the file system; [fs.ErrNotExist] if there is no such image. They name the image and contain no credentials. An
-// image that the signature policy refuses is also a [*trust.PolicyError]; a policy that cannot be used is a
-// [*trust.PolicyFileError] alone.
+// Errors are a [*PullError] and of the classes [ErrInvalid], [ErrLimit], [ErrIntegrity], [ErrRegistry] and
+// [trust.ErrPolicy], or of the file system; [fs.ErrNotExist] if there is no such image. They name the image and contain
+// no credentials. An image that the signature policy refuses is also a [*trust.PolicyError]; a policy that cannot be
+// used is a [*trust.PolicyFileError] alone.
 func (c *Client) Open(ctx context.Context, name string) (*Source, error) {
 	return c.open(ctx, name, true)
 }
@@ -100,8 +100,8 @@ func (c *Client) source(ctx context.Context, asked transport.Source, name string
 	return s, nil
 }
 
-// At opens an image at a place that is open, such as an image that was assembled and is not written yet. No policy and no
-// lock is asked. The place stays open when the source is closed.
+// At opens an image at a place that is open, such as an image that was assembled and is not written yet. No policy and
+// no lock is asked. The place stays open when the source is closed.
 func At(ctx context.Context, place store.Reader, top v1.Descriptor) (*Source, error) {
 	return newSource(ctx, &transport.Place{Reader: place, Top: top})
 }

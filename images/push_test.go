@@ -282,15 +282,15 @@ func TestTagThatFails(t *testing.T) {
 		return true
 	})
 	out := t.TempDir() + "/layout"
-	dests := []transport.Destination{parse(t, "oci:"+out+":v1")}
+	to := dests(t, "oci:"+out+":v1")
 	for _, tag := range []string{"v1", "v2", "v3"} {
-		dests = append(dests, parse(t, "docker://"+reg.Host()+"/a/b:"+tag))
+		to = append(to, parse(t, "docker://"+reg.Host()+"/a/b:"+tag))
 	}
-	r, err := copyOf(t.Context(), of(t, simple(t, "x")), dests, CopyOptions{Registry: insecure()})
+	r, err := copyOf(t.Context(), of(t, simple(t, "x")), to, CopyOptions{Registry: insecure()})
 	if !registries.IsUnauthorized(err) || !strings.Contains(err.Error(), "/a/b:v2: ") {
 		t.Errorf("got %v", err)
 	}
-	if len(r) != 1 || r[0].Destination != dests[1].String() || len(r[0].Written) != 3 {
+	if len(r) != 1 || r[0].Destination != to[1].String() || len(r[0].Written) != 3 {
 		t.Errorf("done: %+v", r)
 	}
 	if _, err := os.Stat(out); !errors.Is(err, os.ErrNotExist) {

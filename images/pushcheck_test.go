@@ -124,7 +124,7 @@ func TestCheckedPush(t *testing.T) {
 				reg.Interfere(c.registry)
 			}
 			o := CopyOptions{Registry: insecure()}
-			check, err := CheckPush(t.Context(), []transport.Destination{parse(t, "docker://"+at)}, o)
+			check, err := CheckPush(t.Context(), dests(t, "docker://"+at), o)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -167,7 +167,7 @@ func TestCheckPushIfDigest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			reg := testregistry.New(t)
 			put(reg, "a/b", "v1", there)
-			check, err := CheckPush(t.Context(), []transport.Destination{parse(t, "docker://"+reg.Host()+"/a/b:"+c.tag)},
+			check, err := CheckPush(t.Context(), dests(t, "docker://"+reg.Host()+"/a/b:"+c.tag),
 				CopyOptions{Registry: insecure(), IfDigest: c.condition})
 			var conflict *store.ConflictError
 			if errors.As(err, &conflict) != c.refused || !c.refused && err != nil ||

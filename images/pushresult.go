@@ -5,8 +5,8 @@ import (
 	"github.com/operator-bindery/bindery/images/transport"
 )
 
-// newResult is the result of a destination. Of several names of one place the first has the transfers. repository is the
-// name of the place if it is in a registry, else empty.
+// newResult is the result of a destination. Of several names of one place the first has the transfers. repository is
+// the name of the place if it is in a registry, else empty.
 func newResult(d transport.Destination, repository string, a store.Account, first bool) Result {
 	r := Result{Destination: d.String(), Reference: d.String(), Digest: a.Digest, MediaType: a.MediaType}
 	var traffic store.Traffic

@@ -94,7 +94,7 @@ func TestPushRecoversFromTransientFailures(t *testing.T) {
 							retried++
 						}
 					}}
-				r, err := copyOf(t.Context(), of(t, simple(t, "x")), []transport.Destination{parse(t, "docker://"+host+"/a/b:v1")}, o)
+				r, err := copyOf(t.Context(), of(t, simple(t, "x")), dests(t, "docker://"+host+"/a/b:v1"), o)
 				if err != nil || !failed.Load() {
 					t.Fatalf("failed %v, retried %d: %v", failed.Load(), retried, err)
 				}
@@ -180,7 +180,7 @@ func TestPushIsReadBack(t *testing.T) {
 			reg := testregistry.New(t)
 			host := reg.Host()
 			reg.Interfere(c.interfere)
-			_, err := copyOf(t.Context(), of(t, simple(t, "x")), []transport.Destination{parse(t, "docker://"+host+"/a/b:v1")},
+			_, err := copyOf(t.Context(), of(t, simple(t, "x")), dests(t, "docker://"+host+"/a/b:v1"),
 				CopyOptions{Registry: insecure()})
 			if !errors.Is(err, c.want) || c.want == nil && err != nil {
 				t.Errorf("got %v, want %v", err, c.want)
@@ -212,7 +212,7 @@ func TestStalledPush(t *testing.T) {
 				again = append(again, e.Err)
 			}
 		}}
-	if _, err := copyOf(t.Context(), of(t, simple(t, "x")), []transport.Destination{parse(t, "docker://"+host+"/a/b:v1")}, o); err != nil {
+	if _, err := copyOf(t.Context(), of(t, simple(t, "x")), dests(t, "docker://"+host+"/a/b:v1"), o); err != nil {
 		t.Fatal(err)
 	}
 	if len(again) != 1 || !strings.Contains(again[0].Error(), "nothing has moved for 300ms") {
@@ -237,7 +237,7 @@ func TestTimeoutEndsAPush(t *testing.T) {
 		return true
 	})
 	o := CopyOptions{Registry: insecure(), Retries: 5, Backoff: time.Millisecond, Timeout: 300 * time.Millisecond}
-	_, err := copyOf(t.Context(), of(t, simple(t, "x")), []transport.Destination{parse(t, "docker://"+host+"/a/b:v1")}, o)
+	_, err := copyOf(t.Context(), of(t, simple(t, "x")), dests(t, "docker://"+host+"/a/b:v1"), o)
 	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(fmt.Sprint(err), "not done within") {
 		t.Errorf("got %v", err)
 	}
@@ -273,7 +273,7 @@ func TestCredentialsAreUsedAndNeverShown(t *testing.T) {
 	}
 	env := func(name string) string { return map[string]string{"REGISTRY_AUTH_FILE": auth}[name] }
 	o := CopyOptions{Registry: insecure().Env(env)}
-	_, err := copyOf(t.Context(), of(t, simple(t, "x")), []transport.Destination{parse(t, "docker://"+host+"/a/b:v1")}, o)
+	_, err := copyOf(t.Context(), of(t, simple(t, "x")), dests(t, "docker://"+host+"/a/b:v1"), o)
 	if err == nil || !seen.Load() {
 		t.Fatalf("seen %v, error %v", seen.Load(), err)
 	}

@@ -26,7 +26,6 @@ import (
 	"github.com/operator-bindery/bindery/images/policy"
 	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/store"
-	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/images/trust"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/testregistry"
@@ -611,7 +610,7 @@ func TestReferencesOfAClient(t *testing.T) {
 			return err
 		}
 		defer src.Close()
-		_, err = Copy(t.Context(), src, src.Top, []transport.Destination{parse(t, "oci:"+filepath.Join(t.TempDir(), "out"))},
+		_, err = Copy(t.Context(), src, src.Top, dests(t, "oci:"+filepath.Join(t.TempDir(), "out")),
 			CopyOptions{})
 		return err
 	}

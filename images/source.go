@@ -122,8 +122,8 @@ func (s *Source) InRegistry() bool {
 	return s.asked.Transport == transport.Docker && s.Repository != ""
 }
 
-// Named returns the reference of the image in a registry as it was given, with the tag "latest" if it had none; empty if
-// the name is none.
+// Named returns the reference of the image in a registry as it was given, with the tag "latest" if it had none; empty
+// if the name is none.
 func (s *Source) Named() string {
 	if named := s.asked.Named(); named != nil {
 		return named.String()
@@ -241,8 +241,8 @@ func (s *Source) CheckEntries(ctx context.Context, platforms []v1.Platform) erro
 	return s.checkEntries(ctx, platforms, true)
 }
 
-// CheckAccepted returns an error unless the policy accepts the image: itself, or of an index every entry, whatever it is
-// for, since others may choose an entry that this package does not. It asks the policy also if the source was opened
+// CheckAccepted returns an error unless the policy accepts the image: itself, or of an index every entry, whatever it
+// is for, since others may choose an entry that this package does not. It asks the policy also if the source was opened
 // without it. Errors are of the class [trust.ErrPolicy] for what is refused.
 func (s *Source) CheckAccepted(ctx context.Context) error {
 	if err := s.ask(ctx); err != nil {

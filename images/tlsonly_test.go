@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/operator-bindery/bindery/images/registries"
-	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
@@ -21,7 +20,7 @@ func TestSkippedVerificationIsNotPlainHTTP(t *testing.T) {
 	defer server.Close()
 	yes := true
 	host := strings.TrimPrefix(server.URL, "http://")
-	_, err := copyOf(t.Context(), of(t, simple(t, "x")), []transport.Destination{parse(t, "docker://"+host+"/a/b:v1")},
+	_, err := copyOf(t.Context(), of(t, simple(t, "x")), dests(t, "docker://"+host+"/a/b:v1"),
 		CopyOptions{Registry: registries.Config{SkipTLSVerify: &yes}})
 	if !errors.Is(err, registries.ErrPlainHTTP) || !errors.Is(err, fault.ErrRegistry) {
 		t.Errorf("got %v", err)
@@ -33,7 +32,7 @@ func TestSkippedVerificationIsNotPlainHTTP(t *testing.T) {
 
 func TestSkippedVerificationAcceptsAnyCertificate(t *testing.T) {
 	host := testregistry.NewTLS(t).Host()
-	dest := []transport.Destination{parse(t, "docker://"+host+"/a/b:v1")}
+	dest := dests(t, "docker://"+host+"/a/b:v1")
 	if _, err := copyOf(t.Context(), of(t, simple(t, "x")), dest, CopyOptions{}); err == nil {
 		t.Error("an unknown certificate was accepted")
 	}

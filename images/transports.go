@@ -43,12 +43,13 @@ func BuiltIn() transport.Table {
 func filesRow(r transport.Row) transport.Row {
 	r.Files = true
 	r.Open = func(ctx context.Context, path, name string, o transport.Options) (*transport.Place, error) {
-		src, err := layouts.OpenSource(ctx, transport.Destination{Transport: r.Name, Path: path, Name: name}, o.Limits, o.Temp)
+		at := transport.Destination{Transport: r.Name, Path: path, Name: name}
+		src, err := layouts.OpenSource(ctx, at, o.Limits, o.Temp)
 		if err != nil {
 			return nil, err
 		}
-		return &transport.Place{Reader: src, Top: src.Top(), Named: nameInLayout(src.Top().Annotations[v1.AnnotationRefName]),
-			Signatures: src.Signatures, Close: src.Close}, nil
+		return &transport.Place{Reader: src, Top: src.Top(), Signatures: src.Signatures, Close: src.Close,
+			Named: nameInLayout(src.Top().Annotations[v1.AnnotationRefName])}, nil
 	}
 	return r
 }

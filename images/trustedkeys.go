@@ -30,8 +30,8 @@ func (a *admission) judgeKeys(ctx context.Context, e *trust.Evidence) (refusal *
 		}
 	}
 	if !a.place.Can().Attachments {
-		return &trust.PolicyError{Err: fmt.Errorf("an image of %s has no signature that a trusted key could verify: it can "+
-			"be in a registry or an OCI layout", string(a.asked.Transport))}, nil
+		return &trust.PolicyError{Err: fmt.Errorf("an image of %s has no signature that a trusted key could verify: it "+
+			"can be in a registry or an OCI layout", a.asked.Transport)}, nil
 	}
 	o := signature.VerifyOptions{Keys: a.client.o.TrustedKeys}
 	if named := a.asked.Named(); named != nil {

@@ -25,9 +25,9 @@ func NewWorkspace(ctx context.Context, temp string) (*Workspace, error) {
 	return CopyOptions{Temp: temp}.Workspace(ctx, nil)
 }
 
-// Workspace makes a workspace for an image that will be copied to the destinations. Without a destination in files it is
-// in Temp. Stores among the destinations are opened, so that errors are known before the work. The caller must close the
-// workspace.
+// Workspace makes a workspace for an image that will be copied to the destinations. Without a destination in files it
+// is in Temp. Stores among the destinations are opened, so that errors are known before the work. The caller must close
+// the workspace.
 func (o CopyOptions) Workspace(ctx context.Context, dests []transport.Destination) (_ *Workspace, err error) {
 	dir := cmp.Or(o.Temp, os.TempDir())
 	w := &Workspace{}

@@ -157,7 +157,8 @@ func layout(t testing.TB, text string, o Options) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := images.Copy(t.Context(), img.Store(), img.Top(), []transport.Destination{d}, images.CopyOptions{}); err != nil {
+	if _, err := images.Copy(t.Context(), img.Store(), img.Top(), []transport.Destination{d},
+		images.CopyOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	return name

@@ -135,7 +135,8 @@ func (p *program) mirrorSpec(c *cli.Context, base mirror.Base) (*indeximage.Spec
 }
 
 // mirrorRemote creates the client that writes to the target.
-func (p *program) mirrorRemote(c *cli.Context, o *mirror.Options, to registries.Config, throttle *registries.Throttle) error {
+func (p *program) mirrorRemote(c *cli.Context, o *mirror.Options, to registries.Config,
+	throttle *registries.Throttle) error {
 	if o.Mode == mirror.ToDisk {
 		return nil
 	}

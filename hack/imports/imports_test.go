@@ -58,7 +58,8 @@ var rules = map[string][]string{
 	"mirror/resources": {"mirror/imageset"},
 
 	// From these to a catalog, and from a catalog to an image or an answer.
-	"render":              {"declcfg", "declcfg/edit", "bundle", "images", "images/library", "images/policy", "sqlite", "internal/appregistry"},
+	"render": {"declcfg", "declcfg/edit", "bundle", "images", "images/library", "images/policy",
+		"sqlite", "internal/appregistry"},
 	"migrate":             {"declcfg", "declcfg/edit", "images", "render", "sqlite"},
 	"serve":               {"declcfg", "declcfg/property", "sqlite", "serve/api", "serve/web"},
 	"serve/api":           nil,

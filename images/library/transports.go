@@ -11,8 +11,8 @@ import (
 // ErrStore is the class of errors about stores of images that cannot be used here.
 var ErrStore = imagestore.ErrStore
 
-// Transports completes a table: archives of docker and directories can be written, and the store of podman is added. The
-// table that is given is not changed.
+// Transports completes a table: archives of docker and directories can be written, and the store of podman is added.
+// The table that is given is not changed.
 func Transports(t transport.Table) transport.Table {
 	t = slices.Clone(t)
 	for i := range t {

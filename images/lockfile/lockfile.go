@@ -61,8 +61,8 @@ type lockContent struct {
 	Images  map[string]digest.Digest `json:"images"`
 }
 
-// Open reads a lock file, which need not exist. It fails with [fault.ErrInvalid] if the file is not one of version 1, and
-// names the field. A link or a pipe is read as well, and not written: such a lock must have all images.
+// Open reads a lock file, which need not exist. It fails with [fault.ErrInvalid] if the file is not one of version 1,
+// and names the field. A link or a pipe is read as well, and not written: such a lock must have all images.
 func Open(ctx context.Context, path string) (*Lock, error) {
 	l := &Lock{path: filepath.Clean(path), fresh: map[string]digest.Digest{}}
 	var read *lockContent

@@ -14,8 +14,8 @@ import (
 // the paths of all in a registry, and Ping asks whether it takes the credentials.
 type Client = registry.Client
 
-// Options configure a [Client]: Registry, Retries, Backoff, Stall, Throttle, Uploads, Temp and Events as those of package
-// images. The zero value makes one attempt of each request, without limits.
+// Options configure a [Client]: Registry, Retries, Backoff, Stall, Throttle, Uploads, Temp and Events as those of
+// package images. The zero value makes one attempt of each request, without limits.
 type Options = registry.Options
 
 // Repository is a repository of a [Client]: a [store.Writer] that also tells whether it has a blob (HasBlob), and
@@ -25,8 +25,8 @@ type Options = registry.Options
 // and not sent; one that is just being sent to another repository is waited for. It is safe for concurrent use.
 type Repository = registry.Repository
 
-// New returns a client. It reads the files that the options name, and sends no request. An attempt in which nothing moves
-// for two minutes ends, unless the options say otherwise. Close the client after use.
+// New returns a client. It reads the files that the options name, and sends no request. An attempt in which nothing
+// moves for two minutes ends, unless the options say otherwise. Close the client after use.
 func New(ctx context.Context, o Options) (*Client, error) {
 	o.Stall = cmp.Or(o.Stall, 2*time.Minute)
 	return registry.New(ctx, o)
@@ -46,7 +46,8 @@ type Uploads = registry.Uploads
 //   - UserAgent is sent with every request.
 type Config = registry.Config
 
-// Throttle limits the requests and bytes of all clients that have it. It is safe for concurrent use; nil limits nothing.
+// Throttle limits the requests and bytes of all clients that have it. It is safe for concurrent use; nil limits
+// nothing.
 type Throttle = registry.Throttle
 
 // NewThrottle returns a throttle of that many requests at once to each host, and of that many bytes per second in all,

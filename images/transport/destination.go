@@ -137,8 +137,8 @@ func CheckLayout(path, name string) error {
 	return nil
 }
 
-// layoutName is the form of the names of images in layouts (image specification, "Pre-Defined Annotation Keys"), with the
-// signs that the containers tools allow as well.
+// layoutName is the form of the names of images in layouts (image specification, "Pre-Defined Annotation Keys"), with
+// the signs that the containers tools allow as well.
 var layoutName = regexp.MustCompile(`^` + layoutPart + `(?:/` + layoutPart + `)*$`)
 
 const layoutPart = `[A-Za-z0-9]+(?:(?:[-._:@+]|--)[A-Za-z0-9]+)*`

@@ -50,8 +50,8 @@ type Row struct {
 
 	// Open opens an image for reading. Nil is for registries, which the client opens.
 	Open func(ctx context.Context, path, name string, o Options) (*Place, error)
-	// Write opens the place for an image to be written. Nil is for registries, which images.Copy opens, and for what has
-	// a Fill.
+	// Write opens the place for an image to be written. Nil is for registries, which images.Copy opens, and for what
+	// has a Fill.
 	Write func(ctx context.Context, path, name string, o Options) (store.Writer, error)
 	// Fill copies an image to a place that is no [store.Writer], beside it or without its name.
 	Fill func(ctx context.Context, path, name string, c Content) (*Filled, error)
@@ -94,8 +94,8 @@ type Place struct {
 	// Signatures, unless nil, returns the signatures that the place has for a manifest of the image, in the form of the
 	// containers library. If there is none, that is no error.
 	Signatures func(ctx context.Context, of digest.Digest) ([][]byte, error)
-	// SignaturesAt, unless nil, tells the repository where attached signatures are looked for, whether they are, and the
-	// file that says so, if one does.
+	// SignaturesAt, unless nil, tells the repository where attached signatures are looked for, whether they are, and
+	// the file that says so, if one does.
 	SignaturesAt func() (repository string, wanted bool, file string)
 	// Original, unless nil, has the manifest that was signed, and its signatures.
 	Original types.ImageSource

@@ -36,9 +36,10 @@ type Repository struct {
 	err      error
 }
 
-// OpenRepository opens the layout of a place of the formats [transport.OCI] and [transport.OCIArchive]. The limits are for archives, and
-// temp is the directory for what is decompressed of them. The caller must close the repository.
-func OpenRepository(ctx context.Context, p transport.Destination, limits limit.Limits, temp string) (_ *Repository, err error) {
+// OpenRepository opens the layout of a place of the formats [transport.OCI] and [transport.OCIArchive]. The limits are
+// for archives, and temp is the directory for what is decompressed of them. The caller must close the repository.
+func OpenRepository(ctx context.Context, p transport.Destination, limits limit.Limits,
+	temp string) (_ *Repository, err error) {
 	var files fileStore
 	switch p.Transport {
 	case transport.OCI:
