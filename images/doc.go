@@ -8,15 +8,15 @@
 //	img, err := c.Image(ctx, "quay.io/acme/catalog:v1", v1.Platform{})
 //	tree, err := img.Extract(ctx, []string{"configs"}, images.ExtractOptions{})
 //
-// [Copy] writes an image to several [Destination] values, which [Parse] reads, and [Push] to one name in a registry. A
-// destination has the old or the new image at any time, whatever fails.
+// [Copy] writes an image to several places ([transport.Destination], which [transport.Table.Parse] reads). A destination
+// has the old or the new image at any time, whatever fails.
 //
 // Everything that is read is compared with its digest and size. Images are hostile input: sizes, counts and depths have
 // limits, and no path leads out of an image. Configuration of the machine counts as it does for podman:
-// registries.conf, policy.json, certificates and files with credentials. A [Lock] records the digests of names; a
-// [Cache] keeps blobs of registries.
+// registries.conf, policy.json, certificates and files with credentials. A [lockfile.Lock] records the digests of names; a
+// [blobcache.Cache] keeps blobs of registries.
 //
-// The work is done by internal packages: registry (the client and the pusher), layouts (layouts, archives,
-// directories), imagestore (podman's store) and imagefs (files in layers). Formats and protocols are those of the OCI
+// The work is done by internal packages: registry (the client of registries), layouts (layouts,
+// archives, directories), imagestore (podman's store) and imagefs (files in layers). Formats and protocols are those of the OCI
 // image and distribution specifications.
 package images
