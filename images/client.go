@@ -28,7 +28,7 @@ import (
 // ClientOptions configure a [Client]. The zero value reads images for linux/amd64 without credentials, makes one
 // attempt of each request, and enforces the system's policy.json if there is one.
 type ClientOptions struct {
-	// Registry is the configuration for registries. [Registry.Env] completes it with that of the machine.
+	// Registry is the configuration for registries. [registries.Config.Env] completes it with that of the machine.
 	Registry registries.Config
 	// Platform selects an image of an index; linux/amd64 by default. An image that is not in an index is not compared
 	// with it.

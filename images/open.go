@@ -21,7 +21,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/registry"
 )
 
-// Open opens the image with a name: TRANSPORT:DETAILS with the transports of [Parse], or
+// Open opens the image with a name: TRANSPORT:DETAILS with the transports of the client, or
 // HOST/REPOSITORY[:TAG][@DIGEST] for a registry. A first part without a dot or port that is not "localhost" is no host:
 // such a name is of docker.io. If there is a digest, the tag is ignored. A tag is resolved once, and everything else is
 // read by digest. A name in the lock is opened by the digest there; other names are recorded in the lock.

@@ -1,17 +1,25 @@
 package mirror_test
 
 import (
+	"archive/tar"
 	"bytes"
+	"errors"
+	"io"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/mirrortest"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 	"github.com/operator-bindery/bindery/mirror"
+	"github.com/operator-bindery/bindery/mirror/medium"
 	"github.com/operator-bindery/bindery/mirror/stock"
 )
 
@@ -175,5 +183,81 @@ func TestDryRunOfADelta(t *testing.T) {
 	}
 	if n := sum(w.must(mirror.ToDisk, dry, func(o *mirror.Options) { o.All = true })); n != sum(first) {
 		t.Errorf("%d bytes of all, %d at first", n, sum(first))
+	}
+}
+
+// Whatever layer of a catalog is damaged in an archive, nothing of the archive is copied, and it is not in order.
+func TestADamagedCatalogInAnArchive(t *testing.T) {
+	w := newWorld(t, small)
+	w.must(mirror.ToDisk)
+	dir := filepath.Join(w.dir, "medium")
+	reader, err := medium.Open(t.Context(), dir, medium.ReadOptions{})
+	w.fatal(err)
+	catalog := reader.Contents().Catalogs[0]
+	repository := reader.Repository(catalog.Path)
+	top, err := repository.Head(t.Context(), catalog.Tag)
+	w.fatal(err)
+	image, err := store.ReadImage(t.Context(), repository, top)
+	w.fatal(err)
+	var layers []v1.Descriptor
+	for _, of := range image.Instances {
+		text, _, err := repository.Manifest(t.Context(), of.Digest.String())
+		w.fatal(err)
+		parts, err := store.PartsOf(text)
+		w.fatal(err)
+		layers = append(layers, parts.Layers...)
+	}
+	w.fatal(reader.Close())
+	if layers = store.Once(layers); len(layers) < 4 {
+		t.Fatal(layers)
+	}
+	for _, layer := range layers {
+		flip := flipper(t, dir, layer)
+		flip()
+		_, err := w.run(mirror.FromDisk)
+		if !errors.Is(err, images.ErrIntegrity) || !strings.Contains(err.Error(), layer.Digest.String()) {
+			t.Errorf("%s: %v", layer.Digest, err)
+		}
+		if there := tags(w.target); len(there) > 0 {
+			t.Fatalf("%s: copied before the damage was found: %v", layer.Digest, there)
+		}
+		flip()
+	}
+	w.must(mirror.FromDisk)
+}
+
+// flipper returns what changes a byte of a blob in the first segment of an archive, and changes it back.
+func flipper(t *testing.T, dir string, blob v1.Descriptor) func() {
+	t.Helper()
+	name := filepath.Join(dir, "mirror_000001.tar")
+	f, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	entries := tar.NewReader(f)
+	for {
+		h, err := entries.Next()
+		if err != nil {
+			t.Fatalf("%s: %v", blob.Digest, err)
+		}
+		if path.Base(h.Name) == blob.Digest.Encoded() {
+			break
+		}
+	}
+	at, err := f.Seek(blob.Size/2, io.SeekCurrent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		t.Helper()
+		text, err := os.ReadFile(name)
+		if err == nil {
+			text[at] ^= 0xff
+			err = os.WriteFile(name, text, 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 }

@@ -337,9 +337,9 @@ func (r *run) findSource(ctx context.Context, op imageset.Operator) (*onMediumCa
 	return nil, r.noCatalog(op)
 }
 
-// catalogOnMedium puts a catalog of the medium into a layout, from which it is read as any other. One that was filtered
-// in the same way is taken whole: it is what the filter gave, less what was taken out. But where the policy wants a
-// signature, that of the source says nothing about what was made of it: then the source is judged and filtered again.
+// catalogOnMedium finds a catalog on the medium, where it is read as any other. One that was filtered in the same way is
+// taken whole: it is what the filter gave, less what was taken out. But where the policy wants a signature, that of the
+// source says nothing about what was made of it: then the source is judged and filtered again.
 func (r *run) catalogOnMedium(ctx context.Context, c *catalog) error {
 	demanded, err := r.demands(ctx, c.op.Catalog)
 	if err != nil {
@@ -384,6 +384,9 @@ func (r *run) catalogOnMedium(ctx context.Context, c *catalog) error {
 		}
 		found.digest = top.Digest
 	}
+	if err := r.readCatalog(ctx, found); err != nil {
+		return err
+	}
 	c.name, c.digest, c.narrowed = "oci:archive/"+found.path+":"+top.Digest.Encoded(), found.digest, found.narrowed
 	c.source = fmt.Sprintf("%s:%s of the archive", found.path, found.tag)
 	if found.filtered {
@@ -397,6 +400,29 @@ func (r *run) catalogOnMedium(ctx context.Context, c *catalog) error {
 		}
 		if err := client.Lend(c.name, found.reader, top); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// readCatalog reads all that the medium has of a catalog's image. Of a damaged archive nothing is copied: a layer of the
+// catalog may be one that nothing else reads until the catalog is published.
+func (r *run) readCatalog(ctx context.Context, c *onMediumCatalog) error {
+	sizes, err := measure(ctx, c.reader, c.top, nil)
+	if err != nil {
+		return err
+	}
+	for d, size := range sizes.blobs {
+		if !r.reader.Has(d) {
+			continue
+		}
+		blob, err := c.reader.Blob(ctx, v1.Descriptor{Digest: d, Size: size}, 0)
+		if err == nil {
+			_, err = io.Copy(io.Discard, blob)
+			err = errors.Join(err, blob.Close())
+		}
+		if err != nil {
+			return &store.SourceError{Err: err}
 		}
 	}
 	return nil

@@ -319,12 +319,14 @@ func TestBashCompletes(t *testing.T) {
 		"bindery verify --type slsap":  "slsaprovenance slsaprovenance1",
 		"bindery sign --sign-format ":  "sig bundle both",
 		"bindery validate --output= y": "yaml",
+		"bindery inspect oci-":         "oci-archive:",
+		"bindery inspect no-such-file": "",
 	} {
 		words := strings.Split(line, " ")
 		if i := strings.Index(line, "= "); i >= 0 { // as bash splits a line at its word breaks
 			words = []string{"bindery", "validate", "--output", "=", "y"}
 		}
-		script := `source <(bindery completion bash); COMP_WORDS=("$@"); COMP_CWORD=$(($#-1)); _bindery_complete; echo "${COMPREPLY[*]}"`
+		script := `set -u; source <(bindery completion bash); COMP_WORDS=("$@"); COMP_CWORD=$(($#-1)); _bindery_complete; echo "${COMPREPLY[*]}"`
 		cmd := exec.Command(bash, append([]string{"-c", script, "-"}, words...)...)
 		cmd.Env = append(os.Environ(), "PATH="+binDir+":"+os.Getenv("PATH"))
 		out, err := cmd.CombinedOutput()

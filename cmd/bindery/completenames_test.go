@@ -36,6 +36,8 @@ func TestNamesAreCompleted(t *testing.T) {
 		"inspect oc":                                  "oci: oci-archive:",
 		"copy a/b:v1 d":                               "docker:// docker-archive: dir:",
 		"inspect ":                                    ":files",
+		"list packages c":                             ":files",
+		"list packages containers":                    "containers-storage:",
 	} {
 		for _, cat := range []string{"catalog", "index.db"} {
 			t.Run(line+cat, func(t *testing.T) {

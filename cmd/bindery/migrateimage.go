@@ -68,13 +68,13 @@ func (p *program) migrateImage(c *cli.Context, m *migration, src, out string,
 	defer func() { err = errors.Join(err, prepared.Discard()) }()
 	prepared.Report.Output = out
 	if imaged {
-		copied = &copiedImage{target: t}
 		if err := indeximage.CheckUnmoved(from, prepared.Report); err != nil {
 			return nil, nil, err
 		}
 		start := time.Now()
 		var o build.Options
-		copied.image, err = p.assemble(&o, func() (*build.Image, error) {
+		var image *build.Image
+		image, err = p.assemble(&o, func() (*build.Image, error) {
 			return m.spec.Migrated(c.Context, prepared,
 				indeximage.Migrated{From: from, Work: work.Dir(), Jobs: c.Int("jobs"), Warn: p.warnAt,
 					Planned: o.Planned, Events: o.Events})
@@ -82,13 +82,14 @@ func (p *program) migrateImage(c *cli.Context, m *migration, src, out string,
 		if err != nil {
 			return nil, nil, withServerHint(err)
 		}
-		defer func() { err = errors.Join(err, copied.image.Close()) }()
-		p.reportAssembled(copied.image, start)
-		p.reportBase(c, copied.image)
-		if copied.results, err = p.copyImage(c.Context, copied.image, dests, c, check); err != nil {
+		defer func() { err = errors.Join(err, image.Close()) }()
+		p.reportAssembled(image, start)
+		p.reportBase(c, image)
+		copied = &copiedImage{target: t, image: image}
+		if copied.results, err = p.copyImage(c.Context, image, dests, c, check); err != nil {
 			return nil, nil, err
 		}
-		prepared.Report.Images = t.references(copied.image, copied.results)
+		prepared.Report.Images = t.references(image, copied.results)
 	}
 	if err := prepared.Commit(); err != nil {
 		return nil, nil, err

@@ -179,6 +179,7 @@ func TestMigrateToImageAllOrNothing(t *testing.T) {
 	for args, want := range map[string]string{
 		"small.db out -t 127.0.0.1:1/x:v1 --push --server none --retries 0":     "connection refused",
 		"small.db out -t x:v1 --output oci:file --server none":                  "file",
+		"small.db out --output oci:l:v1 --server none --format docker":          "holds OCI images only",
 		"small.db out --output oci:out/l:v1 --server none":                      "or inside it",
 		"small.db out/x --output oci:out:v1 --server none":                      "or inside it",
 		"small.db --output dir:small.db --server none":                          "is the input",

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,6 +15,7 @@ import (
 
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/library"
+	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/images/storetest"
 	"github.com/operator-bindery/bindery/images/transport"
@@ -130,5 +132,26 @@ func TestWithoutTheLibrary(t *testing.T) {
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		t.Errorf("%v is left, %v", left, err)
+	}
+}
+
+// A table without registries has no names of images there, wherever they are used.
+func TestNoRegistries(t *testing.T) {
+	layouts := slices.DeleteFunc(images.BuiltIn(), func(r transport.Row) bool { return r.Name == transport.Docker })
+	client, err := images.NewClient(images.ClientOptions{Transports: layouts, NoPolicy: true, Temp: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	to := transport.Destination{Transport: transport.OCI, Path: filepath.Join(t.TempDir(), "out")}
+	for _, name := range []string{"quay.io/a/b:v1", "docker://quay.io/a/b:v1"} {
+		_, opened := client.Open(t.Context(), name)
+		_, digested := client.Digest(t.Context(), name)
+		_, copied := client.Copy(t.Context(), name, to, referrers.Kinds{Tags: true}, images.CopyOptions{})
+		for _, err := range []error{opened, digested, copied} {
+			if err == nil || !strings.Contains(err.Error(), "oci:, oci-archive:") {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
 	}
 }

@@ -198,7 +198,7 @@ func (l *Lock) Digest(name string) (digest.Digest, bool) {
 	return d, ok
 }
 
-// Record adds the digest of a reference. It fails with [ErrIntegrity] if the file or this run has another digest for
+// Record adds the digest of a reference. It fails with [fault.ErrIntegrity] if the file or this run has another digest for
 // it.
 func (l *Lock) Record(name string, d digest.Digest) error {
 	if l == nil {
@@ -231,8 +231,8 @@ func (l *Lock) conflict(name string, before, now digest.Digest) error {
 }
 
 // Save writes the file if there is something new, merged with what other processes have written since it was read. If
-// another process has recorded another digest for a reference, the file is unchanged and the error is [ErrIntegrity].
-// The file is replaced by a rename, and its text is a function of the content.
+// another process has recorded another digest for a reference, the file is unchanged and the error is
+// [fault.ErrIntegrity]. The file is replaced by a rename, and its text is a function of the content.
 func (l *Lock) Save() error {
 	if l == nil {
 		return nil

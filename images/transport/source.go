@@ -2,6 +2,7 @@ package transport
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 
 	"go.podman.io/image/v5/docker/reference"
@@ -30,6 +31,8 @@ func (t Table) Source(text string) (s Source, err error) {
 	name, rest, _ := strings.Cut(text, ":")
 	row := t.Row(Name(name))
 	switch {
+	case row == nil && t.Row(Docker) == nil:
+		return s, fmt.Errorf("not a name of an image: want one with %s", t.Prefixes())
 	case row == nil:
 		return inRegistry(text)
 	case row.Parse == nil:

@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 )
 
@@ -145,16 +146,14 @@ func (t *Task) changed() error {
 func (t *Task) imagesThere(ctx context.Context, w *Written) (bool, error) {
 	for _, d := range t.Destinations {
 		if d.InFiles() {
-			info, err := os.Stat(d.Path)
-			switch {
-			case errors.Is(err, fs.ErrNotExist):
+			if _, err := os.Lstat(d.Path); errors.Is(err, fs.ErrNotExist) {
 				return false, nil
-			case err != nil:
+			} else if err != nil {
 				return false, err
-			case !info.IsDir():
-				// Reading an archive would take as long as writing it, so only its existence is checked.
-				continue
 			}
+		}
+		if d.Transport == transport.OCIArchive || d.Transport == transport.DockerArchive {
+			continue // reading an archive would take as long as writing it, so only its existence is checked
 		}
 		at, err := t.run.o.Images.Digest(ctx, d.String())
 		if err != nil {

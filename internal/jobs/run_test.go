@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/recorded"
 	"github.com/operator-bindery/bindery/migrate"
 	"github.com/operator-bindery/bindery/render"
@@ -129,6 +131,30 @@ func TestRunTwice(t *testing.T) {
 		r.Written.Directory.Files != 2 || len(r.Written.Report.Packages) != 2 ||
 		r.Written.Report.Output != "out/small" {
 		t.Errorf("%+v (%v)", r, err)
+	}
+}
+
+// An archive is there if its file is, and a layout or a directory only if the image in it is: a file in its place is not.
+func TestImagesThere(t *testing.T) {
+	client, err := images.NewClient(images.ClientOptions{Transports: transports, NoPolicy: true, Temp: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("file", nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]bool{"oci-archive:file:v1": true, "docker-archive:file": true, "oci:file:v1": false,
+		"dir:file": false, "oci-archive:none:v1": false, "oci:none:v1": false, "dir:none": false} {
+		d, err := transports.Parse(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		task := &Task{Line: &Line{Destinations: []transport.Destination{d}}, run: &run{o: Options{Images: client}}}
+		if there, err := task.imagesThere(t.Context(), &Written{Image: "sha256:none"}); there != want {
+			t.Errorf("%s: %v, %v", name, there, err)
+		}
 	}
 }
 

@@ -1,5 +1,5 @@
-// Package registry is a client of registries for the OCI distribution specification: [Client] reads images, [Pusher]
-// writes them.
+// Package registry is a client of registries for the OCI distribution specification: [Client] reads images,
+// [Repository] writes them.
 //
 // It replaces the docker transport of the containers image library, which has no hook for redirects, token services and
 // retries, opens a connection for each image, and cannot resume a transfer. In a static program that one also forgets

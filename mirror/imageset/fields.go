@@ -82,7 +82,7 @@ func (r *reader) operator(n node) Operator {
 	}
 	n.target("targetCatalog")
 	n.tag("targetTag")
-	if !o.Catalog.InRegistry() && o.TargetCatalog == "" && !pathExpr.MatchString(path.Base(o.Catalog.Path)) {
+	if err == nil && !o.Catalog.InRegistry() && o.TargetCatalog == "" && !pathExpr.MatchString(path.Base(o.Catalog.Path)) {
 		n.wrong("catalog", "the directory's name cannot be that of a repository", "set targetCatalog")
 	}
 	names := map[string]int{}

@@ -64,6 +64,16 @@ mirror:
 	}
 }
 
+// A catalog that is no name of an image has one problem: nothing is said of a directory that it does not name.
+func TestACatalogThatIsNoNameIsOneProblem(t *testing.T) {
+	for _, name := range []string{"1", "dir:///a/b", "h/c", "''"} {
+		_, err := parse(head + "mirror: {operators: [{catalog: " + name + "}]}")
+		if !errors.Is(err, fault.ErrInvalid) || strings.Contains(err.Error(), "directory") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // A faulty file is refused with all its problems, each with its position.
 func TestAllProblemsAreTold(t *testing.T) {
 	op := head + "mirror:\n  operators:\n  - catalog: h/c:v1\n"

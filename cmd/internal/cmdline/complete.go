@@ -180,7 +180,7 @@ _@FUNCTION@_complete() {
         while IFS= read -r line; do found+=("$line"); done < <(compgen -f -- "$current")
     fi
     COMPREPLY=("${found[@]}")
-    [[ "${found[0]}" == *[:/] ]] && compopt -o nospace 2>/dev/null
+    [[ "${found[0]-}" == *[:/] ]] && compopt -o nospace 2>/dev/null
 }
 complete -F _@FUNCTION@_complete @PROGRAM@
 `

@@ -1,6 +1,10 @@
 package cmdline
 
 import (
+	"cmp"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -107,9 +111,9 @@ func (p *parser) catalog() string {
 // nameCandidates returns the names of a kind that start with the last of a comma-separated list.
 func nameCandidates(names Names, kind, catalog, prefix, current string) []Candidate {
 	switch {
-	case names == nil, kind == "", kind == ImageName && current == "", // most images are written without a transport
+	case names == nil, kind == "", kind == ImageName && (current == "" || beginsFile(current)),
 		catalog == "" && kind != SchemaName && kind != ImageName:
-		return nil
+		return nil // most images are written without a transport, and a file wins over an image of the same name
 	}
 	if at := strings.LastIndex(current, ","); at >= 0 {
 		prefix, current = prefix+current[:at+1], current[at+1:]
@@ -127,4 +131,12 @@ func nameCandidates(names Names, kind, catalog, prefix, current string) []Candid
 		}
 	}
 	return out
+}
+
+// beginsFile tells whether the name of a file begins with a text.
+func beginsFile(text string) bool {
+	dir, base := filepath.Split(text)
+	entries, err := os.ReadDir(cmp.Or(dir, "."))
+	return err == nil && slices.ContainsFunc(entries,
+		func(e fs.DirEntry) bool { return strings.HasPrefix(e.Name(), base) })
 }
