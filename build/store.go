@@ -29,7 +29,7 @@ func (i *Image) Store() store.Reader {
 			}
 		}
 	}
-	return place{i, sizes}
+	return place{image: i, sizes: sizes}
 }
 
 // Top returns the descriptor of the index or manifest.
@@ -39,11 +39,10 @@ func (i *Image) Top() v1.Descriptor {
 
 // place reads an assembled image.
 type place struct {
+	store.Single
 	image *Image
 	sizes map[digest.Digest]int64 // of the blobs
 }
-
-func (place) Name() string { return "" }
 
 // Can tells where blobs are: layers can be mounted from the repositories of the base, of reused images, of the previous
 // image, and of earlier pushes; and they are files, or one can be made.
@@ -63,8 +62,7 @@ func (p place) Can() store.Abilities {
 }
 
 func (p place) Head(ctx context.Context, name string) (v1.Descriptor, error) {
-	text, mediaType, err := p.Manifest(ctx, name)
-	return v1.Descriptor{MediaType: mediaType, Digest: digest.Digest(name), Size: int64(len(text))}, err
+	return store.HeadOf(ctx, p, name)
 }
 
 func (p place) Manifest(_ context.Context, name string) (text []byte, mediaType string, err error) {
@@ -122,10 +120,4 @@ func (i *Image) open(ctx context.Context, d digest.Digest) (io.ReadCloser, int64
 		return l.open(ctx)
 	}
 	return nil, 0, fmt.Errorf("%w: no blob %s in the image", fs.ErrNotExist, d)
-}
-
-func (place) Tags(context.Context, int) ([]string, bool, error) { return nil, true, nil }
-
-func (place) Referrers(context.Context, digest.Digest, func(string) bool) ([]v1.Descriptor, error) {
-	return nil, nil
 }

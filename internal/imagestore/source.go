@@ -3,12 +3,15 @@
 package imagestore
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/opencontainers/go-digest"
@@ -21,9 +24,9 @@ import (
 	"go.podman.io/image/v5/types"
 	"go.podman.io/storage"
 
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/ctxio"
 	"github.com/operator-bindery/bindery/internal/fault"
-	"github.com/operator-bindery/bindery/internal/libimage"
 	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
@@ -32,28 +35,30 @@ import (
 // and have the digests of the configuration. So a manifest with those is made. The digest of the image is that of its
 // own manifest, by which podman and registries know it.
 type Source struct {
-	*libimage.Opened
+	store.Single
 	library  types.ImageSource
 	store    *Store
 	original digest.Digest
+	top      v1.Descriptor
+	text     []byte // of the manifest that is made
 }
 
 // OpenSource opens an image in a store. Layers are unpacked into temp, one at a time.
 func OpenSource(ctx context.Context, n Name, temp string) (_ *Source, err error) {
-	store, err := Open(ctx, n.Place)
+	opened, err := Open(ctx, n.Place)
 	if err != nil {
 		return nil, err
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, store.Release())
+			err = errors.Join(err, opened.Release())
 		}
 	}()
-	src, err := n.findStored(ctx, store, temp)
+	src, err := n.findStored(ctx, opened, temp)
 	if err != nil {
 		return nil, err
 	}
-	s := &Source{library: src, store: store}
+	s := &Source{library: src, store: opened}
 	return s, s.describe(ctx, n)
 }
 
@@ -133,8 +138,8 @@ func (s *Source) describe(ctx context.Context, n Name) error {
 			return fmt.Errorf("layer %d: %w", i, err)
 		}
 	}
-	made, err := json.Marshal(m)
-	s.Opened = libimage.Made(s.library, made, kind)
+	s.text, err = json.Marshal(m)
+	s.top = v1.Descriptor{MediaType: kind, Digest: digest.FromBytes(s.text), Size: int64(len(s.text))}
 	return err
 }
 
@@ -178,6 +183,63 @@ func (s *Source) layer(ctx context.Context, old v1.Descriptor, info types.BlobIn
 		}
 	}
 	return d, nil
+}
+
+// Top returns the descriptor of the image.
+func (s *Source) Top() v1.Descriptor { return s.top }
+
+// Head returns the descriptor of the manifest with a digest.
+func (s *Source) Head(ctx context.Context, name string) (v1.Descriptor, error) {
+	return store.HeadOf(ctx, s, name)
+}
+
+// Manifest returns the manifest that is made for the image, or another one of the image that the store has.
+func (s *Source) Manifest(ctx context.Context, name string) ([]byte, string, error) {
+	d := digest.Digest(name)
+	if d == s.top.Digest {
+		return bytes.Clone(s.text), s.top.MediaType, nil
+	}
+	if err := verify.Digest(d); err != nil {
+		return nil, "", fmt.Errorf("%w: %.140q is not in the image", fs.ErrNotExist, name)
+	}
+	text, mediaType, err := s.library.GetManifest(ctx, &d)
+	if err != nil {
+		return nil, "", err
+	}
+	if got := digest.FromBytes(text); got != d {
+		return nil, "", fmt.Errorf("manifest: %w: digest mismatch: %s instead of %s", fault.ErrIntegrity, got, d)
+	}
+	return text, mediaType, nil
+}
+
+// HasBlob tells whether the manifest names the blob, which can be opened: the library tells neither its size nor
+// otherwise whether it has it.
+func (s *Source) HasBlob(ctx context.Context, d v1.Descriptor) (bool, error) {
+	parts, err := store.PartsOf(s.text)
+	if err != nil || !slices.ContainsFunc(parts.Blobs,
+		func(b v1.Descriptor) bool { return b.Digest == d.Digest && b.Size == d.Size }) {
+		return false, err
+	}
+	r, err := s.Blob(ctx, d, 0)
+	if err != nil {
+		return false, err
+	}
+	return true, r.Close()
+}
+
+// Blob opens a blob at an offset, by reading what is before it.
+func (s *Source) Blob(ctx context.Context, d v1.Descriptor, from int64) (io.ReadCloser, error) {
+	return store.Skip(func() (io.ReadCloser, error) {
+		if err := verify.Digest(d.Digest); err != nil {
+			return nil, err
+		}
+		r, _, err := s.library.GetBlob(ctx, types.BlobInfo{Digest: d.Digest, Size: d.Size, MediaType: d.MediaType},
+			none.NoCache)
+		if err != nil {
+			return nil, err
+		}
+		return verify.Body(ctx, r, d.Digest, d.Size), nil
+	}, from)
 }
 
 // Original returns the library's source, which has the image's own manifest and its signatures.

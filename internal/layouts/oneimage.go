@@ -19,9 +19,10 @@ import (
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
-// oneImage reads files that hold one image, which has no tags, and to which nothing can be attached: a directory of the
-// containers tools ("dir:"), or an image of an archive of "docker save". It is a [store.Reader].
+// oneImage reads files that hold one image: a directory of the containers tools ("dir:"), or an image of an archive of
+// "docker save". It is a [store.Reader].
 type oneImage struct {
+	store.Single
 	files fileStore
 	top   v1.Descriptor
 	text  []byte // of the manifest or index
@@ -51,11 +52,8 @@ func (o *oneImage) openDirectory() error {
 	return nil
 }
 
-func (o *oneImage) Name() string         { return "" }
-func (o *oneImage) Can() store.Abilities { return store.Abilities{} }
-
 func (o *oneImage) Head(ctx context.Context, name string) (v1.Descriptor, error) {
-	return headOf(ctx, o, name)
+	return store.HeadOf(ctx, o, name)
 }
 
 func (o *oneImage) Manifest(ctx context.Context, name string) ([]byte, string, error) {
@@ -88,12 +86,6 @@ func (o *oneImage) Blob(ctx context.Context, d v1.Descriptor, from int64) (io.Re
 		return nil, err
 	}
 	return store.Skip(func() (io.ReadCloser, error) { return fileIn(ctx, o.files, o.blob(d.Digest), d) }, from)
-}
-
-func (o *oneImage) Tags(context.Context, int) ([]string, bool, error) { return nil, true, nil }
-
-func (o *oneImage) Referrers(context.Context, digest.Digest, func(string) bool) ([]v1.Descriptor, error) {
-	return nil, nil
 }
 
 // signatures reads the signatures in a directory of the containers tools.

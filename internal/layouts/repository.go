@@ -149,18 +149,10 @@ func blobName(d digest.Digest) string {
 	return blobsDir + "/" + d.Algorithm().String() + "/" + d.Encoded()
 }
 
-// Head returns the descriptor of the manifest with a digest or a tag. The error is that of Manifest.
+// Head returns the descriptor of the manifest with a digest or a tag, which is read: the index of a layout does not bind
+// what it says of one. The error is that of Manifest.
 func (r *Repository) Head(ctx context.Context, name string) (v1.Descriptor, error) {
-	return headOf(ctx, r, name)
-}
-
-// headOf reads a manifest for its descriptor: the index of a layout does not bind what it says of one.
-func headOf(ctx context.Context, r store.Reader, name string) (v1.Descriptor, error) {
-	text, mediaType, err := r.Manifest(ctx, name)
-	if err != nil {
-		return v1.Descriptor{}, err
-	}
-	return v1.Descriptor{MediaType: mediaType, Digest: digest.FromBytes(text), Size: int64(len(text))}, nil
+	return store.HeadOf(ctx, r, name)
 }
 
 // Name returns nothing: a layout may be anywhere.

@@ -1,4 +1,4 @@
-package libimage
+package images
 
 import (
 	"bytes"
@@ -18,47 +18,32 @@ import (
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
-// Reader returns an image that the library has opened as a place with one image, and its descriptor. It has no tags, and
-// nothing is attached to it. The source is closed by the caller.
-func Reader(ctx context.Context, src types.ImageSource) (store.Reader, v1.Descriptor, error) {
+// libraryReader returns an image that the library has opened as a place with one image, and its descriptor. The source is
+// closed by the caller.
+func libraryReader(ctx context.Context, src types.ImageSource) (store.Reader, v1.Descriptor, error) {
 	text, mediaType, err := src.GetManifest(ctx, nil)
 	if err != nil {
 		return nil, v1.Descriptor{}, fmt.Errorf("manifest: %w", err)
 	}
-	r := Made(src, text, mediaType)
-	return r, r.top, nil
+	top := v1.Descriptor{MediaType: mediaType, Digest: digest.FromBytes(text), Size: int64(len(text))}
+	return &libraryImage{src: src, text: text, top: top}, top, nil
 }
 
-// Made is [Reader] with another manifest in place of that of the source, which refers to its blobs.
-func Made(src types.ImageSource, text []byte, mediaType string) *Opened {
-	return &Opened{src, text,
-		v1.Descriptor{MediaType: mediaType, Digest: digest.FromBytes(text), Size: int64(len(text))}}
-}
-
-// Opened is the place of [Reader].
-type Opened struct {
+// libraryImage is the place of [libraryReader].
+type libraryImage struct {
+	store.Single
 	src  types.ImageSource
 	text []byte
 	top  v1.Descriptor
 }
 
-// Top returns the descriptor of the image.
-func (o *Opened) Top() v1.Descriptor { return o.top }
-
-// Name returns nothing.
-func (o *Opened) Name() string { return "" }
-
-// Can tells what the library can do.
-func (o *Opened) Can() store.Abilities { return store.Abilities{} }
-
 // Head returns the descriptor of the manifest with a digest.
-func (o *Opened) Head(ctx context.Context, name string) (v1.Descriptor, error) {
-	text, mediaType, err := o.Manifest(ctx, name)
-	return v1.Descriptor{MediaType: mediaType, Digest: digest.FromBytes(text), Size: int64(len(text))}, err
+func (o *libraryImage) Head(ctx context.Context, name string) (v1.Descriptor, error) {
+	return store.HeadOf(ctx, o, name)
 }
 
 // Manifest returns the manifest of the image, or that of an entry of its index.
-func (o *Opened) Manifest(ctx context.Context, name string) ([]byte, string, error) {
+func (o *libraryImage) Manifest(ctx context.Context, name string) ([]byte, string, error) {
 	d := digest.Digest(name)
 	if d == o.top.Digest {
 		return bytes.Clone(o.text), o.top.MediaType, nil
@@ -78,7 +63,7 @@ func (o *Opened) Manifest(ctx context.Context, name string) ([]byte, string, err
 
 // HasBlob tells whether a manifest of the image names the blob, which can be opened: the library tells neither its size
 // nor otherwise whether it has it.
-func (o *Opened) HasBlob(ctx context.Context, d v1.Descriptor) (bool, error) {
+func (o *libraryImage) HasBlob(ctx context.Context, d v1.Descriptor) (bool, error) {
 	named := false
 	visit := func(_ context.Context, n *store.Node) error {
 		named = named || slices.ContainsFunc(n.Parts.Blobs,
@@ -98,7 +83,7 @@ func (o *Opened) HasBlob(ctx context.Context, d v1.Descriptor) (bool, error) {
 }
 
 // Blob opens a blob at an offset, by reading what is before it.
-func (o *Opened) Blob(ctx context.Context, d v1.Descriptor, from int64) (io.ReadCloser, error) {
+func (o *libraryImage) Blob(ctx context.Context, d v1.Descriptor, from int64) (io.ReadCloser, error) {
 	return store.Skip(func() (io.ReadCloser, error) {
 		if err := verify.Digest(d.Digest); err != nil {
 			return nil, err
@@ -109,12 +94,4 @@ func (o *Opened) Blob(ctx context.Context, d v1.Descriptor, from int64) (io.Read
 		}
 		return verify.Body(ctx, r, d.Digest, d.Size), nil
 	}, from)
-}
-
-// Tags returns none.
-func (o *Opened) Tags(context.Context, int) ([]string, bool, error) { return nil, true, nil }
-
-// Referrers returns none.
-func (o *Opened) Referrers(context.Context, digest.Digest, func(string) bool) ([]v1.Descriptor, error) {
-	return nil, nil
 }
