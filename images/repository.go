@@ -124,13 +124,9 @@ func openLayoutWriter(ctx context.Context, dest transport.Destination, o CopyOpt
 		return nil, err
 	}
 	image.Name = nameInLayout(top.Annotations[v1.AnnotationRefName])
-	out, err := layouts.NewAddition(ctx, dest)
+	to, err := layouts.NewAddition(ctx, dest, Limits{}.WithDefaults(), o.Temp)
 	if err != nil {
 		return nil, err
-	}
-	to, err := out.Writer(ctx, Limits{}.WithDefaults(), o.Temp)
-	if err != nil {
-		return nil, errors.Join(err, out.Discard())
 	}
 	return &Writer{Writer: to, Image: image, closing: func() error { return nil }}, nil
 }

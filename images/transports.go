@@ -43,12 +43,12 @@ func BuiltIn() transport.Table {
 func filesRow(r transport.Row) transport.Row {
 	r.Files = true
 	r.Open = func(ctx context.Context, path, name string, o transport.Options) (*transport.Place, error) {
-		src, err := layouts.OpenSource(ctx, transport.Destination{Transport: r.Name, Path: path, Name: name}, o.Limits, o.Temp)
+		at, err := layouts.OpenSource(ctx, transport.Destination{Transport: r.Name, Path: path, Name: name}, o.Limits, o.Temp)
 		if err != nil {
 			return nil, err
 		}
-		return &transport.Place{Reader: src, Top: src.Top(), Named: nameInLayout(src.Top().Annotations[v1.AnnotationRefName]),
-			Signatures: src.Signatures, Close: src.Close}, nil
+		at.Named = nameInLayout(at.Top.Annotations[v1.AnnotationRefName])
+		return at, nil
 	}
 	return r
 }
@@ -57,13 +57,9 @@ func filesRow(r transport.Row) transport.Row {
 func layoutRow(r transport.Row) transport.Row {
 	r.Attachments, r.Parse, r.NameOf, r.Takes = true, transport.PathAndName, tagOf, takesOCI
 	r.Write = func(ctx context.Context, path, name string, o transport.Options) (store.Writer, error) {
-		out, err := layouts.NewOutput(ctx, transport.Destination{Transport: r.Name, Path: path, Name: name})
+		to, err := layouts.NewWriter(ctx, transport.Destination{Transport: r.Name, Path: path, Name: name}, o.Limits, o.Temp)
 		if err != nil {
 			return nil, err
-		}
-		to, err := out.Writer(ctx, o.Limits, o.Temp)
-		if err != nil {
-			return nil, errors.Join(err, out.Discard())
 		}
 		return to, nil
 	}

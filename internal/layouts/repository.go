@@ -36,18 +36,14 @@ type Repository struct {
 	err      error
 }
 
-// OpenRepository opens the layout of a place of the formats [transport.OCI] and [transport.OCIArchive]. The limits are for archives, and
-// temp is the directory for what is decompressed of them. The caller must close the repository.
-func OpenRepository(ctx context.Context, p transport.Destination, limits limit.Limits, temp string) (_ *Repository, err error) {
-	var files fileStore
-	switch p.Transport {
-	case transport.OCI:
-		files, err = openDirFiles(p.Path)
-	case transport.OCIArchive:
-		files, err = openTarFiles(ctx, p.Path, limits, temp)
-	default:
-		return nil, fmt.Errorf("%w: %s is no OCI layout", fault.ErrInvalid, p)
+// OpenRepository opens the layout of a place of the formats [transport.OCI] and [transport.OCIArchive]. The limits are
+// for archives, and temp is the directory for what is decompressed of them. The caller must close the repository.
+func OpenRepository(ctx context.Context, p transport.Destination, limits limit.Limits,
+	temp string) (*Repository, error) {
+	if !isLayout(p) {
+		return nil, notLayout(p)
 	}
+	files, err := openFiles(ctx, p, limits, temp)
 	if err != nil {
 		return nil, err
 	}

@@ -55,48 +55,61 @@ type tagUpdate struct {
 	change func(old []byte) (text []byte, mediaType string, err error)
 }
 
-// Writer returns a writer into the staged layout of an output, which the image has been copied to. Replaced archives
-// have nothing that it could see. limits and temp are those of [OpenRepository].
-func (out *Output) Writer(ctx context.Context, limits limit.Limits, temp string) (*Writer, error) {
-	if !out.isLayout() {
-		return nil, fmt.Errorf("%w: %s is no OCI layout", fault.ErrInvalid, out.place)
+// NewWriter makes a stage for images that are written to a layout, which keeps its other ones, or to an archive, which is
+// replaced and has nothing that the writer could see. limits and temp are those of [OpenRepository]. The caller calls
+// [Writer.Commit], and in any case [Writer.Discard].
+func NewWriter(ctx context.Context, p transport.Destination, limits limit.Limits, temp string) (*Writer, error) {
+	if !isLayout(p) {
+		return nil, notLayout(p)
 	}
+	out, err := NewOutput(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	return out.open(ctx, limits, temp)
+}
+
+// NewAddition is [NewWriter] for what is added to the layout or the archive at a place, which must exist.
+func NewAddition(ctx context.Context, p transport.Destination, limits limit.Limits, temp string) (*Writer, error) {
+	in, err := StageDir(p)
+	if err != nil {
+		return nil, err
+	}
+	if !isLayout(p) {
+		return nil, notLayout(p)
+	}
+	if _, err := os.Lstat(p.Path); err != nil {
+		return nil, err
+	}
+	out := &Output{place: p, within: true}
+	if err := out.begin(ctx, in); err != nil {
+		return nil, err
+	}
+	return out.open(ctx, limits, temp)
+}
+
+// open returns the writer into the staged layout of an output, which is discarded after an error.
+func (out *Output) open(ctx context.Context, limits limit.Limits, temp string) (_ *Writer, err error) {
 	w := &Writer{out: out, dir: out.stage.Join(stagedLayout), limits: limits, temp: temp}
-	var err error
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, out.Discard())
+		}
+	}()
 	if w.staged, err = openDirFiles(w.dir); err != nil {
 		return nil, err
 	}
-	if w.index, err = ReadIndex(w.dir); err == nil && w.index == nil {
-		err = fmt.Errorf("%w: the staged layout has no index", fault.ErrInvalid)
+	out.writer = w
+	if w.index, err = readLayout(w.staged); err != nil {
+		return nil, err
 	}
-	if err == nil && (out.place.Transport == transport.OCI || out.within) {
+	if out.place.Transport == transport.OCI || out.within {
 		w.old, err = OpenRepository(ctx, out.place, limits, temp)
 		if errors.Is(err, fs.ErrNotExist) && !out.within {
 			err = nil // there is no layout yet
 		}
 	}
-	if err != nil {
-		return nil, errors.Join(err, w.staged.Close())
-	}
-	out.writer = w
-	return w, nil
-}
-
-// NewAddition makes a stage for what is added to the layout or the archive at a place, which must exist. The caller
-// writes by [Output.Writer], calls [Output.Finish] and [Output.Commit], and in any case [Output.Discard].
-func NewAddition(ctx context.Context, p transport.Destination) (*Output, error) {
-	in, err := StageDir(p)
-	if err != nil {
-		return nil, err
-	}
-	out := &Output{place: p, within: true}
-	if !out.isLayout() {
-		return nil, fmt.Errorf("%w: %s is no OCI layout", fault.ErrInvalid, p)
-	}
-	if _, err := os.Lstat(p.Path); err != nil {
-		return nil, err
-	}
-	return out.begun(ctx, in)
+	return w, err
 }
 
 // Commit completes the output that is staged and puts it in its place, see [Output.Finish] and [Output.Commit].
