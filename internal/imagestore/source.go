@@ -20,31 +20,31 @@ import (
 	"go.podman.io/image/v5/image"
 	"go.podman.io/image/v5/manifest"
 	"go.podman.io/image/v5/pkg/blobinfocache/none"
-	transport "go.podman.io/image/v5/storage"
+	library "go.podman.io/image/v5/storage"
 	"go.podman.io/image/v5/types"
 	"go.podman.io/storage"
 
 	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/ctxio"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
-// Source is an image in a store. A store has the files of layers and not their archives: layers are read uncompressed,
+// source is an image in a store. A store has the files of layers and not their archives: layers are read uncompressed,
 // and have the digests of the configuration. So a manifest with those is made. The digest of the image is that of its
 // own manifest, by which podman and registries know it.
-type Source struct {
+type source struct {
 	store.Single
 	library  types.ImageSource
-	store    *Store
 	original digest.Digest
 	top      v1.Descriptor
 	text     []byte // of the manifest that is made
 }
 
-// OpenSource opens an image in a store. Layers are unpacked into temp, one at a time.
-func OpenSource(ctx context.Context, n Name, temp string) (_ *Source, err error) {
+// OpenSource opens an image in a store. Layers are unpacked into temp, one at a time. The caller must close the place.
+func OpenSource(ctx context.Context, n Name, temp string) (_ *transport.Place, err error) {
 	opened, err := Open(ctx, n.Place)
 	if err != nil {
 		return nil, err
@@ -54,12 +54,16 @@ func OpenSource(ctx context.Context, n Name, temp string) (_ *Source, err error)
 			err = errors.Join(err, opened.Release())
 		}
 	}()
-	src, err := n.findStored(ctx, opened, temp)
+	library, err := n.findStored(ctx, opened, temp)
 	if err != nil {
 		return nil, err
 	}
-	s := &Source{library: src, store: opened}
-	return s, s.describe(ctx, n)
+	s := &source{library: library}
+	if err := s.describe(ctx, n); err != nil {
+		return nil, err
+	}
+	return &transport.Place{Reader: s, Top: s.top, Digest: s.original, Original: library,
+		Close: func() error { return errors.Join(library.Close(), opened.Release()) }}, nil
 }
 
 // findStored finds the image by its name, and then by that name with "localhost/", as podman names local builds.
@@ -70,7 +74,7 @@ func (n Name) findStored(ctx context.Context, store *Store, temp string) (types.
 	}
 	var first error
 	for _, name := range names {
-		ref, err := transport.Transport.ParseStoreReference(store.Store, name)
+		ref, err := library.Transport.ParseStoreReference(store.Store, name)
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", fault.ErrInvalid, err)
 		}
@@ -78,7 +82,7 @@ func (n Name) findStored(ctx context.Context, store *Store, temp string) (types.
 		switch {
 		case err == nil:
 			return src, nil
-		case !errors.Is(err, transport.ErrNoSuchImage) && !errors.Is(err, storage.ErrImageUnknown):
+		case !errors.Is(err, library.ErrNoSuchImage) && !errors.Is(err, storage.ErrImageUnknown):
 			return nil, err
 		case first == nil:
 			first = fmt.Errorf("%w: no such image in the store %s (%s)", fault.ErrInvalid, store.GraphRoot(),
@@ -89,7 +93,7 @@ func (n Name) findStored(ctx context.Context, store *Store, temp string) (types.
 }
 
 // describe reads the manifest and makes the one for uncompressed layers.
-func (s *Source) describe(ctx context.Context, n Name) error {
+func (s *source) describe(ctx context.Context, n Name) error {
 	text, kind, err := s.library.GetManifest(ctx, nil)
 	if err != nil {
 		return fmt.Errorf("manifest: %w", err)
@@ -157,7 +161,7 @@ func (n Name) givenDigest() (digest.Digest, bool) {
 }
 
 // layer returns the descriptor of an uncompressed layer. Annotations about its compressed form are removed.
-func (s *Source) layer(ctx context.Context, old v1.Descriptor, info types.BlobInfo, diffID digest.Digest,
+func (s *source) layer(ctx context.Context, old v1.Descriptor, info types.BlobInfo, diffID digest.Digest,
 	kind string) (v1.Descriptor, error) {
 	d := v1.Descriptor{MediaType: v1.MediaTypeImageLayer, Digest: diffID, Size: info.Size,
 		Annotations: maps.Clone(old.Annotations)}
@@ -185,16 +189,13 @@ func (s *Source) layer(ctx context.Context, old v1.Descriptor, info types.BlobIn
 	return d, nil
 }
 
-// Top returns the descriptor of the image.
-func (s *Source) Top() v1.Descriptor { return s.top }
-
 // Head returns the descriptor of the manifest with a digest.
-func (s *Source) Head(ctx context.Context, name string) (v1.Descriptor, error) {
+func (s *source) Head(ctx context.Context, name string) (v1.Descriptor, error) {
 	return store.HeadOf(ctx, s, name)
 }
 
 // Manifest returns the manifest that is made for the image, or another one of the image that the store has.
-func (s *Source) Manifest(ctx context.Context, name string) ([]byte, string, error) {
+func (s *source) Manifest(ctx context.Context, name string) ([]byte, string, error) {
 	d := digest.Digest(name)
 	if d == s.top.Digest {
 		return bytes.Clone(s.text), s.top.MediaType, nil
@@ -214,7 +215,7 @@ func (s *Source) Manifest(ctx context.Context, name string) ([]byte, string, err
 
 // HasBlob tells whether the manifest names the blob, which can be opened: the library tells neither its size nor
 // otherwise whether it has it.
-func (s *Source) HasBlob(ctx context.Context, d v1.Descriptor) (bool, error) {
+func (s *source) HasBlob(ctx context.Context, d v1.Descriptor) (bool, error) {
 	parts, err := store.PartsOf(s.text)
 	if err != nil || !slices.ContainsFunc(parts.Blobs,
 		func(b v1.Descriptor) bool { return b.Digest == d.Digest && b.Size == d.Size }) {
@@ -228,7 +229,7 @@ func (s *Source) HasBlob(ctx context.Context, d v1.Descriptor) (bool, error) {
 }
 
 // Blob opens a blob at an offset, by reading what is before it.
-func (s *Source) Blob(ctx context.Context, d v1.Descriptor, from int64) (io.ReadCloser, error) {
+func (s *source) Blob(ctx context.Context, d v1.Descriptor, from int64) (io.ReadCloser, error) {
 	return store.Skip(func() (io.ReadCloser, error) {
 		if err := verify.Digest(d.Digest); err != nil {
 			return nil, err
@@ -241,12 +242,3 @@ func (s *Source) Blob(ctx context.Context, d v1.Descriptor, from int64) (io.Read
 		return verify.Body(ctx, r, d.Digest, d.Size), nil
 	}, from)
 }
-
-// Original returns the library's source, which has the image's own manifest and its signatures.
-func (s *Source) Original() types.ImageSource { return s.library }
-
-// Identity returns the digest of the image's own manifest.
-func (s *Source) Identity() digest.Digest { return s.original }
-
-// Close closes the image and releases the store.
-func (s *Source) Close() error { return errors.Join(s.library.Close(), s.store.Release()) }
