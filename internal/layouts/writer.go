@@ -18,6 +18,7 @@ import (
 
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/images/transport"
+	"github.com/operator-bindery/bindery/internal/atomicfs"
 	"github.com/operator-bindery/bindery/internal/ctxio"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/limit"
@@ -293,21 +294,9 @@ func reuse(ctx context.Context, from, to string, d v1.Descriptor) (bool, error) 
 	}
 }
 
-// write writes a file of the stage under a temporary name and renames it, so that no other goroutine reads a part.
+// write writes a file of the stage, so that no other goroutine reads a part.
 func (w *Writer) write(to string, r io.Reader) error {
-	f, err := os.CreateTemp(filepath.Dir(w.dir), "blob-")
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(f, r)
-	err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), to)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
+	return atomicfs.WriteBlob(filepath.Dir(w.dir), to, r)
 }
 
 // WriteManifest writes a manifest under its digest or under a tag. One with a subject is listed among the referrers of
