@@ -29,7 +29,14 @@ func (i *Image) Store() store.Reader {
 			}
 		}
 	}
-	return place{image: i, sizes: sizes}
+	manifest := func(_ context.Context, d digest.Digest) ([]byte, string, error) {
+		text, ok := i.manifests[d]
+		if !ok {
+			return nil, "", fmt.Errorf("%w: %.140q is not in the image", fs.ErrNotExist, d)
+		}
+		return bytes.Clone(text), manifestType(i.MediaType), nil
+	}
+	return place{store.Single{Top: i.Top(), Text: i.manifest, Entry: manifest}, i, sizes}
 }
 
 // Top returns the descriptor of the index or manifest.
@@ -59,22 +66,6 @@ func (p place) Can() store.Abilities {
 			path, ok = p.image.files[d]
 			return path, ok
 		}}
-}
-
-func (p place) Head(ctx context.Context, name string) (v1.Descriptor, error) {
-	return store.HeadOf(ctx, p, name)
-}
-
-func (p place) Manifest(_ context.Context, name string) (text []byte, mediaType string, err error) {
-	d := digest.Digest(name)
-	if d == p.image.Digest {
-		return bytes.Clone(p.image.manifest), p.image.MediaType, nil
-	}
-	text, ok := p.image.manifests[d]
-	if !ok {
-		return nil, "", fmt.Errorf("%w: %.140q is not in the image", fs.ErrNotExist, name)
-	}
-	return bytes.Clone(text), manifestType(p.image.MediaType), nil
 }
 
 func (p place) HasBlob(_ context.Context, d v1.Descriptor) (bool, error) {

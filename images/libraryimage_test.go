@@ -1,11 +1,9 @@
 package images
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
-	"io/fs"
 	"slices"
 
 	"github.com/opencontainers/go-digest"
@@ -14,7 +12,6 @@ import (
 	"go.podman.io/image/v5/types"
 
 	"github.com/operator-bindery/bindery/images/store"
-	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
@@ -25,40 +22,15 @@ func libraryReader(ctx context.Context, src types.ImageSource) (store.Reader, v1
 	if err != nil {
 		return nil, v1.Descriptor{}, fmt.Errorf("manifest: %w", err)
 	}
-	top := v1.Descriptor{MediaType: mediaType, Digest: digest.FromBytes(text), Size: int64(len(text))}
-	return &libraryImage{src: src, text: text, top: top}, top, nil
+	place := &libraryImage{store.NewSingle(text, mediaType), src}
+	place.Entry = func(ctx context.Context, d digest.Digest) ([]byte, string, error) { return src.GetManifest(ctx, &d) }
+	return place, place.Top, nil
 }
 
 // libraryImage is the place of [libraryReader].
 type libraryImage struct {
 	store.Single
-	src  types.ImageSource
-	text []byte
-	top  v1.Descriptor
-}
-
-// Head returns the descriptor of the manifest with a digest.
-func (o *libraryImage) Head(ctx context.Context, name string) (v1.Descriptor, error) {
-	return store.HeadOf(ctx, o, name)
-}
-
-// Manifest returns the manifest of the image, or that of an entry of its index.
-func (o *libraryImage) Manifest(ctx context.Context, name string) ([]byte, string, error) {
-	d := digest.Digest(name)
-	if d == o.top.Digest {
-		return bytes.Clone(o.text), o.top.MediaType, nil
-	}
-	if err := verify.Digest(d); err != nil {
-		return nil, "", fmt.Errorf("%w: %.140q is not in the image", fs.ErrNotExist, name)
-	}
-	text, mediaType, err := o.src.GetManifest(ctx, &d)
-	if err != nil {
-		return nil, "", err
-	}
-	if got := digest.FromBytes(text); got != d {
-		return nil, "", fmt.Errorf("manifest: %w: digest mismatch: %s instead of %s", fault.ErrIntegrity, got, d)
-	}
-	return text, mediaType, nil
+	src types.ImageSource
 }
 
 // HasBlob tells whether a manifest of the image names the blob, which can be opened: the library tells neither its size
@@ -70,7 +42,7 @@ func (o *libraryImage) HasBlob(ctx context.Context, d v1.Descriptor) (bool, erro
 			func(b v1.Descriptor) bool { return b.Digest == d.Digest && b.Size == d.Size })
 		return nil
 	}
-	err := store.Walk(ctx, store.Node{Descriptor: o.top, Text: o.text, Kind: o.top.MediaType},
+	err := store.Walk(ctx, store.Node{Descriptor: o.Top, Text: o.Text, Kind: o.Top.MediaType},
 		store.WalkOptions{Read: store.ReadFrom(o), Visit: visit})
 	if err != nil || !named {
 		return false, err

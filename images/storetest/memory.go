@@ -69,7 +69,7 @@ func (m *Memory) Can() store.Abilities {
 }
 
 func (m *Memory) Head(ctx context.Context, name string) (v1.Descriptor, error) {
-	return store.HeadOf(ctx, m, name)
+	return store.HeadOf(ctx, m.Manifest, name)
 }
 
 func (m *Memory) Manifest(ctx context.Context, name string) (text []byte, mediaType string, err error) {

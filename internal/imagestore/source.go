@@ -3,13 +3,11 @@
 package imagestore
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -39,8 +37,6 @@ type source struct {
 	store.Single
 	library  types.ImageSource
 	original digest.Digest
-	top      v1.Descriptor
-	text     []byte // of the manifest that is made
 }
 
 // OpenSource opens an image in a store. Layers are unpacked into temp, one at a time. The caller must close the place.
@@ -62,7 +58,7 @@ func OpenSource(ctx context.Context, n Name, temp string) (_ *transport.Place, e
 	if err := s.describe(ctx, n); err != nil {
 		return nil, err
 	}
-	return &transport.Place{Reader: s, Top: s.top, Digest: s.original, Original: library,
+	return &transport.Place{Reader: s, Top: s.Top, Digest: s.original, Original: library,
 		Close: func() error { return errors.Join(library.Close(), opened.Release()) }}, nil
 }
 
@@ -142,8 +138,11 @@ func (s *source) describe(ctx context.Context, n Name) error {
 			return fmt.Errorf("layer %d: %w", i, err)
 		}
 	}
-	s.text, err = json.Marshal(m)
-	s.top = v1.Descriptor{MediaType: kind, Digest: digest.FromBytes(s.text), Size: int64(len(s.text))}
+	made, err := json.Marshal(m)
+	s.Single = store.NewSingle(made, kind)
+	s.Entry = func(ctx context.Context, d digest.Digest) ([]byte, string, error) {
+		return s.library.GetManifest(ctx, &d)
+	}
 	return err
 }
 
@@ -189,34 +188,10 @@ func (s *source) layer(ctx context.Context, old v1.Descriptor, info types.BlobIn
 	return d, nil
 }
 
-// Head returns the descriptor of the manifest with a digest.
-func (s *source) Head(ctx context.Context, name string) (v1.Descriptor, error) {
-	return store.HeadOf(ctx, s, name)
-}
-
-// Manifest returns the manifest that is made for the image, or another one of the image that the store has.
-func (s *source) Manifest(ctx context.Context, name string) ([]byte, string, error) {
-	d := digest.Digest(name)
-	if d == s.top.Digest {
-		return bytes.Clone(s.text), s.top.MediaType, nil
-	}
-	if err := verify.Digest(d); err != nil {
-		return nil, "", fmt.Errorf("%w: %.140q is not in the image", fs.ErrNotExist, name)
-	}
-	text, mediaType, err := s.library.GetManifest(ctx, &d)
-	if err != nil {
-		return nil, "", err
-	}
-	if got := digest.FromBytes(text); got != d {
-		return nil, "", fmt.Errorf("manifest: %w: digest mismatch: %s instead of %s", fault.ErrIntegrity, got, d)
-	}
-	return text, mediaType, nil
-}
-
 // HasBlob tells whether the manifest names the blob, which can be opened: the library tells neither its size nor
 // otherwise whether it has it.
 func (s *source) HasBlob(ctx context.Context, d v1.Descriptor) (bool, error) {
-	parts, err := store.PartsOf(s.text)
+	parts, err := store.PartsOf(s.Text)
 	if err != nil || !slices.ContainsFunc(parts.Blobs,
 		func(b v1.Descriptor) bool { return b.Digest == d.Digest && b.Size == d.Size }) {
 		return false, err

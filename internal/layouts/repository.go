@@ -148,7 +148,7 @@ func blobName(d digest.Digest) string {
 // Head returns the descriptor of the manifest with a digest or a tag, which is read: the index of a layout does not bind
 // what it says of one. The error is that of Manifest.
 func (r *Repository) Head(ctx context.Context, name string) (v1.Descriptor, error) {
-	return store.HeadOf(ctx, r, name)
+	return store.HeadOf(ctx, r.Manifest, name)
 }
 
 // Name returns nothing: a layout may be anywhere.

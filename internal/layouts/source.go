@@ -51,7 +51,7 @@ func OpenSource(ctx context.Context, p transport.Destination, limits limit.Limit
 	if err != nil {
 		return nil, errors.Join(err, files.Close())
 	}
-	at.Top = one.top
+	at.Top = one.Top
 	return at, nil
 }
 

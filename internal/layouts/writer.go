@@ -158,7 +158,7 @@ func (w *Writer) Manifest(ctx context.Context, name string) ([]byte, string, err
 
 // Head returns the descriptor of the manifest with a digest or a tag. The error is that of Manifest.
 func (w *Writer) Head(ctx context.Context, name string) (v1.Descriptor, error) {
-	return store.HeadOf(ctx, w, name)
+	return store.HeadOf(ctx, w.Manifest, name)
 }
 
 // Name returns nothing: a layout may be anywhere.
