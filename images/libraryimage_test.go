@@ -15,8 +15,8 @@ import (
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
-// libraryReader returns an image that the library has opened as a place with one image, and its descriptor. The source is
-// closed by the caller.
+// libraryReader returns an image that the library has opened as a place with one image, and its descriptor. The caller
+// closes the source.
 func libraryReader(ctx context.Context, src types.ImageSource) (store.Reader, v1.Descriptor, error) {
 	text, mediaType, err := src.GetManifest(ctx, nil)
 	if err != nil {

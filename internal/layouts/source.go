@@ -17,12 +17,12 @@ import (
 )
 
 // OpenSource opens an image in files as the place where it is, a layout or the image alone: in a directory, or in an
-// archive that is read in place. Only regular files are opened. The limits are for archives, and temp is the directory for
-// what is decompressed of them. The caller must close the place.
+// archive that is read in place. Only regular files are opened. The limits are for archives, and temp is the directory
+// for what is decompressed of them. The caller must close the place.
 //
 // The descriptor of an image in a layout is what index.json says, which is not compared with the manifest yet. A layout
-// has the signatures of a manifest under the name sha256-HEX.sig, as a registry has them under that tag; a directory of the
-// containers tools has files signature-N and HEX.signature-N; an archive of docker has none.
+// has the signatures of a manifest under the name sha256-HEX.sig, as a registry has them under that tag; a directory of
+// the containers tools has files signature-N and HEX.signature-N; an archive of docker has none.
 func OpenSource(ctx context.Context, p transport.Destination, limits limit.Limits,
 	temp string) (_ *transport.Place, err error) {
 	if isLayout(p) {

@@ -56,9 +56,9 @@ type tagUpdate struct {
 	change func(old []byte) (text []byte, mediaType string, err error)
 }
 
-// NewWriter makes a stage for images that are written to a layout, which keeps its other ones, or to an archive, which is
-// replaced and has nothing that the writer could see. limits and temp are those of [OpenRepository]. The caller calls
-// [Writer.Commit], and in any case [Writer.Discard].
+// NewWriter makes a stage for images that are written to a layout, which keeps its other ones, or to an archive, which
+// is replaced and has nothing that the writer could see. limits and temp are those of [OpenRepository]. The caller
+// calls [Writer.Commit], and in any case [Writer.Discard].
 func NewWriter(ctx context.Context, p transport.Destination, limits limit.Limits, temp string) (*Writer, error) {
 	if !isLayout(p) {
 		return nil, notLayout(p)
@@ -348,21 +348,20 @@ func (w *Writer) list(d v1.Descriptor, tag string, image bool) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	same := func(e v1.Descriptor) bool { return e.Digest == d.Digest }
+	same := func(e indexEntry) bool { return e.Digest == d.Digest }
 	if image && tag == "" {
-		same = func(e v1.Descriptor) bool { return e.Digest == d.Digest && e.Annotations[v1.AnnotationRefName] == "" }
+		same = func(e indexEntry) bool { return e.Digest == d.Digest && e.Annotations[v1.AnnotationRefName] == "" }
 	}
-	if tag == "" && (slices.ContainsFunc(w.index.Descriptors, same) ||
-		!image && w.old != nil && slices.ContainsFunc(w.old.index.Descriptors, same)) {
+	if tag == "" && (slices.ContainsFunc(w.index.Entries, same) ||
+		!image && w.old != nil && slices.ContainsFunc(w.old.index.Entries, same)) {
 		return
 	}
-	entry, _ := json.Marshal(d) // of strings and numbers
-	next := &layoutIndex{Fields: w.index.Fields, Entries: slices.Clone(w.index.Entries),
-		Descriptors: slices.Clone(w.index.Descriptors)}
+	text, _ := json.Marshal(d) // of strings and numbers
+	next := &layoutIndex{Fields: w.index.Fields, Entries: slices.Clone(w.index.Entries)}
 	if at := next.tagged(tag); at >= 0 {
-		next.Entries[at], next.Descriptors[at] = entry, d
+		next.Entries[at] = indexEntry{d, text}
 	} else {
-		next.Entries, next.Descriptors = append(next.Entries, entry), append(next.Descriptors, d)
+		next.Entries = append(next.Entries, indexEntry{d, text})
 	}
 	w.index = next
 }
@@ -377,7 +376,7 @@ func (w *Writer) UpdateTag(ctx context.Context, tag string,
 	u := tagUpdate{tag: tag, change: change}
 	if w.old != nil {
 		if at := w.old.index.tagged(tag); at >= 0 {
-			u.seen = w.old.index.Descriptors[at].Digest
+			u.seen = w.old.index.Entries[at].Digest
 		}
 	}
 	old, _, err := w.Manifest(ctx, tag)
@@ -424,7 +423,7 @@ func (w *Writer) again(ctx context.Context, dir string, index *layoutIndex) erro
 		if !changed {
 			var is digest.Digest
 			if at := index.tagged(u.tag); at >= 0 {
-				is = index.Descriptors[at].Digest
+				is = index.Entries[at].Digest
 			}
 			if is == u.seen {
 				continue
@@ -448,9 +447,7 @@ func (w *Writer) unlist(tag string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if at := w.index.tagged(tag); at >= 0 {
-		w.index = &layoutIndex{Fields: w.index.Fields,
-			Entries:     slices.Delete(slices.Clone(w.index.Entries), at, at+1),
-			Descriptors: slices.Delete(slices.Clone(w.index.Descriptors), at, at+1)}
+		w.index = &layoutIndex{Fields: w.index.Fields, Entries: slices.Delete(slices.Clone(w.index.Entries), at, at+1)}
 	}
 }
 
