@@ -29,7 +29,14 @@ func (i *Image) Store() store.Reader {
 			}
 		}
 	}
-	return place{i, sizes}
+	manifest := func(_ context.Context, d digest.Digest) ([]byte, string, error) {
+		text, ok := i.manifests[d]
+		if !ok {
+			return nil, "", fmt.Errorf("%w: %.140q is not in the image", fs.ErrNotExist, d)
+		}
+		return bytes.Clone(text), manifestType(i.MediaType), nil
+	}
+	return place{store.Single{Top: i.Top(), Text: i.manifest, Entry: manifest}, i, sizes}
 }
 
 // Top returns the descriptor of the index or manifest.
@@ -39,11 +46,10 @@ func (i *Image) Top() v1.Descriptor {
 
 // place reads an assembled image.
 type place struct {
+	store.Single
 	image *Image
 	sizes map[digest.Digest]int64 // of the blobs
 }
-
-func (place) Name() string { return "" }
 
 // Can tells where blobs are: layers can be mounted from the repositories of the base, of reused images, of the previous
 // image, and of earlier pushes; and they are files, or one can be made.
@@ -60,23 +66,6 @@ func (p place) Can() store.Abilities {
 			path, ok = p.image.files[d]
 			return path, ok
 		}}
-}
-
-func (p place) Head(ctx context.Context, name string) (v1.Descriptor, error) {
-	text, mediaType, err := p.Manifest(ctx, name)
-	return v1.Descriptor{MediaType: mediaType, Digest: digest.Digest(name), Size: int64(len(text))}, err
-}
-
-func (p place) Manifest(_ context.Context, name string) (text []byte, mediaType string, err error) {
-	d := digest.Digest(name)
-	if d == p.image.Digest {
-		return bytes.Clone(p.image.manifest), p.image.MediaType, nil
-	}
-	text, ok := p.image.manifests[d]
-	if !ok {
-		return nil, "", fmt.Errorf("%w: %.140q is not in the image", fs.ErrNotExist, name)
-	}
-	return bytes.Clone(text), manifestType(p.image.MediaType), nil
 }
 
 func (p place) HasBlob(_ context.Context, d v1.Descriptor) (bool, error) {
@@ -122,10 +111,4 @@ func (i *Image) open(ctx context.Context, d digest.Digest) (io.ReadCloser, int64
 		return l.open(ctx)
 	}
 	return nil, 0, fmt.Errorf("%w: no blob %s in the image", fs.ErrNotExist, d)
-}
-
-func (place) Tags(context.Context, int) ([]string, bool, error) { return nil, true, nil }
-
-func (place) Referrers(context.Context, digest.Digest, func(string) bool) ([]v1.Descriptor, error) {
-	return nil, nil
 }

@@ -48,7 +48,7 @@ func tags(t testing.TB, dir string) map[string]digest.Digest {
 		t.Fatalf("index of %s: %v", dir, err)
 	}
 	out := map[string]digest.Digest{}
-	for _, d := range x.Descriptors {
+	for _, d := range x.Entries {
 		if _, twice := out[d.Annotations[v1.AnnotationRefName]]; twice {
 			t.Errorf("tag %q twice", d.Annotations[v1.AnnotationRefName])
 		}
@@ -157,7 +157,7 @@ func TestTwentyWritersIntoOneLayout(t *testing.T) {
 			if x == nil {
 				continue
 			}
-			for _, d := range x.Descriptors {
+			for _, d := range x.Entries {
 				if _, err := os.Stat(layouts.BlobPath(dir, d.Digest)); err != nil {
 					t.Errorf("reader: %v", err)
 				}
@@ -437,13 +437,13 @@ func TestUntaggedImagesOfALayout(t *testing.T) {
 		t.Fatal(err)
 	}
 	signature := []byte(`{"schemaVersion":2,"mediaType":"` + v1.MediaTypeImageManifest + `","subject":` + string(
-		x.Entries[0]) + `,"layers":[]}`)
+		x.Entries[0].Text) + `,"layers":[]}`)
 	d := v1.Descriptor{MediaType: v1.MediaTypeImageManifest, Digest: digest.FromBytes(signature),
 		Size: int64(len(signature))}
 	if err := os.WriteFile(layouts.BlobPath(dir, d.Digest), signature, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	x.Fields["manifests"] = mustJSON(t, []any{d, x.Entries[0]})
+	x.Fields["manifests"] = mustJSON(t, []any{d, x.Entries[0].Text})
 	if err := os.WriteFile(filepath.Join(dir, v1.ImageIndexFile), mustJSON(t, x.Fields), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -457,7 +457,7 @@ func TestUntaggedImagesOfALayout(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []digest.Digest
-	for _, d := range x.Descriptors {
+	for _, d := range x.Entries {
 		got = append(got, d.Digest)
 	}
 	if want := []digest.Digest{d.Digest, first, first, digest.FromBytes(two.manifest)}; !slices.Equal(got, want) {

@@ -141,7 +141,7 @@ func (fixtureTransport) ValidatePolicyConfigurationScope(string) error { return 
 
 // openFixture opens an image of the library.
 func openFixture(ctx context.Context, src types.ImageSource) (*Image, error) {
-	place, top, err := libimage.Reader(ctx, src)
+	place, top, err := libraryReader(ctx, src)
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/images/transport"
-	"github.com/operator-bindery/bindery/internal/libimage"
 )
 
 // placed is an image at a place, with what the place can tell of blobs.
@@ -31,7 +30,7 @@ func of(t testing.TB, ref types.ImageReference) placed {
 	}
 	t.Cleanup(func() { src.Close() })
 	var p placed
-	if p.Reader, p.top, err = libimage.Reader(context.Background(), src); err != nil {
+	if p.Reader, p.top, err = libraryReader(context.Background(), src); err != nil {
 		t.Fatal(err)
 	}
 	if known, ok := src.(interface {

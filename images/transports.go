@@ -43,13 +43,13 @@ func BuiltIn() transport.Table {
 func filesRow(r transport.Row) transport.Row {
 	r.Files = true
 	r.Open = func(ctx context.Context, path, name string, o transport.Options) (*transport.Place, error) {
-		at := transport.Destination{Transport: r.Name, Path: path, Name: name}
-		src, err := layouts.OpenSource(ctx, at, o.Limits, o.Temp)
+		from := transport.Destination{Transport: r.Name, Path: path, Name: name}
+		at, err := layouts.OpenSource(ctx, from, o.Limits, o.Temp)
 		if err != nil {
 			return nil, err
 		}
-		return &transport.Place{Reader: src, Top: src.Top(), Signatures: src.Signatures, Close: src.Close,
-			Named: nameInLayout(src.Top().Annotations[v1.AnnotationRefName])}, nil
+		at.Named = nameInLayout(at.Top.Annotations[v1.AnnotationRefName])
+		return at, nil
 	}
 	return r
 }
@@ -58,17 +58,13 @@ func filesRow(r transport.Row) transport.Row {
 func layoutRow(r transport.Row) transport.Row {
 	r.Attachments, r.Parse, r.NameOf, r.Takes = true, transport.PathAndName, tagOf, takesOCI
 	r.Write = func(ctx context.Context, path, name string, o transport.Options) (store.Writer, error) {
-		begin := layouts.NewOutput
+		begin := layouts.NewWriter
 		if o.Adds {
 			begin = layouts.NewAddition
 		}
-		out, err := begin(ctx, transport.Destination{Transport: r.Name, Path: path, Name: name})
+		to, err := begin(ctx, transport.Destination{Transport: r.Name, Path: path, Name: name}, o.Limits, o.Temp)
 		if err != nil {
 			return nil, err
-		}
-		to, err := out.Writer(ctx, o.Limits, o.Temp)
-		if err != nil {
-			return nil, errors.Join(err, out.Discard())
 		}
 		return to, nil
 	}

@@ -7,8 +7,8 @@ import (
 	"io"
 	"io/fs"
 	"path"
-	"time"
 
+	"github.com/operator-bindery/bindery/internal/memfs"
 	"github.com/operator-bindery/bindery/layers"
 )
 
@@ -41,7 +41,7 @@ func (v view) Stat(name string) (fs.FileInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	return nodeInfo{path.Base(name), n}, nil
+	return infoOf(path.Base(name), n), nil
 }
 
 func (v view) ReadDir(name string) ([]fs.DirEntry, error) {
@@ -58,7 +58,7 @@ func (v view) ReadDir(name string) ([]fs.DirEntry, error) {
 	}
 	var list []fs.DirEntry
 	for _, child := range sorted(children) {
-		list = append(list, fs.FileInfoToDirEntry(nodeInfo{child, children[child]}))
+		list = append(list, fs.FileInfoToDirEntry(infoOf(child, children[child])))
 	}
 	return list, nil
 }
@@ -68,10 +68,10 @@ func (v view) Open(name string) (fs.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	info := nodeInfo{path.Base(name), n}
+	info := infoOf(path.Base(name), n)
 	if n.isDir() {
 		list, err := v.ReadDir(name)
-		return &openDir{info, list}, err
+		return memfs.OpenDir(info, list), err
 	}
 	if n.data == nil {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
@@ -88,55 +88,23 @@ func (v view) Open(name string) (fs.File, error) {
 
 type openFile struct {
 	io.ReadCloser
-	info nodeInfo
+	info memfs.Info
 }
 
 func (f openFile) Stat() (fs.FileInfo, error) { return f.info, nil }
 
-type openDir struct {
-	info nodeInfo
-	list []fs.DirEntry
-}
-
-func (d *openDir) Stat() (fs.FileInfo, error) { return d.info, nil }
-func (d *openDir) Close() error               { return nil }
-func (d *openDir) Read([]byte) (int, error) {
-	return 0, &fs.PathError{Op: "read", Path: d.info.name, Err: fs.ErrInvalid}
-}
-
-func (d *openDir) ReadDir(n int) ([]fs.DirEntry, error) {
-	list := d.list
-	if n > 0 {
-		if len(list) == 0 {
-			return nil, io.EOF
-		}
-		list = list[:min(n, len(list))]
-	}
-	d.list = d.list[len(list):]
-	return list, nil
-}
-
-// nodeInfo implements [fs.FileInfo].
-type nodeInfo struct {
-	name string
-	n    *node
-}
-
-func (i nodeInfo) Name() string       { return i.name }
-func (i nodeInfo) Size() int64        { return i.n.size }
-func (i nodeInfo) ModTime() time.Time { return time.Time{} }
-func (i nodeInfo) IsDir() bool        { return i.n.isDir() }
-func (i nodeInfo) Sys() any           { return nil }
-func (i nodeInfo) Mode() fs.FileMode {
-	switch i.n.kind {
+// infoOf describes a node by the name that it has.
+func infoOf(name string, n *node) memfs.Info {
+	kind := fs.ModeIrregular
+	switch n.kind {
 	case layers.KindDir:
-		return i.n.mode | fs.ModeDir
+		kind = fs.ModeDir
 	case layers.KindSymlink:
-		return i.n.mode | fs.ModeSymlink
+		kind = fs.ModeSymlink
 	case layers.KindFile:
-		return i.n.mode
+		kind = 0
 	}
-	return i.n.mode | fs.ModeIrregular
+	return memfs.Info{Base: name, Bytes: n.size, Kind: n.mode | kind}
 }
 
 // FS returns the file system of the image. It can be read until the evaluator is closed.

@@ -9,7 +9,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -23,6 +22,7 @@ import (
 
 	"github.com/opencontainers/go-digest"
 
+	"github.com/operator-bindery/bindery/internal/atomicfs"
 	"github.com/operator-bindery/bindery/internal/ctxio"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/verify"
@@ -247,7 +247,7 @@ func checked(ctx context.Context, f *os.File, d digest.Digest, size int64) (io.R
 		_ = f.Close()
 		return io.NopCloser(bytes.NewReader(text)), nil
 	}
-	if err := copyVerified(ctx, io.Discard, f, d); err != nil {
+	if _, err := ctxio.Copy(io.Discard, verified(ctx, f, d)); err != nil {
 		return nil, err
 	}
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
@@ -256,18 +256,9 @@ func checked(ctx context.Context, f *os.File, d digest.Digest, size int64) (io.R
 	return verify.Body(ctx, f, d, size), nil
 }
 
-// copyVerified copies an entry, and compares it with its digest.
-func copyVerified(ctx context.Context, to io.Writer, from io.Reader, d digest.Digest) error {
-	h := sha256.New()
-	w := struct{ io.Writer }{io.MultiWriter(h, to)}
-	if _, err := io.CopyBuffer(w, struct{ io.Reader }{ctxio.Reader{Ctx: ctx, R: from}},
-		make([]byte, 128<<10)); err != nil {
-		return err
-	}
-	if digest.NewDigest(digest.SHA256, h) != d {
-		return fault.ErrIntegrity
-	}
-	return nil
+// verified reads an entry, and fails at its end unless it matches its digest.
+func verified(ctx context.Context, f *os.File, d digest.Digest) io.Reader {
+	return verify.NewReader(ctxio.Reader{Ctx: ctx, R: f}, d, -1)
 }
 
 // CopyTo copies a blob of a known size to a file. The file appears complete, verified, synced, and readable by all
@@ -279,34 +270,10 @@ func (c *Cache) CopyTo(ctx context.Context, d digest.Digest, size int64, path st
 		return false
 	}
 	defer f.Close()
-	if err := copyChecked(ctx, f, d, path); err != nil {
+	if err := atomicfs.WriteBlob(filepath.Dir(path), path, verified(ctx, f, d)); err != nil {
 		c.damaged(d, err)
 		return false
 	}
 	c.stamp(d, info)
 	return true
-}
-
-// copyChecked copies to a temporary file and renames it once it is verified.
-func copyChecked(ctx context.Context, from io.Reader, d digest.Digest, path string) (err error) {
-	to, err := os.CreateTemp(filepath.Dir(path), "blob-")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = to.Close()
-			_ = os.Remove(to.Name())
-		}
-	}()
-	if err = copyVerified(ctx, to, from, d); err != nil {
-		return err
-	}
-	if err = errors.Join(to.Sync(), to.Close()); err != nil {
-		return err
-	}
-	if err = os.Chmod(to.Name(), 0o644); err != nil {
-		return err
-	}
-	return os.Rename(to.Name(), path)
 }

@@ -57,7 +57,7 @@ func (c *Cache) create() (*os.Root, error) {
 		}
 		if c.root, err = openCacheDir(c.dir); errors.Is(err, fs.ErrNotExist) {
 			// The directory is this user's and empty. Other processes may write the same text at this moment.
-			if err = writeCacheTag(c.dir); err == nil {
+			if err = os.WriteFile(filepath.Join(c.dir, cacheTag), []byte(cacheTagText), 0o600); err == nil {
 				c.root, err = openCacheDir(c.dir)
 			}
 		}
@@ -74,15 +74,6 @@ func (c *Cache) create() (*os.Root, error) {
 		c.account = account
 	}
 	return c.root, nil
-}
-
-func writeCacheTag(dir string) error {
-	f, err := os.OpenFile(filepath.Join(dir, cacheTag), os.O_WRONLY|os.O_CREATE, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(cacheTagText)
-	return errors.Join(err, f.Close())
 }
 
 // openCacheDir opens a directory if it is a cache of this user. An empty directory counts as a missing one.

@@ -22,12 +22,7 @@ import (
 
 // openStored opens an image in a store. The library takes another place than the system's for temporary files.
 func openStored(ctx context.Context, path, name string, o transport.Options) (*transport.Place, error) {
-	src, err := imagestore.OpenSource(ctx, imagestore.Name{Place: path, Image: name}, o.Private)
-	if err != nil {
-		return nil, err
-	}
-	return &transport.Place{Reader: src, Top: src.Top(), Digest: src.Identity(), Original: src.Original(),
-		Close: src.Close}, nil
+	return imagestore.OpenSource(ctx, imagestore.Name{Place: path, Image: name}, o.Private)
 }
 
 // holdStore opens the store at a place.

@@ -10,6 +10,7 @@ import (
 	"go.podman.io/image/v5/directory"
 	"go.podman.io/image/v5/docker"
 	"go.podman.io/image/v5/docker/archive"
+	"go.podman.io/image/v5/docker/reference"
 	ociarchive "go.podman.io/image/v5/oci/archive"
 	"go.podman.io/image/v5/oci/layout"
 	"go.podman.io/image/v5/types"
@@ -17,7 +18,6 @@ import (
 	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/imagestore"
 	"github.com/operator-bindery/bindery/internal/regularfile"
-	"go.podman.io/image/v5/docker/reference"
 )
 
 // named is the reference of a name for the policy. An image that was carried from a layout has the name of a
@@ -25,65 +25,43 @@ import (
 func named(n transport.Source) (types.ImageReference, error) {
 	ref, err := libraryReference(n)
 	if err != nil && n.Transport == transport.OCI && errors.Is(err, fs.ErrNotExist) {
-		return absentLayout{path: n.Path}, nil
+		return nameOf{transport: n.Transport, text: n.Path, identity: path.Clean(n.Path), namespaces: parents(n.Path)}, nil
 	}
 	return ref, err
 }
 
-// other is the name of an image of a transport that the library does not know.
-type other struct {
-	types.ImageReference
-	name transport.Source
+// parents returns the directories above one, without the root.
+func parents(dir string) (above []string) {
+	for dir = path.Dir(path.Clean(dir)); dir != "/" && dir != "."; dir = path.Dir(dir) {
+		above = append(above, dir)
+	}
+	return above
 }
 
-func (o other) Transport() types.ImageTransport         { return otherTransport(o.name.Transport) }
-func (o other) StringWithinTransport() string           { return o.name.Path + ":" + o.name.Name }
-func (o other) DockerReference() reference.Named        { return nil }
-func (o other) PolicyConfigurationIdentity() string     { return o.StringWithinTransport() }
-func (o other) PolicyConfigurationNamespaces() []string { return []string{o.name.Path} }
-
-// stored is the name of an image in a store.
-type stored struct {
-	other
+// nameOf is a name of an image for the policy, of which the library makes no reference: it does not know the transport,
+// or what the name stands for is not here. Nothing but the name can be asked for.
+type nameOf struct {
+	types.ImageReference
+	transport  transport.Name
+	text       string
+	named      reference.Named
 	identity   string
 	namespaces []string
 }
 
-func (s stored) StringWithinTransport() string {
-	if s.name.Path == "" {
-		return s.name.Name
-	}
-	return "[" + s.name.Path + "]" + s.name.Name
-}
-func (s stored) DockerReference() reference.Named        { return s.name.Named() }
-func (s stored) PolicyConfigurationIdentity() string     { return s.identity }
-func (s stored) PolicyConfigurationNamespaces() []string { return s.namespaces }
+func (n nameOf) Transport() types.ImageTransport         { return transportName{name: n.transport} }
+func (n nameOf) StringWithinTransport() string           { return n.text }
+func (n nameOf) DockerReference() reference.Named        { return n.named }
+func (n nameOf) PolicyConfigurationIdentity() string     { return n.identity }
+func (n nameOf) PolicyConfigurationNamespaces() []string { return n.namespaces }
 
-type otherTransport string
-
-func (t otherTransport) Name() string { return string(t) }
-func (t otherTransport) ParseReference(string) (types.ImageReference, error) {
-	return nil, errors.ErrUnsupported
-}
-func (t otherTransport) ValidatePolicyConfigurationScope(string) error { return nil }
-
-// absentLayout is the name of an OCI layout in a directory that is not here, for the policy.
-type absentLayout struct {
-	types.ImageReference
-	path string
+// transportName is the transport of a [nameOf]. Nothing but its name can be asked for.
+type transportName struct {
+	types.ImageTransport
+	name transport.Name
 }
 
-func (l absentLayout) Transport() types.ImageTransport     { return layout.Transport }
-func (l absentLayout) StringWithinTransport() string       { return l.path }
-func (l absentLayout) DockerReference() reference.Named    { return nil }
-func (l absentLayout) PolicyConfigurationIdentity() string { return path.Clean(l.path) }
-func (l absentLayout) PolicyConfigurationNamespaces() []string {
-	var parents []string
-	for dir := path.Dir(path.Clean(l.path)); dir != "/" && dir != "."; dir = path.Dir(dir) {
-		parents = append(parents, dir)
-	}
-	return parents
-}
+func (t transportName) Name() string { return string(t.name) }
 
 // libraryReference returns the library's reference. It resolves symbolic links of paths.
 func libraryReference(n transport.Source) (types.ImageReference, error) {
@@ -110,11 +88,16 @@ func libraryReference(n transport.Source) (types.ImageReference, error) {
 	case transport.Directory:
 		return directory.NewReference(n.Path)
 	case transport.Store:
+		text := n.Name
+		if n.Path != "" {
+			text = "[" + n.Path + "]" + n.Name
+		}
 		identity, above := imagestore.PolicyNames(imagestore.Name{Place: n.Path, Image: n.Name})
-		return stored{other{name: n}, identity, above}, nil
+		return nameOf{transport: n.Transport, text: text, named: n.Named(), identity: identity, namespaces: above}, nil
 	}
 	if n.Repository == nil {
-		return other{name: n}, nil
+		text := n.Path + ":" + n.Name
+		return nameOf{transport: n.Transport, text: text, identity: text, namespaces: []string{n.Path}}, nil
 	}
 	return docker.NewReference(n.Repository)
 }

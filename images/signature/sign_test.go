@@ -35,25 +35,22 @@ func keysOf(keys ...signature.Signer) signature.Keys {
 // attach attaches to an image of a layout.
 func attach(t *testing.T, dir string, image store.Image, what ...store.Attachment) {
 	t.Helper()
-	out, err := layouts.NewAddition(t.Context(), transport.Destination{Transport: transport.OCI, Path: dir})
+	w, err := layouts.NewAddition(t.Context(), transport.Destination{Transport: transport.OCI, Path: dir},
+		limit.Limits{}.WithDefaults(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() {
-		if err := out.Discard(); err != nil {
+		if err := w.Discard(); err != nil {
 			t.Error(err)
 		}
 	}()
-	w, err := out.Writer(t.Context(), limit.Limits{}.WithDefaults(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, a := range what {
 		if err := a.Attach(t.Context(), w, image); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := errors.Join(out.Finish(t.Context()), out.Commit(t.Context())); err != nil {
+	if err := w.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -69,11 +69,7 @@ func (m *Memory) Can() store.Abilities {
 }
 
 func (m *Memory) Head(ctx context.Context, name string) (v1.Descriptor, error) {
-	text, mediaType, err := m.Manifest(ctx, name)
-	if err != nil {
-		return v1.Descriptor{}, err
-	}
-	return v1.Descriptor{MediaType: mediaType, Digest: digest.FromBytes(text), Size: int64(len(text))}, nil
+	return store.HeadOf(ctx, m.Manifest, name)
 }
 
 func (m *Memory) Manifest(ctx context.Context, name string) (text []byte, mediaType string, err error) {

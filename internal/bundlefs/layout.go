@@ -3,12 +3,12 @@ package bundlefs
 import (
 	"bytes"
 	"errors"
-	"io"
 	"io/fs"
 	"path"
 	"slices"
 	"strings"
-	"time"
+
+	"github.com/operator-bindery/bindery/internal/memfs"
 )
 
 // Layout is a bundle composed of directories from elsewhere and of files in memory, which take precedence. Names are
@@ -29,7 +29,7 @@ func (l Layout) Open(name string) (fs.File, error) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
 	}
 	if content, ok := l.Files[name]; ok {
-		return &memoryFile{memoryInfo{path.Base(name), int64(len(content)), 0o644}, bytes.NewReader(content)}, nil
+		return &memoryFile{memfs.File(path.Base(name), int64(len(content))), bytes.NewReader(content)}, nil
 	}
 	dir, rest, below := strings.Cut(name, "/")
 	from, ok := l.Dirs[dir]
@@ -39,7 +39,7 @@ func (l Layout) Open(name string) (fs.File, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &memoryDir{memoryInfo{path.Base(name), 0, fs.ModeDir | 0o755}, entries}, nil
+		return memfs.OpenDir(memfs.Dir(path.Base(name)), entries), nil
 	case !ok || from == nil:
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 	}
@@ -52,7 +52,7 @@ func (l Layout) ReadDir(name string) ([]fs.DirEntry, error) {
 	var out []fs.DirEntry
 	if name == "." {
 		for dir := range l.Dirs {
-			out = append(out, fs.FileInfoToDirEntry(memoryInfo{dir, 0, fs.ModeDir | 0o755}))
+			out = append(out, fs.FileInfoToDirEntry(memfs.Dir(dir)))
 		}
 		sortEntries(out)
 		return out, nil
@@ -77,7 +77,7 @@ func (l Layout) ReadDir(name string) ([]fs.DirEntry, error) {
 			continue
 		}
 		out = slices.DeleteFunc(out, func(e fs.DirEntry) bool { return e.Name() == path.Base(file) })
-		out = append(out, fs.FileInfoToDirEntry(memoryInfo{path.Base(file), int64(len(content)), 0o644}))
+		out = append(out, fs.FileInfoToDirEntry(memfs.File(path.Base(file), int64(len(content)))))
 	}
 	sortEntries(out)
 	return out, nil
@@ -96,50 +96,11 @@ func inDir(err error, dir string) error {
 	return &fs.PathError{Op: p.Op, Path: path.Join(dir, p.Path), Err: p.Err}
 }
 
-// memoryInfo describes a file or directory in memory.
-type memoryInfo struct {
-	name string
-	size int64
-	mode fs.FileMode
-}
-
-func (i memoryInfo) Name() string       { return i.name }
-func (i memoryInfo) Size() int64        { return i.size }
-func (i memoryInfo) Mode() fs.FileMode  { return i.mode }
-func (i memoryInfo) ModTime() time.Time { return time.Time{} }
-func (i memoryInfo) IsDir() bool        { return i.mode.IsDir() }
-func (i memoryInfo) Sys() any           { return nil }
-
 // memoryFile is an open file in memory.
 type memoryFile struct {
-	info memoryInfo
+	info memfs.Info
 	*bytes.Reader
 }
 
 func (f *memoryFile) Stat() (fs.FileInfo, error) { return f.info, nil }
 func (f *memoryFile) Close() error               { return nil }
-
-// memoryDir is an open directory.
-type memoryDir struct {
-	info    memoryInfo
-	entries []fs.DirEntry
-}
-
-func (d *memoryDir) Stat() (fs.FileInfo, error) { return d.info, nil }
-func (d *memoryDir) Close() error               { return nil }
-
-func (d *memoryDir) Read([]byte) (int, error) {
-	return 0, &fs.PathError{Op: "read", Path: d.info.name, Err: errors.New("is a directory")}
-}
-
-func (d *memoryDir) ReadDir(n int) ([]fs.DirEntry, error) {
-	if n <= 0 || n > len(d.entries) {
-		if n > 0 && len(d.entries) == 0 {
-			return nil, io.EOF
-		}
-		n = len(d.entries)
-	}
-	out := d.entries[:n]
-	d.entries = d.entries[n:]
-	return out, nil
-}

@@ -72,7 +72,7 @@ func (s *Layers) CopyFile(ctx context.Context, name string, w io.Writer, limits 
 	switch n, ok := x.tree.nodes[wanted[0]]; {
 	case found:
 		return size, nil
-	case ok && n.dir:
+	case ok && n.IsDir():
 		return 0, fmt.Errorf("%w: %.200q is a directory and no file", fault.ErrInvalid, name)
 	}
 	return 0, &fs.PathError{Op: "open", Path: wanted[0], Err: fs.ErrNotExist}

@@ -8,9 +8,9 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/memfs"
 )
 
 // Tree is a read-only file system with the extracted files. Modes are 0644 and 0755, times the zero time.
@@ -32,9 +32,7 @@ var (
 
 // node is a file or a directory.
 type node struct {
-	name    string
-	dir     bool
-	size    int64
+	memfs.Info
 	content io.ReaderAt
 	entries []fs.DirEntry
 }
@@ -42,7 +40,7 @@ type node struct {
 func newTree(h *heap) *Tree {
 	return &Tree{
 		heap:    h,
-		nodes:   map[string]*node{".": {name: ".", dir: true}},
+		nodes:   map[string]*node{".": {Info: memfs.Dir(".")}},
 		removed: map[string]bool{}, opaque: map[string]bool{}, upper: map[string]bool{},
 	}
 }
@@ -90,13 +88,13 @@ func (t *Tree) cover(l *layerNames) {
 func (t *Tree) addDir(name string) error {
 	for p := name; p != "."; p = path.Dir(p) {
 		n, ok := t.nodes[p]
-		if ok && !n.dir {
+		if ok && !n.IsDir() {
 			return fmt.Errorf("%w: %.200q is below the file %.200q", fault.ErrInvalid, name, p)
 		}
 		if ok {
 			return nil
 		}
-		t.nodes[p] = &node{name: path.Base(p), dir: true}
+		t.nodes[p] = &node{Info: memfs.Dir(path.Base(p))}
 	}
 	return nil
 }
@@ -116,7 +114,7 @@ func (t *Tree) addFile(name string, size int64, r io.Reader) error {
 	if err != nil {
 		return fmt.Errorf("%.200q: %w", name, err)
 	}
-	t.nodes[name] = &node{name: path.Base(name), size: size, content: content}
+	t.nodes[name] = &node{Info: memfs.File(path.Base(name), size), content: content}
 	return nil
 }
 
@@ -147,10 +145,10 @@ func (t *Tree) Open(name string) (fs.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if n.dir {
-		return &openDir{node: n}, nil
+	if n.IsDir() {
+		return memfs.OpenDir(n, n.entries), nil
 	}
-	return &openFile{node: n, SectionReader: io.NewSectionReader(n.content, 0, n.size)}, nil
+	return &openFile{io.NewSectionReader(n.content, 0, n.Size()), n}, nil
 }
 
 // ReadDir implements [fs.ReadDirFS].
@@ -159,7 +157,7 @@ func (t *Tree) ReadDir(name string) ([]fs.DirEntry, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !n.dir {
+	if !n.IsDir() {
 		return nil, &fs.PathError{Op: "readdir", Path: name, Err: fs.ErrInvalid}
 	}
 	return slices.Clone(n.entries), nil
@@ -184,53 +182,14 @@ func (t *Tree) find(op, name string) (*node, error) {
 	return nil, &fs.PathError{Op: op, Path: name, Err: fs.ErrNotExist}
 }
 
-func (n *node) Name() string       { return n.name }
-func (n *node) Size() int64        { return n.size }
-func (n *node) ModTime() time.Time { return time.Time{} }
-func (n *node) IsDir() bool        { return n.dir }
-func (n *node) Sys() any           { return nil }
-
-func (n *node) Mode() fs.FileMode {
-	if n.dir {
-		return fs.ModeDir | 0o755
-	}
-	return 0o644
-}
-
 // openFile is a file that is being read.
 type openFile struct {
-	*node
 	*io.SectionReader
+	node *node
 }
 
 func (f *openFile) Stat() (fs.FileInfo, error) { return f.node, nil }
-func (f *openFile) Size() int64                { return f.node.size }
 func (f *openFile) Close() error               { return nil }
-
-// openDir is a directory that is being listed.
-type openDir struct {
-	*node
-	at int
-}
-
-func (d *openDir) Stat() (fs.FileInfo, error) { return d.node, nil }
-func (d *openDir) Close() error               { return nil }
-
-func (d *openDir) Read([]byte) (int, error) {
-	return 0, &fs.PathError{Op: "read", Path: d.name, Err: fs.ErrInvalid}
-}
-
-func (d *openDir) ReadDir(count int) ([]fs.DirEntry, error) {
-	rest := d.entries[d.at:]
-	if count > 0 {
-		if len(rest) == 0 {
-			return nil, io.EOF
-		}
-		rest = rest[:min(count, len(rest))]
-	}
-	d.at += len(rest)
-	return slices.Clone(rest), nil
-}
 
 // layerNames are the relevant names of one layer. Two entries that readers could combine differently are an error.
 type layerNames struct {

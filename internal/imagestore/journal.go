@@ -4,13 +4,10 @@ package imagestore
 
 import (
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 
-	"github.com/operator-bindery/bindery/internal/filelock"
 	"github.com/operator-bindery/bindery/internal/layouts"
 	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/regularfile"
@@ -56,25 +53,11 @@ func (j journal) write(s *layouts.Stage) error {
 
 // reclaim removes what killed runs have added to a store.
 func reclaim(store *Store) {
-	names, err := os.ReadDir(store.GraphRoot())
-	if err != nil {
-		return
-	}
-	for _, n := range names {
-		if !n.IsDir() || !strings.HasPrefix(n.Name(), layouts.StagePrefix) {
-			continue
-		}
-		path := filepath.Join(store.GraphRoot(), n.Name())
-		lock, abandoned := filelock.TryDir(path)
-		if !abandoned {
-			continue
-		}
+	layouts.Sweep(store.GraphRoot(), func(stage string) {
 		var j journal
-		if text, err := regularfile.Read(filepath.Join(path, journalFile),
-			limit.MaxManifest); err == nil && json.Unmarshal(text, &j) == nil && len(j.Layers) <= limit.MaxLayers {
+		text, err := regularfile.Read(filepath.Join(stage, journalFile), limit.MaxManifest)
+		if err == nil && json.Unmarshal(text, &j) == nil && len(j.Layers) <= limit.MaxLayers {
 			j.remove(store)
 		}
-		os.RemoveAll(path)
-		lock.Unlock()
-	}
+	})
 }

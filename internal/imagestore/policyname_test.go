@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/imagestore"
 	"github.com/operator-bindery/bindery/internal/imagetest"
 )
@@ -31,7 +32,8 @@ func TestPolicyNames(t *testing.T) {
 	}
 }
 
-// A store that cannot be opened is an error, also where only its name in policies is asked for.
+// A store that cannot be opened is an error, also where only its name in policies is asked for, and so is an image that
+// it cannot have.
 func TestStoresThatCannotBeOpened(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
@@ -50,5 +52,14 @@ func TestStoresThatCannotBeOpened(t *testing.T) {
 	if src, err := imagestore.OpenSource(t.Context(), imagestore.Name{Place: "vfs@" + file + "/root+" + file + "/run",
 		Image: "x"}, t.TempDir()); !errors.Is(err, imagestore.ErrStore) {
 		t.Errorf("opened: %v, %v", src, err)
+	}
+	if out, err := imagestore.NewOutput(t.Context(), imagestore.Name{Place: "vfs@" + file + "/root+" + file + "/run",
+		Image: "x"}, []byte("{}")); !errors.Is(err, imagestore.ErrStore) {
+		t.Errorf("written to: %v, %v", out, err)
+	}
+	p := newPlace(t)
+	if out, err := imagestore.NewOutput(t.Context(), imagestore.Name{Place: "vfs@" + p.root + "+" + p.run, Image: "x"},
+		[]byte("no configuration")); !errors.Is(err, fault.ErrInvalid) {
+		t.Errorf("an image without a configuration: %v, %v", out, err)
 	}
 }

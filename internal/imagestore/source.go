@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/opencontainers/go-digest"
@@ -17,44 +18,48 @@ import (
 	"go.podman.io/image/v5/image"
 	"go.podman.io/image/v5/manifest"
 	"go.podman.io/image/v5/pkg/blobinfocache/none"
-	transport "go.podman.io/image/v5/storage"
+	library "go.podman.io/image/v5/storage"
 	"go.podman.io/image/v5/types"
 	"go.podman.io/storage"
 
+	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/ctxio"
 	"github.com/operator-bindery/bindery/internal/fault"
-	"github.com/operator-bindery/bindery/internal/libimage"
 	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
-// Source is an image in a store. A store has the files of layers and not their archives: layers are read uncompressed,
+// source is an image in a store. A store has the files of layers and not their archives: layers are read uncompressed,
 // and have the digests of the configuration. So a manifest with those is made. The digest of the image is that of its
 // own manifest, by which podman and registries know it.
-type Source struct {
-	*libimage.Opened
+type source struct {
+	store.Single
 	library  types.ImageSource
-	store    *Store
 	original digest.Digest
 }
 
-// OpenSource opens an image in a store. Layers are unpacked into temp, one at a time.
-func OpenSource(ctx context.Context, n Name, temp string) (_ *Source, err error) {
-	store, err := Open(ctx, n.Place)
+// OpenSource opens an image in a store. Layers are unpacked into temp, one at a time. The caller must close the place.
+func OpenSource(ctx context.Context, n Name, temp string) (_ *transport.Place, err error) {
+	opened, err := Open(ctx, n.Place)
 	if err != nil {
 		return nil, err
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, store.Release())
+			err = errors.Join(err, opened.Release())
 		}
 	}()
-	src, err := n.findStored(ctx, store, temp)
+	library, err := n.findStored(ctx, opened, temp)
 	if err != nil {
 		return nil, err
 	}
-	s := &Source{library: src, store: store}
-	return s, s.describe(ctx, n)
+	s := &source{library: library}
+	if err := s.describe(ctx, n); err != nil {
+		return nil, err
+	}
+	return &transport.Place{Reader: s, Top: s.Top, Digest: s.original, Original: library,
+		Close: func() error { return errors.Join(library.Close(), opened.Release()) }}, nil
 }
 
 // findStored finds the image by its name, and then by that name with "localhost/", as podman names local builds.
@@ -65,7 +70,7 @@ func (n Name) findStored(ctx context.Context, store *Store, temp string) (types.
 	}
 	var first error
 	for _, name := range names {
-		ref, err := transport.Transport.ParseStoreReference(store.Store, name)
+		ref, err := library.Transport.ParseStoreReference(store.Store, name)
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", fault.ErrInvalid, err)
 		}
@@ -73,7 +78,7 @@ func (n Name) findStored(ctx context.Context, store *Store, temp string) (types.
 		switch {
 		case err == nil:
 			return src, nil
-		case !errors.Is(err, transport.ErrNoSuchImage) && !errors.Is(err, storage.ErrImageUnknown):
+		case !errors.Is(err, library.ErrNoSuchImage) && !errors.Is(err, storage.ErrImageUnknown):
 			return nil, err
 		case first == nil:
 			first = fmt.Errorf("%w: no such image in the store %s (%s)", fault.ErrInvalid, store.GraphRoot(),
@@ -84,7 +89,7 @@ func (n Name) findStored(ctx context.Context, store *Store, temp string) (types.
 }
 
 // describe reads the manifest and makes the one for uncompressed layers.
-func (s *Source) describe(ctx context.Context, n Name) error {
+func (s *source) describe(ctx context.Context, n Name) error {
 	text, kind, err := s.library.GetManifest(ctx, nil)
 	if err != nil {
 		return fmt.Errorf("manifest: %w", err)
@@ -134,7 +139,10 @@ func (s *Source) describe(ctx context.Context, n Name) error {
 		}
 	}
 	made, err := json.Marshal(m)
-	s.Opened = libimage.Made(s.library, made, kind)
+	s.Single = store.NewSingle(made, kind)
+	s.Entry = func(ctx context.Context, d digest.Digest) ([]byte, string, error) {
+		return s.library.GetManifest(ctx, &d)
+	}
 	return err
 }
 
@@ -152,7 +160,7 @@ func (n Name) givenDigest() (digest.Digest, bool) {
 }
 
 // layer returns the descriptor of an uncompressed layer. Annotations about its compressed form are removed.
-func (s *Source) layer(ctx context.Context, old v1.Descriptor, info types.BlobInfo, diffID digest.Digest,
+func (s *source) layer(ctx context.Context, old v1.Descriptor, info types.BlobInfo, diffID digest.Digest,
 	kind string) (v1.Descriptor, error) {
 	d := v1.Descriptor{MediaType: v1.MediaTypeImageLayer, Digest: diffID, Size: info.Size,
 		Annotations: maps.Clone(old.Annotations)}
@@ -180,11 +188,32 @@ func (s *Source) layer(ctx context.Context, old v1.Descriptor, info types.BlobIn
 	return d, nil
 }
 
-// Original returns the library's source, which has the image's own manifest and its signatures.
-func (s *Source) Original() types.ImageSource { return s.library }
+// HasBlob tells whether the manifest names the blob, which can be opened: the library tells neither its size nor
+// otherwise whether it has it.
+func (s *source) HasBlob(ctx context.Context, d v1.Descriptor) (bool, error) {
+	parts, err := store.PartsOf(s.Text)
+	if err != nil || !slices.ContainsFunc(parts.Blobs,
+		func(b v1.Descriptor) bool { return b.Digest == d.Digest && b.Size == d.Size }) {
+		return false, err
+	}
+	r, err := s.Blob(ctx, d, 0)
+	if err != nil {
+		return false, err
+	}
+	return true, r.Close()
+}
 
-// Identity returns the digest of the image's own manifest.
-func (s *Source) Identity() digest.Digest { return s.original }
-
-// Close closes the image and releases the store.
-func (s *Source) Close() error { return errors.Join(s.library.Close(), s.store.Release()) }
+// Blob opens a blob at an offset, by reading what is before it.
+func (s *source) Blob(ctx context.Context, d v1.Descriptor, from int64) (io.ReadCloser, error) {
+	return store.Skip(func() (io.ReadCloser, error) {
+		if err := verify.Digest(d.Digest); err != nil {
+			return nil, err
+		}
+		r, _, err := s.library.GetBlob(ctx, types.BlobInfo{Digest: d.Digest, Size: d.Size, MediaType: d.MediaType},
+			none.NoCache)
+		if err != nil {
+			return nil, err
+		}
+		return verify.Body(ctx, r, d.Digest, d.Size), nil
+	}, from)
+}

@@ -6,6 +6,9 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
 	"github.com/operator-bindery/bindery/images/storetest"
 	"github.com/operator-bindery/bindery/internal/imagestore"
 	"github.com/operator-bindery/bindery/internal/imagetest"
@@ -26,5 +29,19 @@ func TestReadAsEveryPlace(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer src.Close()
-	storetest.TestReader(t, src, src.Top().Digest.String())
+	storetest.TestReader(t, src, src.Top.Digest.String())
+	// The manifest that the image had in the layout is beside the one that is made of its layers.
+	if src.Digest == src.Top.Digest {
+		t.Errorf("the image is known by %s, which is made here", src.Digest)
+	}
+	if text, _, err := src.Manifest(t.Context(), src.Digest.String()); err != nil || digest.FromBytes(text) != src.Digest {
+		t.Errorf("its own manifest: %s, %v", text, err)
+	}
+	if text, _, err := src.Manifest(t.Context(), digest.FromString("another").String()); err == nil {
+		t.Errorf("another manifest: %s", text)
+	}
+	if there, err := src.HasBlob(t.Context(),
+		v1.Descriptor{Digest: digest.FromString("another"), Size: 7}); there || err != nil {
+		t.Errorf("another blob: %v, %v", there, err)
+	}
 }

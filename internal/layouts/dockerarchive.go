@@ -17,6 +17,7 @@ import (
 	"go.podman.io/image/v5/docker/reference"
 	"go.podman.io/image/v5/manifest"
 
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/archive"
 	"github.com/operator-bindery/bindery/internal/ctxio"
 	"github.com/operator-bindery/bindery/internal/fault"
@@ -71,10 +72,11 @@ func (o *oneImage) openDockerArchive(ctx context.Context, name string, limits li
 		names[d.Digest] = cleanEntry(l)
 		m.Layers = append(m.Layers, d)
 	}
-	if o.text, err = json.Marshal(m); err != nil {
+	text, err := json.Marshal(m)
+	if err != nil {
 		return err
 	}
-	o.top = v1.Descriptor{MediaType: m.MediaType, Digest: digest.FromBytes(o.text), Size: int64(len(o.text))}
+	o.Single = store.NewSingle(text, m.MediaType)
 	o.blob = func(d digest.Digest) string { return names[d] }
 	return nil
 }

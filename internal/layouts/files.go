@@ -14,7 +14,9 @@ import (
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/archive"
+	"github.com/operator-bindery/bindery/internal/atomicfs"
 	"github.com/operator-bindery/bindery/internal/ctxio"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/limit"
@@ -26,6 +28,14 @@ type fileStore interface {
 	// open opens a regular file and returns its size. The error is [fs.ErrNotExist] if there is none.
 	open(name string) (io.ReadCloser, int64, error)
 	io.Closer
+}
+
+// openFiles opens the directory or the archive of a place.
+func openFiles(ctx context.Context, p transport.Destination, limits limit.Limits, temp string) (fileStore, error) {
+	if p.Transport == transport.OCI || p.Transport == transport.Directory {
+		return openDirFiles(p.Path)
+	}
+	return openTarFiles(ctx, p.Path, limits, temp)
 }
 
 // dirFiles are the files in a directory. Links out of it are errors.
@@ -67,6 +77,7 @@ func (d *dirFiles) open(name string) (io.ReadCloser, int64, error) {
 
 // tarFiles are the files in an archive, read in place.
 type tarFiles struct {
+	io.Closer
 	file    *os.File
 	entries map[string]tarEntry
 }
@@ -84,9 +95,10 @@ func openTarFiles(ctx context.Context, name string, limits limit.Limits, temp st
 	if err != nil {
 		return nil, err
 	}
+	t := &tarFiles{Closer: f, file: f, entries: map[string]tarEntry{}}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, f.Close())
+			err = errors.Join(err, t.Close())
 		}
 	}()
 	head := make([]byte, 8)
@@ -102,24 +114,20 @@ func openTarFiles(ctx context.Context, name string, limits limit.Limits, temp st
 		if err := f.Close(); err != nil {
 			return nil, errors.Join(err, plain.Close())
 		}
-		f = plain
-		if n, err = f.ReadAt(head, 0); err != nil && err != io.EOF {
+		t.Closer, t.file = plain, plain.File
+		if n, err = plain.ReadAt(head, 0); err != nil && err != io.EOF {
 			return nil, err
 		}
 		if again := archive.Codec(head[:n]); again != "" {
 			return nil, fmt.Errorf("%w: compressed twice: %s inside of %s: decompress it", fault.ErrInvalid, again, codec)
 		}
 	}
-	t := &tarFiles{file: f, entries: map[string]tarEntry{}}
-	if err := t.index(ctx, limits); err != nil {
-		return nil, err
-	}
-	return t, nil
+	return t, t.index(ctx, limits)
 }
 
 // decompressedFile returns a file without a name that has the decompressed content.
 func decompressedFile(ctx context.Context, f *os.File, codec string, limits limit.Limits,
-	temp string) (_ *os.File, err error) {
+	temp string) (_ *atomicfs.Scratch, err error) {
 	mediaType := map[string]string{"gzip": v1.MediaTypeImageLayerGzip, "zstd": v1.MediaTypeImageLayerZstd}[codec]
 	if mediaType == "" {
 		return nil, archive.PackedError(codec)
@@ -128,7 +136,7 @@ func decompressedFile(ctx context.Context, f *os.File, codec string, limits limi
 	if err != nil {
 		return nil, err
 	}
-	out, err := os.CreateTemp(temp, "bindery-archive-")
+	out, err := atomicfs.NewScratch(temp, "bindery-archive-")
 	if err != nil {
 		return nil, err
 	}
@@ -137,10 +145,6 @@ func decompressedFile(ctx context.Context, f *os.File, codec string, limits limi
 			err = errors.Join(err, out.Close())
 		}
 	}()
-	// On systems that cannot remove an open file, it stays among the temporary files.
-	if err := os.Remove(out.Name()); err != nil && !errors.Is(err, fs.ErrPermission) {
-		return nil, err
-	}
 	plain, err := archive.Decompress(bufio.NewReader(ctxio.Reader{Ctx: ctx, R: f}), mediaType, -1)
 	if err != nil {
 		return nil, err
@@ -200,8 +204,6 @@ func (t *tarFiles) index(ctx context.Context, limits limit.Limits) error {
 		t.entries[name] = entry
 	}
 }
-
-func (t *tarFiles) Close() error { return t.file.Close() }
 
 // open follows one link, as docker's archives have for layers that occur twice.
 func (t *tarFiles) open(name string) (io.ReadCloser, int64, error) {

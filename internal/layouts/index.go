@@ -21,9 +21,14 @@ import (
 
 // layoutIndex is the index.json of an OCI image layout. Unknown fields are preserved.
 type layoutIndex struct {
-	Fields      map[string]json.RawMessage
-	Entries     []json.RawMessage
-	Descriptors []v1.Descriptor
+	Fields  map[string]json.RawMessage
+	Entries []indexEntry
+}
+
+// indexEntry is the descriptor of an image, and its text.
+type indexEntry struct {
+	v1.Descriptor
+	Text json.RawMessage
 }
 
 // ReadIndex reads the index.json of a layout; nil if there is none.
@@ -49,20 +54,20 @@ func ReadIndex(dir string) (*layoutIndex, error) {
 func (x *layoutIndex) find(dir, tag string, refers func(v1.Descriptor) bool) (v1.Descriptor, error) {
 	if at, numbered := strings.CutPrefix(tag, "@"); numbered {
 		i, err := strconv.Atoi(at)
-		if err != nil || i < 0 || i >= len(x.Descriptors) {
+		if err != nil || i < 0 || i >= len(x.Entries) {
 			return v1.Descriptor{}, fmt.Errorf("%w: %s has no image %.40q: it holds %d images", fault.ErrInvalid, dir,
-				tag, len(x.Descriptors))
+				tag, len(x.Entries))
 		}
-		return x.Descriptors[i], nil
+		return x.Entries[i].Descriptor, nil
 	}
 	if tag == "" {
 		return x.only(dir, refers)
 	}
 	var tags []string
-	for _, d := range x.Descriptors {
+	for _, d := range x.Entries {
 		name, ok := d.Annotations[v1.AnnotationRefName]
 		if ok && name == tag {
-			return d, nil
+			return d.Descriptor, nil
 		}
 		if ok && len(tags) < maxTagsShown {
 			tags = append(tags, fmt.Sprintf("%.100q", name))
@@ -77,20 +82,20 @@ func (x *layoutIndex) find(dir, tag string, refers func(v1.Descriptor) bool) (v1
 
 // only returns the only image of the layout.
 func (x *layoutIndex) only(dir string, refers func(v1.Descriptor) bool) (v1.Descriptor, error) {
-	if len(x.Descriptors) == 1 {
-		return x.Descriptors[0], nil
+	if len(x.Entries) == 1 {
+		return x.Entries[0].Descriptor, nil
 	}
 	var found []v1.Descriptor
 	var names []string
 	images := 0
-	for i, d := range x.Descriptors {
-		if reflist.Belongs(d.Annotations[v1.AnnotationRefName]) || refers(d) {
+	for i, d := range x.Entries {
+		if reflist.Belongs(d.Annotations[v1.AnnotationRefName]) || refers(d.Descriptor) {
 			continue
 		}
 		images++
 		same := func(other v1.Descriptor) bool { return other.Digest == d.Digest }
 		if len(found) < 2 && !slices.ContainsFunc(found, same) {
-			found = append(found, d)
+			found = append(found, d.Descriptor)
 		}
 		if len(names) == maxTagsShown {
 			continue
@@ -128,20 +133,21 @@ func (x *layoutIndex) parse(content []byte) error {
 	if err := json.Unmarshal(x.Fields["schemaVersion"], &version); err != nil || version != 2 {
 		return fmt.Errorf("%w: schemaVersion is not 2", fault.ErrInvalid)
 	}
+	var entries []json.RawMessage
 	if raw, ok := x.Fields["manifests"]; ok {
-		if err := json.Unmarshal(raw, &x.Entries); err != nil {
+		if err := json.Unmarshal(raw, &entries); err != nil {
 			return fmt.Errorf("%w: manifests: %v", fault.ErrInvalid, err)
 		}
 	}
-	if len(x.Entries) > maxEntries {
-		return fmt.Errorf("%w: %d entries (limit %d)", fault.ErrLimit, len(x.Entries), maxEntries)
+	if len(entries) > maxEntries {
+		return fmt.Errorf("%w: %d entries (limit %d)", fault.ErrLimit, len(entries), maxEntries)
 	}
-	for i, e := range x.Entries {
-		var d v1.Descriptor
-		if err := json.Unmarshal(e, &d); err != nil {
+	for i, text := range entries {
+		e := indexEntry{Text: text}
+		if err := json.Unmarshal(text, &e.Descriptor); err != nil {
 			return fmt.Errorf("%w: manifests[%d]: %v", fault.ErrInvalid, i, err)
 		}
-		x.Descriptors = append(x.Descriptors, d)
+		x.Entries = append(x.Entries, e)
 	}
 	return nil
 }
@@ -154,9 +160,9 @@ func (x *layoutIndex) merge(added *layoutIndex) ([]byte, error) {
 	}
 	var out []json.RawMessage
 	placed := make([]bool, len(added.Entries))
-	for i, old := range x.Descriptors {
+	for _, old := range x.Entries {
 		keep := true
-		for j, d := range added.Descriptors {
+		for j, d := range added.Entries {
 			tag := d.Annotations[v1.AnnotationRefName]
 			if tag != old.Annotations[v1.AnnotationRefName] || tag == "" && d.Digest != old.Digest {
 				continue
@@ -164,16 +170,16 @@ func (x *layoutIndex) merge(added *layoutIndex) ([]byte, error) {
 			keep = false
 			if !placed[j] {
 				placed[j] = true
-				out = append(out, added.Entries[j])
+				out = append(out, d.Text)
 			}
 		}
 		if keep {
-			out = append(out, x.Entries[i])
+			out = append(out, old.Text)
 		}
 	}
-	for j, e := range added.Entries {
+	for j, d := range added.Entries {
 		if !placed[j] {
-			out = append(out, e)
+			out = append(out, d.Text)
 		}
 	}
 	raw, err := json.Marshal(out)

@@ -228,8 +228,9 @@ func referenced(dir string) (map[digest.Digest]bool, error) {
 		}
 		return nil
 	}
-	for _, d := range index.Descriptors {
-		err := store.Walk(context.Background(), store.Node{Descriptor: d}, store.WalkOptions{Read: read, Visit: visit})
+	for _, e := range index.Entries {
+		err := store.Walk(context.Background(), store.Node{Descriptor: e.Descriptor},
+			store.WalkOptions{Read: read, Visit: visit})
 		if err != nil {
 			return nil, err
 		}

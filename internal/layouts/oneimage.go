@@ -1,7 +1,6 @@
 package layouts
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -19,22 +18,18 @@ import (
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
-// oneImage reads files that hold one image, which has no tags, and to which nothing can be attached: a directory of the
-// containers tools ("dir:"), or an image of an archive of "docker save". It is a [store.Reader].
+// oneImage reads files that hold one image: a directory of the containers tools ("dir:"), or an image of an archive of
+// "docker save". It is a [store.Reader].
 type oneImage struct {
+	store.Single
 	files fileStore
-	top   v1.Descriptor
-	text  []byte // of the manifest or index
-	// blob returns the name of the file of a blob, and entry that of the manifest of an entry of the index; nil if the
-	// image can be no index.
-	blob  func(digest.Digest) string
-	entry func(digest.Digest) string
+	// blob returns the name of the file of a blob.
+	blob func(digest.Digest) string
 }
 
 // openDirectory opens a directory of the containers tools: a manifest, and blobs named by their digests.
 func (o *oneImage) openDirectory() error {
 	o.blob = func(d digest.Digest) string { return d.Encoded() }
-	o.entry = func(d digest.Digest) string { return d.Encoded() + ".manifest.json" }
 	version, err := readFile(o.files, "version")
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -43,37 +38,19 @@ func (o *oneImage) openDirectory() error {
 		text != "Directory Transport Version: 1.0" {
 		return fmt.Errorf("%w: version: unknown version %.80q of a directory with an image", fault.ErrInvalid, text)
 	}
-	if o.text, err = readFile(o.files, "manifest.json"); err != nil {
+	text, err := readFile(o.files, "manifest.json")
+	if err != nil {
 		return fmt.Errorf("manifest: %w", err)
 	}
-	o.top = v1.Descriptor{MediaType: manifest.GuessMIMEType(o.text), Digest: digest.FromBytes(o.text),
-		Size: int64(len(o.text))}
+	o.Single = store.NewSingle(text, manifest.GuessMIMEType(text))
+	o.Entry = func(ctx context.Context, d digest.Digest) ([]byte, string, error) {
+		if err := ctx.Err(); err != nil {
+			return nil, "", context.Cause(ctx)
+		}
+		text, err := readFile(o.files, d.Encoded()+".manifest.json")
+		return text, manifest.GuessMIMEType(text), err
+	}
 	return nil
-}
-
-func (o *oneImage) Name() string         { return "" }
-func (o *oneImage) Can() store.Abilities { return store.Abilities{} }
-
-func (o *oneImage) Head(ctx context.Context, name string) (v1.Descriptor, error) {
-	return headOf(ctx, o, name)
-}
-
-func (o *oneImage) Manifest(ctx context.Context, name string) ([]byte, string, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, "", context.Cause(ctx)
-	}
-	d := digest.Digest(name)
-	if d == o.top.Digest {
-		return bytes.Clone(o.text), o.top.MediaType, nil
-	}
-	if o.entry == nil || verify.Digest(d) != nil {
-		return nil, "", fmt.Errorf("%w: there is no manifest %.140q", fs.ErrNotExist, name)
-	}
-	text, err := readManifest(o.files, o.entry(d), d)
-	if err != nil {
-		return nil, "", err
-	}
-	return text, manifest.GuessMIMEType(text), nil
 }
 
 func (o *oneImage) HasBlob(_ context.Context, d v1.Descriptor) (bool, error) {
@@ -90,16 +67,10 @@ func (o *oneImage) Blob(ctx context.Context, d v1.Descriptor, from int64) (io.Re
 	return store.Skip(func() (io.ReadCloser, error) { return fileIn(ctx, o.files, o.blob(d.Digest), d) }, from)
 }
 
-func (o *oneImage) Tags(context.Context, int) ([]string, bool, error) { return nil, true, nil }
-
-func (o *oneImage) Referrers(context.Context, digest.Digest, func(string) bool) ([]v1.Descriptor, error) {
-	return nil, nil
-}
-
 // signatures reads the signatures in a directory of the containers tools.
 func (o *oneImage) signatures(_ context.Context, of digest.Digest) ([][]byte, error) {
 	prefix := ""
-	if of != o.top.Digest {
+	if of != o.Top.Digest {
 		prefix = of.Encoded() + "."
 	}
 	return sigblob.Numbered(func(n int, limit int64) ([]byte, bool, error) {

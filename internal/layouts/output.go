@@ -29,14 +29,14 @@ type Output struct {
 	done  bool
 	// within tells that the stage has what is added to an image that is at the place, and not the image.
 	within bool
-	writer *Writer // of a layout; nil before [Output.Writer]
+	writer *Writer // of a layout; nil until there is one
 }
 
 // StagedFile is the name in its stage of an output that is one file or one plain directory.
 const StagedFile = "out"
 
-// NewOutput makes a stage for a place. The caller copies the image to [Output.Staged], or writes it by a [Writer],
-// calls [Output.Finish] and [Output.Commit], and in any case [Output.Discard].
+// NewOutput makes a stage for a place. The caller copies the image to [Output.Staged], calls [Output.Finish] and
+// [Output.Commit], and in any case [Output.Discard]. A layout is written by a [Writer].
 func NewOutput(ctx context.Context, p transport.Destination) (*Output, error) {
 	in, err := StageDir(p)
 	if err != nil {
@@ -46,31 +46,29 @@ func NewOutput(ctx context.Context, p transport.Destination) (*Output, error) {
 	if out.made, err = Parents(in); err != nil {
 		return nil, err
 	}
-	return out.begun(ctx, in)
+	if err := out.begin(ctx, in); err != nil {
+		return nil, err
+	}
+	return out, nil
 }
 
-// begun returns the output with a stage in a directory, which has an empty layout if it is for one.
-func (out *Output) begun(ctx context.Context, in string) (_ *Output, err error) {
+// begin makes the stage in a directory, with an empty layout if the output is one. After an error nothing is left.
+func (out *Output) begin(ctx context.Context, in string) (err error) {
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, out.Discard())
 		}
 	}()
 	if out.stage, err = NewStage(ctx, in); err != nil {
-		return nil, err
+		return err
 	}
 	if err := out.check(); err != nil {
-		return nil, err
+		return err
 	}
-	if out.isLayout() {
-		return out, out.begin()
+	if isLayout(out.place) {
+		return out.makeLayout()
 	}
-	return out, nil
-}
-
-// isLayout tells whether an OCI layout is staged.
-func (out *Output) isLayout() bool {
-	return out.place.Transport == transport.OCI || out.place.Transport == transport.OCIArchive
+	return nil
 }
 
 // Staged is the file or directory to copy the image to, if it is no layout.
@@ -79,7 +77,7 @@ func (out *Output) Staged() string { return out.stage.Join(StagedFile) }
 // Finish completes the staged image and synchronises it.
 func (out *Output) Finish(ctx context.Context) error {
 	layout := out.stage.Join(stagedLayout)
-	if out.isLayout() {
+	if isLayout(out.place) {
 		if err := out.writer.flush(); err != nil {
 			return err
 		}
@@ -198,8 +196,8 @@ func checkReplaceable(dir string) error {
 	return nil
 }
 
-// begin makes an empty staged layout.
-func (out *Output) begin() error {
+// makeLayout makes an empty staged layout.
+func (out *Output) makeLayout() error {
 	layout := out.stage.Join(stagedLayout)
 	if err := os.MkdirAll(filepath.Join(layout, blobsDir, digest.SHA256.String()), 0o755); err != nil {
 		return err

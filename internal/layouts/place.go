@@ -5,7 +5,18 @@ import (
 	"path/filepath"
 
 	"github.com/operator-bindery/bindery/images/transport"
+	"github.com/operator-bindery/bindery/internal/fault"
 )
+
+// isLayout tells whether the images of a place are in an OCI layout.
+func isLayout(p transport.Destination) bool {
+	return p.Transport == transport.OCI || p.Transport == transport.OCIArchive
+}
+
+// notLayout is the error of a place whose images are in no OCI layout.
+func notLayout(p transport.Destination) error {
+	return fmt.Errorf("%w: %s is no OCI layout", fault.ErrInvalid, p)
+}
 
 // StageDir returns the directory for the stages of a place. It is the layout itself if that exists, since it may be a
 // mount point in a directory without write permission.

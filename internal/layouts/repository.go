@@ -39,16 +39,11 @@ type Repository struct {
 // OpenRepository opens the layout of a place of the formats [transport.OCI] and [transport.OCIArchive]. The limits are
 // for archives, and temp is the directory for what is decompressed of them. The caller must close the repository.
 func OpenRepository(ctx context.Context, p transport.Destination, limits limit.Limits,
-	temp string) (_ *Repository, err error) {
-	var files fileStore
-	switch p.Transport {
-	case transport.OCI:
-		files, err = openDirFiles(p.Path)
-	case transport.OCIArchive:
-		files, err = openTarFiles(ctx, p.Path, limits, temp)
-	default:
-		return nil, fmt.Errorf("%w: %s is no OCI layout", fault.ErrInvalid, p)
+	temp string) (*Repository, error) {
+	if !isLayout(p) {
+		return nil, notLayout(p)
 	}
+	files, err := openFiles(ctx, p, limits, temp)
 	if err != nil {
 		return nil, err
 	}
@@ -103,12 +98,12 @@ func (r *Repository) Manifest(ctx context.Context, name string) (text []byte, me
 	at := -1
 	if verify.Digest(d.Digest) == nil {
 		// A tag cannot stand for a digest, whatever the layout says.
-		at = slices.IndexFunc(r.index.Descriptors, func(e v1.Descriptor) bool { return e.Digest == d.Digest })
+		at = slices.IndexFunc(r.index.Entries, func(e indexEntry) bool { return e.Digest == d.Digest })
 	} else if at = r.index.tagged(name); at < 0 {
 		return nil, "", fmt.Errorf("%w: the layout has no image %.140q", fs.ErrNotExist, name)
 	}
 	if at >= 0 {
-		d = r.index.Descriptors[at]
+		d = r.index.Entries[at].Descriptor
 	}
 	if err := verify.Digest(d.Digest); err != nil {
 		return nil, "", fmt.Errorf("%s: %w", indexFile, err)
@@ -140,8 +135,8 @@ func readManifest(files fileStore, name string, want digest.Digest) ([]byte, err
 
 // tagged returns the number of the entry with a tag; -1 if there is none.
 func (x *layoutIndex) tagged(tag string) int {
-	return slices.IndexFunc(x.Descriptors, func(d v1.Descriptor) bool {
-		return tag != "" && d.Annotations[v1.AnnotationRefName] == tag
+	return slices.IndexFunc(x.Entries, func(e indexEntry) bool {
+		return tag != "" && e.Annotations[v1.AnnotationRefName] == tag
 	})
 }
 
@@ -150,18 +145,10 @@ func blobName(d digest.Digest) string {
 	return blobsDir + "/" + d.Algorithm().String() + "/" + d.Encoded()
 }
 
-// Head returns the descriptor of the manifest with a digest or a tag. The error is that of Manifest.
+// Head returns the descriptor of the manifest with a digest or a tag, which is read: the index of a layout does not
+// bind what it says of one. The error is that of Manifest.
 func (r *Repository) Head(ctx context.Context, name string) (v1.Descriptor, error) {
-	return headOf(ctx, r, name)
-}
-
-// headOf reads a manifest for its descriptor: the index of a layout does not bind what it says of one.
-func headOf(ctx context.Context, r store.Reader, name string) (v1.Descriptor, error) {
-	text, mediaType, err := r.Manifest(ctx, name)
-	if err != nil {
-		return v1.Descriptor{}, err
-	}
-	return v1.Descriptor{MediaType: mediaType, Digest: digest.FromBytes(text), Size: int64(len(text))}, nil
+	return store.HeadOf(ctx, r.Manifest, name)
 }
 
 // Name returns nothing: a layout may be anywhere.
@@ -179,8 +166,8 @@ func (r *Repository) Tags(context.Context, int) (tags []string, all bool, err er
 
 // tags returns the names of images, each once.
 func (x *layoutIndex) tags() (tags []string) {
-	for _, d := range x.Descriptors {
-		if tag := d.Annotations[v1.AnnotationRefName]; tag != "" && !slices.Contains(tags, tag) {
+	for _, e := range x.Entries {
+		if tag := e.Annotations[v1.AnnotationRefName]; tag != "" && !slices.Contains(tags, tag) {
 			tags = append(tags, tag)
 		}
 	}
@@ -265,7 +252,7 @@ func (r *Repository) withSubjects(ctx context.Context) (map[digest.Digest][]v1.D
 	found := map[digest.Digest][]v1.Descriptor{}
 	seen := map[digest.Digest]bool{}
 	total := 0
-	for _, entry := range r.index.Descriptors {
+	for _, entry := range r.index.Entries {
 		if verify.Digest(entry.Digest) != nil || seen[entry.Digest] || entry.Size > limit.MaxManifest {
 			continue
 		}

@@ -66,28 +66,21 @@ func artifact(t testing.TB, subject digest.Digest, name string) []byte {
 }
 
 // addition is one process that adds to a place.
-type addition struct {
-	out *Output
-	*Writer
-}
+type addition struct{ *Writer }
 
 func newAddition(t testing.TB, p transport.Destination) addition {
 	t.Helper()
-	out, err := NewAddition(t.Context(), p)
+	w, err := NewAddition(t.Context(), p, limit.Limits{}.WithDefaults(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { out.Discard() })
-	w, err := out.Writer(t.Context(), limit.Limits{}.WithDefaults(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return addition{out, w}
+	t.Cleanup(func() { w.Discard() })
+	return addition{w}
 }
 
 func (a addition) commit(t testing.TB) {
 	t.Helper()
-	if err := errors.Join(a.out.Finish(t.Context()), a.out.Commit(t.Context()), a.out.Discard()); err != nil {
+	if err := errors.Join(a.Commit(t.Context()), a.Discard()); err != nil {
 		t.Error(err)
 	}
 }
@@ -317,8 +310,8 @@ func TestLayoutsThatAreNone(t *testing.T) {
 			if r, err := OpenRepository(t.Context(), p, limit.Limits{}.WithDefaults(), t.TempDir()); !errors.Is(err, c.class) {
 				t.Errorf("opened: %v, %v", r, err)
 			}
-			if out, err := NewAddition(t.Context(), p); !errors.Is(err, c.class) {
-				t.Errorf("an addition: %v, %v", out, err)
+			if w, err := NewAddition(t.Context(), p, limit.Limits{}.WithDefaults(), t.TempDir()); !errors.Is(err, c.class) {
+				t.Errorf("an addition: %v, %v", w, err)
 			}
 		})
 	}
@@ -331,8 +324,8 @@ func TestLayoutsThatAreNone(t *testing.T) {
 		if r, err := OpenRepository(t.Context(), p, limit.Limits{}.WithDefaults(), t.TempDir()); err == nil {
 			t.Errorf("%s is opened: %v", p, r)
 		}
-		if out, err := NewAddition(t.Context(), p); err == nil {
-			t.Errorf("an addition to %s: %v", p, out)
+		if w, err := NewAddition(t.Context(), p, limit.Limits{}.WithDefaults(), t.TempDir()); err == nil {
+			t.Errorf("an addition to %s: %v", p, w)
 		}
 	}
 }

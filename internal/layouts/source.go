@@ -10,88 +10,66 @@ import (
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
-	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
-// Source is an image in a directory or an archive, read in place, and the place where it is: a layout, or the image
-// alone. Only regular files are opened.
-type Source struct {
-	store.Reader
-	files fileStore
-	top   v1.Descriptor
-	// signatures reads the signatures of a manifest; nil if the format has none.
-	signatures func(ctx context.Context, of digest.Digest) ([][]byte, error)
-}
-
-// OpenSource opens an image in files. The limits are for archives, and temp is the directory for what is decompressed
-// of them. The caller must close the source.
-func OpenSource(ctx context.Context, p transport.Destination, limits limit.Limits, temp string) (_ *Source, err error) {
-	if p.Transport == transport.OCI || p.Transport == transport.OCIArchive {
-		return openLayout(ctx, p, limits, temp)
+// OpenSource opens an image in files as the place where it is, a layout or the image alone: in a directory, or in an
+// archive that is read in place. Only regular files are opened. The limits are for archives, and temp is the directory
+// for what is decompressed of them. The caller must close the place.
+//
+// The descriptor of an image in a layout is what index.json says, which is not compared with the manifest yet. A layout
+// has the signatures of a manifest under the name sha256-HEX.sig, as a registry has them under that tag; a directory of
+// the containers tools has files signature-N and HEX.signature-N; an archive of docker has none.
+func OpenSource(ctx context.Context, p transport.Destination, limits limit.Limits,
+	temp string) (_ *transport.Place, err error) {
+	if isLayout(p) {
+		r, err := OpenRepository(ctx, p, limits, temp)
+		if err != nil {
+			return nil, err
+		}
+		top, err := r.Top(p)
+		if err != nil {
+			return nil, errors.Join(err, r.Close())
+		}
+		return &transport.Place{Reader: r, Top: top, Signatures: signatures(r.signatures), Close: r.Close}, nil
 	}
-	one := &oneImage{}
-	if p.Transport == transport.Directory {
-		one.files, err = openDirFiles(p.Path)
-	} else {
-		one.files, err = openTarFiles(ctx, p.Path, limits, temp)
-	}
+	files, err := openFiles(ctx, p, limits, temp)
 	if err != nil {
 		return nil, err
 	}
-	s := &Source{Reader: one, files: one.files}
+	one := &oneImage{files: files}
+	at := &transport.Place{Reader: one, Close: files.Close}
 	if p.Transport == transport.Directory {
-		s.signatures = one.signatures
+		at.Signatures = signatures(one.signatures)
 		err = one.openDirectory()
 	} else {
 		err = one.openDockerArchive(ctx, p.Name, limits)
 	}
 	if err != nil {
-		return nil, errors.Join(err, s.Close())
+		return nil, errors.Join(err, files.Close())
 	}
-	s.top = one.top
-	return s, nil
+	at.Top = one.Top
+	return at, nil
 }
 
-// openLayout finds the image in an OCI image layout (image specification, "Image Layout").
-func openLayout(ctx context.Context, p transport.Destination, limits limit.Limits, temp string) (*Source, error) {
-	at, err := OpenRepository(ctx, p, limits, temp)
-	if err != nil {
-		return nil, err
+// signatures completes a function that reads the signatures of a manifest. If there is none, that is no error; every
+// failure to read one is.
+func signatures(read func(context.Context, digest.Digest) ([][]byte, error)) func(context.Context,
+	digest.Digest) ([][]byte, error) {
+	return func(ctx context.Context, of digest.Digest) ([][]byte, error) {
+		if err := verify.Digest(of); err != nil {
+			return nil, err
+		}
+		found, err := read(ctx, of)
+		if err != nil {
+			return nil, fmt.Errorf("signatures: %w", err)
+		}
+		return found, nil
 	}
-	s := &Source{Reader: at, files: at.files, signatures: at.signatures}
-	if s.top, err = at.Top(p); err != nil {
-		return nil, errors.Join(err, s.Close())
-	}
-	return s, nil
 }
-
-// Top returns the descriptor of the image. That of a layout is what index.json says, which is not compared with the
-// manifest yet.
-func (s *Source) Top() v1.Descriptor { return s.top }
-
-// Signatures returns the signatures that are stored with a manifest of the image. A layout has them under the name
-// sha256-HEX.sig, as a registry has them under that tag; a directory of the containers tools has files signature-N and
-// HEX.signature-N; an archive of docker has none. If there is none, that is no error; every failure to read one is.
-func (s *Source) Signatures(ctx context.Context, of digest.Digest) ([][]byte, error) {
-	if err := verify.Digest(of); err != nil {
-		return nil, err
-	}
-	if s.signatures == nil {
-		return nil, nil
-	}
-	found, err := s.signatures(ctx, of)
-	if err != nil {
-		return nil, fmt.Errorf("signatures: %w", err)
-	}
-	return found, nil
-}
-
-// Close closes the files.
-func (s *Source) Close() error { return s.files.Close() }
 
 // maxReferrer is the largest manifest of a signature or attestation in bytes. They are small: the content is in the
 // layers.

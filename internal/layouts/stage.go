@@ -31,7 +31,7 @@ const spareFiles = 5
 // NewStage makes a stage in a directory and removes abandoned stages there. It does not wait for locks: in a directory
 // for temporary files any user can hold one.
 func NewStage(ctx context.Context, in string) (*Stage, error) {
-	sweep(in)
+	Sweep(in, nil)
 	for attempt := 1; ; attempt++ {
 		s, err := claimedStage(ctx, in)
 		if err == nil || !errors.Is(err, errSwept) || attempt == stageAttempts {
@@ -76,12 +76,12 @@ func claimedStage(ctx context.Context, in string) (*Stage, error) {
 // SweepBeside removes abandoned stages beside an output whose stages are inside. A run that is killed just after it has
 // put a new output in place leaves one there.
 func SweepBeside(path string) {
-	sweep(filepath.Dir(filepath.Clean(path)))
+	Sweep(filepath.Dir(filepath.Clean(path)), nil)
 }
 
-// sweep removes abandoned stages, unless another run has locked the directory. Those that cannot be removed are left
-// for a later run.
-func sweep(in string) {
+// Sweep removes abandoned stages, unless another run has locked the directory. Those that cannot be removed are left
+// for a later run. undo, unless nil, is called for each before that.
+func Sweep(in string, undo func(stage string)) {
 	own, free := filelock.TryDir(in)
 	if !free {
 		return
@@ -99,6 +99,9 @@ func sweep(in string) {
 		lock, abandoned := filelock.TryDir(path)
 		if !abandoned {
 			continue
+		}
+		if undo != nil {
+			undo(path)
 		}
 		forgetBlobs(in, filepath.Join(path, stagedLayout))
 		os.RemoveAll(path)

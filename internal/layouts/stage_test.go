@@ -42,7 +42,7 @@ func TestStagesOfManyRuns(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				sweep(dir)
+				Sweep(dir, nil)
 				if _, err := os.Lstat(s.Path); err != nil {
 					t.Errorf("a living stage: %v", err)
 				}

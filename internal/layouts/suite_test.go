@@ -25,7 +25,7 @@ func TestReadAsEveryPlace(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer src.Close()
-			storetest.TestReader(t, src, src.Top().Digest.String())
+			storetest.TestReader(t, src, src.Top.Digest.String())
 		})
 	}
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/images/transport"
+	"github.com/operator-bindery/bindery/internal/atomicfs"
 	"github.com/operator-bindery/bindery/internal/ctxio"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/limit"
@@ -55,48 +56,61 @@ type tagUpdate struct {
 	change func(old []byte) (text []byte, mediaType string, err error)
 }
 
-// Writer returns a writer into the staged layout of an output, which the image has been copied to. Replaced archives
-// have nothing that it could see. limits and temp are those of [OpenRepository].
-func (out *Output) Writer(ctx context.Context, limits limit.Limits, temp string) (*Writer, error) {
-	if !out.isLayout() {
-		return nil, fmt.Errorf("%w: %s is no OCI layout", fault.ErrInvalid, out.place)
+// NewWriter makes a stage for images that are written to a layout, which keeps its other ones, or to an archive, which
+// is replaced and has nothing that the writer could see. limits and temp are those of [OpenRepository]. The caller
+// calls [Writer.Commit], and in any case [Writer.Discard].
+func NewWriter(ctx context.Context, p transport.Destination, limits limit.Limits, temp string) (*Writer, error) {
+	if !isLayout(p) {
+		return nil, notLayout(p)
 	}
+	out, err := NewOutput(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	return out.open(ctx, limits, temp)
+}
+
+// NewAddition is [NewWriter] for what is added to the layout or the archive at a place, which must exist.
+func NewAddition(ctx context.Context, p transport.Destination, limits limit.Limits, temp string) (*Writer, error) {
+	in, err := StageDir(p)
+	if err != nil {
+		return nil, err
+	}
+	if !isLayout(p) {
+		return nil, notLayout(p)
+	}
+	if _, err := os.Lstat(p.Path); err != nil {
+		return nil, err
+	}
+	out := &Output{place: p, within: true}
+	if err := out.begin(ctx, in); err != nil {
+		return nil, err
+	}
+	return out.open(ctx, limits, temp)
+}
+
+// open returns the writer into the staged layout of an output, which is discarded after an error.
+func (out *Output) open(ctx context.Context, limits limit.Limits, temp string) (_ *Writer, err error) {
 	w := &Writer{out: out, dir: out.stage.Join(stagedLayout), limits: limits, temp: temp}
-	var err error
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, out.Discard())
+		}
+	}()
 	if w.staged, err = openDirFiles(w.dir); err != nil {
 		return nil, err
 	}
-	if w.index, err = ReadIndex(w.dir); err == nil && w.index == nil {
-		err = fmt.Errorf("%w: the staged layout has no index", fault.ErrInvalid)
+	out.writer = w
+	if w.index, err = readLayout(w.staged); err != nil {
+		return nil, err
 	}
-	if err == nil && (out.place.Transport == transport.OCI || out.within) {
+	if out.place.Transport == transport.OCI || out.within {
 		w.old, err = OpenRepository(ctx, out.place, limits, temp)
 		if errors.Is(err, fs.ErrNotExist) && !out.within {
 			err = nil // there is no layout yet
 		}
 	}
-	if err != nil {
-		return nil, errors.Join(err, w.staged.Close())
-	}
-	out.writer = w
-	return w, nil
-}
-
-// NewAddition makes a stage for what is added to the layout or the archive at a place, which must exist. The caller
-// writes by [Output.Writer], calls [Output.Finish] and [Output.Commit], and in any case [Output.Discard].
-func NewAddition(ctx context.Context, p transport.Destination) (*Output, error) {
-	in, err := StageDir(p)
-	if err != nil {
-		return nil, err
-	}
-	out := &Output{place: p, within: true}
-	if !out.isLayout() {
-		return nil, fmt.Errorf("%w: %s is no OCI layout", fault.ErrInvalid, p)
-	}
-	if _, err := os.Lstat(p.Path); err != nil {
-		return nil, err
-	}
-	return out.begun(ctx, in)
+	return w, err
 }
 
 // Commit completes the output that is staged and puts it in its place, see [Output.Finish] and [Output.Commit].
@@ -144,7 +158,7 @@ func (w *Writer) Manifest(ctx context.Context, name string) ([]byte, string, err
 
 // Head returns the descriptor of the manifest with a digest or a tag. The error is that of Manifest.
 func (w *Writer) Head(ctx context.Context, name string) (v1.Descriptor, error) {
-	return headOf(ctx, w, name)
+	return store.HeadOf(ctx, w.Manifest, name)
 }
 
 // Name returns nothing: a layout may be anywhere.
@@ -280,21 +294,9 @@ func reuse(ctx context.Context, from, to string, d v1.Descriptor) (bool, error) 
 	}
 }
 
-// write writes a file of the stage under a temporary name and renames it, so that no other goroutine reads a part.
+// write writes a file of the stage, so that no other goroutine reads a part.
 func (w *Writer) write(to string, r io.Reader) error {
-	f, err := os.CreateTemp(filepath.Dir(w.dir), "blob-")
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(f, r)
-	err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), to)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
+	return atomicfs.WriteBlob(filepath.Dir(w.dir), to, r)
 }
 
 // WriteManifest writes a manifest under its digest or under a tag. One with a subject is listed among the referrers of
@@ -346,21 +348,20 @@ func (w *Writer) list(d v1.Descriptor, tag string, image bool) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	same := func(e v1.Descriptor) bool { return e.Digest == d.Digest }
+	same := func(e indexEntry) bool { return e.Digest == d.Digest }
 	if image && tag == "" {
-		same = func(e v1.Descriptor) bool { return e.Digest == d.Digest && e.Annotations[v1.AnnotationRefName] == "" }
+		same = func(e indexEntry) bool { return e.Digest == d.Digest && e.Annotations[v1.AnnotationRefName] == "" }
 	}
-	if tag == "" && (slices.ContainsFunc(w.index.Descriptors, same) ||
-		!image && w.old != nil && slices.ContainsFunc(w.old.index.Descriptors, same)) {
+	if tag == "" && (slices.ContainsFunc(w.index.Entries, same) ||
+		!image && w.old != nil && slices.ContainsFunc(w.old.index.Entries, same)) {
 		return
 	}
-	entry, _ := json.Marshal(d) // of strings and numbers
-	next := &layoutIndex{Fields: w.index.Fields, Entries: slices.Clone(w.index.Entries),
-		Descriptors: slices.Clone(w.index.Descriptors)}
+	text, _ := json.Marshal(d) // of strings and numbers
+	next := &layoutIndex{Fields: w.index.Fields, Entries: slices.Clone(w.index.Entries)}
 	if at := next.tagged(tag); at >= 0 {
-		next.Entries[at], next.Descriptors[at] = entry, d
+		next.Entries[at] = indexEntry{d, text}
 	} else {
-		next.Entries, next.Descriptors = append(next.Entries, entry), append(next.Descriptors, d)
+		next.Entries = append(next.Entries, indexEntry{d, text})
 	}
 	w.index = next
 }
@@ -375,7 +376,7 @@ func (w *Writer) UpdateTag(ctx context.Context, tag string,
 	u := tagUpdate{tag: tag, change: change}
 	if w.old != nil {
 		if at := w.old.index.tagged(tag); at >= 0 {
-			u.seen = w.old.index.Descriptors[at].Digest
+			u.seen = w.old.index.Entries[at].Digest
 		}
 	}
 	old, _, err := w.Manifest(ctx, tag)
@@ -422,7 +423,7 @@ func (w *Writer) again(ctx context.Context, dir string, index *layoutIndex) erro
 		if !changed {
 			var is digest.Digest
 			if at := index.tagged(u.tag); at >= 0 {
-				is = index.Descriptors[at].Digest
+				is = index.Entries[at].Digest
 			}
 			if is == u.seen {
 				continue
@@ -446,9 +447,7 @@ func (w *Writer) unlist(tag string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if at := w.index.tagged(tag); at >= 0 {
-		w.index = &layoutIndex{Fields: w.index.Fields,
-			Entries:     slices.Delete(slices.Clone(w.index.Entries), at, at+1),
-			Descriptors: slices.Delete(slices.Clone(w.index.Descriptors), at, at+1)}
+		w.index = &layoutIndex{Fields: w.index.Fields, Entries: slices.Delete(slices.Clone(w.index.Entries), at, at+1)}
 	}
 }
 

@@ -1,12 +1,13 @@
 package medium
 
 import (
-	"io"
 	"io/fs"
 	"path"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/operator-bindery/bindery/internal/memfs"
 )
 
 // timeFormat is how times are written: RFC 3339 in UTC.
@@ -22,7 +23,7 @@ func (r *Reader) Files() fs.FS {
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		f.add(name, fileEntry{name: path.Base(name), size: r.files[name].size})
+		f.add(name, fileInfo(name, r.files[name].size))
 	}
 	return f
 }
@@ -33,14 +34,14 @@ type fileSystem struct {
 	dirs map[string][]fs.DirEntry // sorted, as the names are added in order of their bytes
 }
 
-// add adds an entry and the directories that it is in.
-func (f *fileSystem) add(name string, e fileEntry) {
+// add adds a file or directory and the directories that it is in.
+func (f *fileSystem) add(name string, info memfs.Info) {
 	dir := path.Dir(name)
 	if _, known := f.dirs[dir]; !known {
 		f.dirs[dir] = nil
-		f.add(dir, fileEntry{name: path.Base(dir), dir: true})
+		f.add(dir, dirInfo(dir))
 	}
-	f.dirs[dir] = append(f.dirs[dir], e)
+	f.dirs[dir] = append(f.dirs[dir], fs.FileInfoToDirEntry(info))
 }
 
 // Open opens a file or directory.
@@ -51,7 +52,7 @@ func (f *fileSystem) Open(name string) (fs.File, error) {
 	if entries, ok := f.dirs[name]; ok {
 		entries = slices.Clone(entries)
 		slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
-		return &openDir{fileEntry{name: path.Base(name), dir: true}, entries}, nil
+		return memfs.OpenDir(dirInfo(name), entries), nil
 	}
 	s, ok := f.r.files[name]
 	if !ok {
@@ -61,58 +62,26 @@ func (f *fileSystem) Open(name string) (fs.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &openFile{section: content, entry: fileEntry{name: path.Base(name), size: s.size}}, nil
+	return &openFile{section: content, info: fileInfo(name, s.size)}, nil
 }
 
-// fileEntry is a file or directory of the archive, as [fs.DirEntry] and [fs.FileInfo].
-type fileEntry struct {
-	name string
-	size int64
-	dir  bool
+// fileInfo describes a file of the archive.
+func fileInfo(name string, size int64) memfs.Info {
+	info := memfs.File(path.Base(name), size)
+	info.Time = time.Unix(0, 0)
+	return info
 }
 
-func (e fileEntry) Name() string               { return e.name }
-func (e fileEntry) Size() int64                { return e.size }
-func (e fileEntry) IsDir() bool                { return e.dir }
-func (e fileEntry) Type() fs.FileMode          { return e.Mode().Type() }
-func (e fileEntry) Info() (fs.FileInfo, error) { return e, nil }
-func (e fileEntry) ModTime() time.Time         { return time.Unix(0, 0) }
-func (e fileEntry) Sys() any                   { return nil }
-
-func (e fileEntry) Mode() fs.FileMode {
-	if e.dir {
-		return fs.ModeDir | 0o755
-	}
-	return 0o644
+// dirInfo describes a directory of the archive.
+func dirInfo(name string) memfs.Info {
+	info := memfs.Dir(path.Base(name))
+	info.Time = time.Unix(0, 0)
+	return info
 }
 
 type openFile struct {
 	section
-	entry fileEntry
+	info memfs.Info
 }
 
-func (o *openFile) Stat() (fs.FileInfo, error) { return o.entry, nil }
-
-type openDir struct {
-	fileEntry
-	rest []fs.DirEntry
-}
-
-func (o *openDir) Stat() (fs.FileInfo, error) { return o.fileEntry, nil }
-func (o *openDir) Close() error               { return nil }
-
-func (o *openDir) Read([]byte) (int, error) {
-	return 0, &fs.PathError{Op: "read", Path: o.name, Err: fs.ErrInvalid}
-}
-
-func (o *openDir) ReadDir(n int) ([]fs.DirEntry, error) {
-	if n > 0 && len(o.rest) == 0 {
-		return nil, io.EOF
-	}
-	if n <= 0 || n > len(o.rest) {
-		n = len(o.rest)
-	}
-	list := o.rest[:n:n]
-	o.rest = o.rest[n:]
-	return list, nil
-}
+func (o *openFile) Stat() (fs.FileInfo, error) { return o.info, nil }
