@@ -128,7 +128,7 @@ func TestDecompress(t *testing.T) {
 	}
 }
 
-// What is no archive is told from one that is compressed, cut off, or cannot be read.
+// Errors distinguish what is no archive from an archive that is compressed, cut off, or cannot be read.
 func TestErrors(t *testing.T) {
 	for text, plain := range map[string]bool{"\x1f\x8b": false, "BZh91AY": false, "BZhx": true, "": true} {
 		if err := CheckPlain([]byte(text)); (err == nil) != plain || err != nil && !errors.Is(err, fault.ErrInvalid) {
