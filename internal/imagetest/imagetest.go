@@ -4,8 +4,6 @@ package imagetest
 import (
 	"testing"
 
-	v1 "github.com/opencontainers/image-spec/specs-go/v1"
-
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/library"
 )
@@ -13,7 +11,8 @@ import (
 // Client returns a client that asks no policy, until the test ends.
 func Client(t testing.TB) *images.Client {
 	t.Helper()
-	c, err := images.NewClient(images.ClientOptions{NoPolicy: true, Transports: library.Transports(images.BuiltIn()), Temp: t.TempDir()})
+	c, err := images.NewClient(images.ClientOptions{NoPolicy: true, Temp: t.TempDir(),
+		Transports: library.Transports(images.BuiltIn())})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,21 +22,6 @@ func Client(t testing.TB) *images.Client {
 		}
 	})
 	return c
-}
-
-// Open opens an image on this machine for a platform, linux/amd64 by default, until the test ends.
-func Open(t testing.TB, name string, p v1.Platform) *images.Image {
-	t.Helper()
-	img, err := Client(t).Image(t.Context(), name, p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := img.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return img
 }
 
 // Survey reads the manifests and configurations of an image. The image is open until the test ends.
