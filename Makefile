@@ -72,11 +72,11 @@ $(DIST)/opm-server-linux-%: FORCE
 
 internal/serverbin/bin/opm-server-linux-%.layer: $(DIST)/opm-server-linux-%
 	@mkdir -p internal/serverbin/bin
-	@if [ ! -e $@ ] || [ $< -nt $@ ]; then $(GO) run ./hack/serverlayer $< linux/$* gzip $@; fi
+	@if [ ! -e $@ ] || [ $< -nt $@ ]; then $(GO) run ./build/internal/serverlayer $< linux/$* gzip $@; fi
 
 internal/serverbin/bin/zstd-opm-server-linux-%.layer: $(DIST)/opm-server-linux-%
 	@mkdir -p internal/serverbin/bin
-	@if [ ! -e $@ ] || [ $< -nt $@ ]; then $(GO) run ./hack/serverlayer $< linux/$* zstd $@; fi
+	@if [ ! -e $@ ] || [ $< -nt $@ ]; then $(GO) run ./build/internal/serverlayer $< linux/$* zstd $@; fi
 
 .PRECIOUS: $(DIST)/opm-server-linux-%
 

@@ -6,7 +6,7 @@ import (
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
-	"github.com/operator-bindery/bindery/internal/cataloglayer"
+	"github.com/operator-bindery/bindery/build/internal/cataloglayer"
 )
 
 // server returns the program called opm that the base's configuration starts; empty if it starts another one or none.

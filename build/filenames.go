@@ -4,7 +4,7 @@ import (
 	"path"
 	"strings"
 
-	"github.com/operator-bindery/bindery/internal/cataloglayer"
+	"github.com/operator-bindery/bindery/build/internal/cataloglayer"
 )
 
 // opmCacheDir is the directory of the cache in images that opm serves.

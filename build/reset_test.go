@@ -11,8 +11,8 @@ import (
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
-	"github.com/operator-bindery/bindery/internal/catalogdtest"
-	"github.com/operator-bindery/bindery/internal/imagetest"
+	"github.com/operator-bindery/bindery/internal/testing/catalogdtest"
+	"github.com/operator-bindery/bindery/internal/testing/imagetest"
 )
 
 // TestCatalogOfTheBaseIsHidden builds on images that have a catalog: neither container engines nor catalogd, which

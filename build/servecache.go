@@ -3,7 +3,7 @@ package build
 import (
 	"fmt"
 
-	"github.com/operator-bindery/bindery/internal/cataloglayer"
+	"github.com/operator-bindery/bindery/build/internal/cataloglayer"
 	"github.com/operator-bindery/bindery/serve"
 )
 

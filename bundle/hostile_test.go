@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/operator-bindery/bindery/bundle"
-	"github.com/operator-bindery/bindery/internal/cputime"
+	"github.com/operator-bindery/bindery/internal/testing/cputime"
 )
 
 // linear fails if eight times the input takes much more than eight times the processor time. read prepares a bundle of

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/operator-bindery/bindery/internal/cputime"
+	"github.com/operator-bindery/bindery/internal/testing/cputime"
 )
 
 func TestIgnoreFile(t *testing.T) {

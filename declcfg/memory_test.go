@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/internal/heaptest"
+	"github.com/operator-bindery/bindery/internal/testing/heaptest"
 )
 
 func TestStreamHoldsAFewBlobs(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/declcfg/property"
-	"github.com/operator-bindery/bindery/internal/cputime"
+	"github.com/operator-bindery/bindery/internal/testing/cputime"
 )
 
 // entry parses a channel entry "name", "name<replaced", "name<replaced!skip!skip".

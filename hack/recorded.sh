@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Packs a collection of opm's recorded answers into testdata/recorded.tar.zst, from which internal/recorded unpacks it for tests:
+# Packs a collection of opm's recorded answers into testdata/recorded.tar.zst, from which internal/testing/recorded unpacks it for tests:
 #
 #   hack/recorded.sh DIRECTORY
 #

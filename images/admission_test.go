@@ -22,7 +22,7 @@ import (
 	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/images/trust"
-	"github.com/operator-bindery/bindery/internal/supplytest"
+	"github.com/operator-bindery/bindery/internal/testing/supplytest"
 )
 
 const signedImage = supplytest.Repository + ":v1"

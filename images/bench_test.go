@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/operator-bindery/bindery/internal/testregistry"
+	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 )
 
 // BenchmarkLatency reads an image of four small layers from a registry that takes 20 ms for each answer.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/operator-bindery/bindery/images/policy"
 	"github.com/operator-bindery/bindery/images/registries"
-	"github.com/operator-bindery/bindery/internal/testregistry"
+	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 )
 
 // A user whom no file knows, without HOME, reads images anyway. The program is this test in another process.

@@ -12,11 +12,11 @@ import (
 	"go.podman.io/image/v5/docker/reference"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"github.com/operator-bindery/bindery/images/internal/registry"
 	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/fault"
-	"github.com/operator-bindery/bindery/internal/registry"
 )
 
 // copier is one run of [Copy]: the places that are written to, and which destination is at which of them.

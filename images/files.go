@@ -5,7 +5,7 @@ import (
 	"context"
 	"io"
 
-	"github.com/operator-bindery/bindery/internal/imagefs"
+	"github.com/operator-bindery/bindery/images/internal/imagefs"
 )
 
 // ExtractOptions bound what is read out of an image.

@@ -22,9 +22,9 @@ import (
 	"go.podman.io/image/v5/docker/reference"
 	"go.podman.io/image/v5/types"
 
+	"github.com/operator-bindery/bindery/images/internal/libimage"
 	"github.com/operator-bindery/bindery/images/library"
 	"github.com/operator-bindery/bindery/images/transport"
-	"github.com/operator-bindery/bindery/internal/libimage"
 )
 
 // fixture is an image whose every byte a test can choose. It is its own reference and source.

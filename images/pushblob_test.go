@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/operator-bindery/bindery/internal/fault"
-	"github.com/operator-bindery/bindery/internal/testregistry"
+	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 )
 
 // cutBody ends the body of a request after so many bytes, as a broken connection does.

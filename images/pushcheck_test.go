@@ -13,7 +13,7 @@ import (
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/fault"
-	"github.com/operator-bindery/bindery/internal/testregistry"
+	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 )
 
 // A check begins an upload in each repository, once for all names in it, and cancels it. It fails as the push would.

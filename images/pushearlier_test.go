@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/operator-bindery/bindery/internal/testregistry"
+	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 )
 
 // What the image under the tag has is not asked for again, unless it has gone meanwhile.

@@ -12,7 +12,7 @@ import (
 	"go.podman.io/image/v5/types"
 
 	"github.com/operator-bindery/bindery/images/store"
-	"github.com/operator-bindery/bindery/internal/testregistry"
+	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 )
 
 // lent is an image whose source knows where its blobs are.

@@ -15,7 +15,7 @@ import (
 
 	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/store"
-	"github.com/operator-bindery/bindery/internal/testregistry"
+	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 )
 
 // A blob that several repositories need at the same time is sent once and mounted in the others; a registry that does

@@ -11,9 +11,9 @@ import (
 	"go.podman.io/image/v5/docker/reference"
 	"go.podman.io/image/v5/manifest"
 
+	"github.com/operator-bindery/bindery/images/internal/layouts"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/images/transport"
-	"github.com/operator-bindery/bindery/internal/layouts"
 )
 
 // BuiltIn returns the transports of this package, that of registries first. Archives of docker and directories of the

@@ -10,8 +10,8 @@ import (
 
 	"github.com/operator-bindery/bindery/images/signature"
 	"github.com/operator-bindery/bindery/images/trust"
-	"github.com/operator-bindery/bindery/internal/supplytest"
-	"github.com/operator-bindery/bindery/internal/testregistry"
+	"github.com/operator-bindery/bindery/internal/testing/supplytest"
+	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 )
 
 // publicKeys reads keys of the vectors.

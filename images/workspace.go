@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/operator-bindery/bindery/images/internal/layouts"
 	"github.com/operator-bindery/bindery/images/transport"
-	"github.com/operator-bindery/bindery/internal/layouts"
 )
 
 // Workspace is a private directory for the blobs of an image that is being made. If the image goes to an OCI layout, it

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/operator-bindery/bindery/internal/mirrortest"
-	"github.com/operator-bindery/bindery/internal/testregistry"
+	"github.com/operator-bindery/bindery/internal/testing/mirrortest"
+	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 	"github.com/operator-bindery/bindery/mirror"
 	"github.com/operator-bindery/bindery/mirror/medium"
 )

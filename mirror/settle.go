@@ -5,7 +5,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/operator-bindery/bindery/declcfg/edit"
+	"github.com/operator-bindery/bindery/edit"
 )
 
 // lackOf tells why a bundle cannot be in its catalog; empty if nothing is known against it.

@@ -5,7 +5,7 @@ import (
 
 	"github.com/opencontainers/go-digest"
 
-	"github.com/operator-bindery/bindery/internal/freespace"
+	"github.com/operator-bindery/bindery/mirror/internal/freespace"
 )
 
 // blobOverhead is what an archive has in addition to each blob: its header, its name in the description.

@@ -6,7 +6,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/operator-bindery/bindery/internal/testregistry"
+	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 	"github.com/operator-bindery/bindery/render"
 )
 

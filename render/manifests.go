@@ -8,7 +8,7 @@ import (
 
 	"github.com/operator-bindery/bindery/bundle"
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/internal/appregistry"
+	"github.com/operator-bindery/bindery/render/internal/appregistry"
 )
 
 // hasManifests reports whether a directory holds package manifests.

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/declcfg/edit"
+	"github.com/operator-bindery/bindery/edit"
 )
 
 // finish normalises a blob, whatever it was read from: the manifests of a bundle become its last properties, related

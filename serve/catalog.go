@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/operator-bindery/bindery/internal/counted"
+	"github.com/operator-bindery/bindery/serve/internal/counted"
 )
 
 // catalog is a store with the data for questions across packages. It counts the calls that use it: a replaced catalog

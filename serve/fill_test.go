@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/internal/race"
+	"github.com/operator-bindery/bindery/internal/testing/race"
 )
 
 // fillCatalog writes a catalog of packages whose bundles have manifests, and returns the total size of its files.

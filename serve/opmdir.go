@@ -4,7 +4,7 @@ import (
 	"context"
 	"io/fs"
 
-	"github.com/operator-bindery/bindery/internal/opmformat"
+	"github.com/operator-bindery/bindery/serve/internal/opmformat"
 )
 
 // The formats of opm's caches, as opm names them.

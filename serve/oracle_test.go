@@ -30,7 +30,7 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/internal/recorded"
+	"github.com/operator-bindery/bindery/internal/testing/recorded"
 )
 
 // recordedCall is one recorded call of opm's server.

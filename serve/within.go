@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/operator-bindery/bindery/internal/opmformat"
+	"github.com/operator-bindery/bindery/serve/internal/opmformat"
 )
 
 // without returns the source without a cache directory below its own directory. The cache is not part of the catalog:

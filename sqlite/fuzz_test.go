@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/operator-bindery/bindery/internal/recorded"
+	"github.com/operator-bindery/bindery/internal/testing/recorded"
 	"github.com/operator-bindery/bindery/sqlite"
 )
 

@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/declcfg/edit"
-	"github.com/operator-bindery/bindery/internal/cputime"
-	"github.com/operator-bindery/bindery/internal/recorded"
+	"github.com/operator-bindery/bindery/edit"
+	"github.com/operator-bindery/bindery/internal/testing/cputime"
+	"github.com/operator-bindery/bindery/internal/testing/recorded"
 	"github.com/operator-bindery/bindery/sqlite"
 )
 

@@ -26,7 +26,7 @@ import (
 	"github.com/operator-bindery/bindery/images/library"
 	"github.com/operator-bindery/bindery/images/policy"
 	"github.com/operator-bindery/bindery/images/transport"
-	"github.com/operator-bindery/bindery/internal/imagetest"
+	"github.com/operator-bindery/bindery/internal/testing/imagetest"
 )
 
 // pkg returns the catalog of a small package as YAML.

@@ -18,7 +18,7 @@ import (
 	"github.com/operator-bindery/bindery/bundle/check"
 	"github.com/operator-bindery/bindery/bundle/manifests"
 	"github.com/operator-bindery/bindery/declcfg/rules"
-	"github.com/operator-bindery/bindery/internal/recorded"
+	"github.com/operator-bindery/bindery/internal/testing/recorded"
 )
 
 // answers are what was recorded of operator-controller: the lines of cases.tsv, the texts of errors by the case's file,

@@ -17,7 +17,7 @@ import (
 
 	"github.com/operator-bindery/bindery/bundle"
 	"github.com/operator-bindery/bindery/bundle/configmap"
-	"github.com/operator-bindery/bindery/internal/testbundles"
+	"github.com/operator-bindery/bindery/internal/testing/testbundles"
 )
 
 func files(content map[string]string) fstest.MapFS {

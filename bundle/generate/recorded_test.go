@@ -12,8 +12,8 @@ import (
 	"testing"
 
 	"github.com/operator-bindery/bindery/bundle/generate"
-	"github.com/operator-bindery/bindery/internal/recorded"
-	"github.com/operator-bindery/bindery/internal/testbundles"
+	"github.com/operator-bindery/bindery/internal/testing/recorded"
+	"github.com/operator-bindery/bindery/internal/testing/testbundles"
 )
 
 func read(t *testing.T, name string) string {

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/operator-bindery/bindery/internal/recorded"
-	"github.com/operator-bindery/bindery/internal/testregistry"
+	"github.com/operator-bindery/bindery/internal/testing/recorded"
+	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 )
 
 // An export has the same bytes as opm's, for every form of the index.

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/operator-bindery/bindery/build"
-	"github.com/operator-bindery/bindery/internal/testregistry"
+	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 )
 
 // crowdDir returns a directory with a catalog of packages p0 to p7 of increasing size.

@@ -12,9 +12,9 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images"
-	"github.com/operator-bindery/bindery/internal/imagetest"
-	"github.com/operator-bindery/bindery/internal/testbundles"
-	"github.com/operator-bindery/bindery/internal/testregistry"
+	"github.com/operator-bindery/bindery/internal/testing/imagetest"
+	"github.com/operator-bindery/bindery/internal/testing/testbundles"
+	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 )
 
 // done runs the program, which must succeed, and returns its standard output.

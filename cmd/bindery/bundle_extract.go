@@ -13,8 +13,8 @@ import (
 
 	"github.com/operator-bindery/bindery/bundle/configmap"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/cmd/internal/kube"
 	"github.com/operator-bindery/bindery/internal/bundlefs"
-	"github.com/operator-bindery/bindery/internal/kube"
 	"github.com/operator-bindery/bindery/internal/yamlout"
 )
 

@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
-	"github.com/operator-bindery/bindery/internal/kube/kubetest"
+	"github.com/operator-bindery/bindery/cmd/internal/kube/kubetest"
 )
 
 // withEnv runs the program with additional environment variables.

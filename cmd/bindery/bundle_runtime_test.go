@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/operator-bindery/bindery/internal/recorded"
+	"github.com/operator-bindery/bindery/internal/testing/recorded"
 )
 
 // clusterDir returns a directory with the bundles that were installed on a cluster.

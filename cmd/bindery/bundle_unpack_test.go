@@ -13,8 +13,8 @@ import (
 	"github.com/opencontainers/image-spec/specs-go"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
-	"github.com/operator-bindery/bindery/internal/testbundles"
-	"github.com/operator-bindery/bindery/internal/testregistry"
+	"github.com/operator-bindery/bindery/internal/testing/testbundles"
+	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 )
 
 // Building and unpacking a bundle gives the same files; existing files are not overwritten.

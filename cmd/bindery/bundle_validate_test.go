@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/operator-bindery/bindery/bundle"
-	"github.com/operator-bindery/bindery/internal/recorded"
-	"github.com/operator-bindery/bindery/internal/testregistry"
+	"github.com/operator-bindery/bindery/internal/testing/recorded"
+	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 )
 
 // opmErrors returns the errors in an answer of opm, sorted. opm prints addresses of some values; all of these values

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/operator-bindery/bindery/build"
-	"github.com/operator-bindery/bindery/internal/testregistry"
+	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 )
 
 // cacheState is the output of "cache info -o json".

@@ -12,9 +12,9 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images"
-	"github.com/operator-bindery/bindery/internal/catalogdtest"
-	"github.com/operator-bindery/bindery/internal/imagetest"
-	"github.com/operator-bindery/bindery/internal/testregistry"
+	"github.com/operator-bindery/bindery/internal/testing/catalogdtest"
+	"github.com/operator-bindery/bindery/internal/testing/imagetest"
+	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 )
 
 // extraBlobs are blobs of the package foo with what no program of OLM v0 knows: schemas, fields, and numbers that are

@@ -8,7 +8,7 @@ import (
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/internal/change"
+	"github.com/operator-bindery/bindery/edit/change"
 )
 
 func (p *program) catalogFilterCommand() *cli.Command {

@@ -10,10 +10,10 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/operator-bindery/bindery/cmd/internal/checkup"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/declcfg/list"
 	"github.com/operator-bindery/bindery/declcfg/rules"
-	"github.com/operator-bindery/bindery/internal/checkup"
 	"github.com/operator-bindery/bindery/internal/printable"
 )
 

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/operator-bindery/bindery/bundle"
-	"github.com/operator-bindery/bindery/internal/testregistry"
+	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 )
 
 // bundleImage returns the image of a real bundle.

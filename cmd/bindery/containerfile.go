@@ -22,8 +22,8 @@ import (
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/build/containerfile"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/cmd/internal/fullbuild"
 	"github.com/operator-bindery/bindery/images"
-	"github.com/operator-bindery/bindery/internal/fullbuild"
 	"github.com/operator-bindery/bindery/internal/regularfile"
 )
 

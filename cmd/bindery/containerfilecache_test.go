@@ -12,7 +12,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images"
-	"github.com/operator-bindery/bindery/internal/imagetest"
+	"github.com/operator-bindery/bindery/internal/testing/imagetest"
 )
 
 // If the image has bindery's server, the cache built for a RUN has the same bytes as the one that this server would

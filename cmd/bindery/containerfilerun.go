@@ -20,9 +20,9 @@ import (
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/bundle"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/cmd/internal/fullbuild"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/transport"
-	"github.com/operator-bindery/bindery/internal/fullbuild"
 	"github.com/operator-bindery/bindery/layers"
 )
 

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/operator-bindery/bindery/internal/supplytest"
-	"github.com/operator-bindery/bindery/internal/testregistry"
+	"github.com/operator-bindery/bindery/internal/testing/supplytest"
+	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 )
 
 // indexDigest is the digest of the index in the vectors of several platforms.

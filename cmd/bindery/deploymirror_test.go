@@ -15,8 +15,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
-	"github.com/operator-bindery/bindery/internal/mirrortest"
-	"github.com/operator-bindery/bindery/internal/testregistry"
+	"github.com/operator-bindery/bindery/internal/testing/mirrortest"
+	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 )
 
 const mirrorDeployDir = "../../deploy/mirror/"

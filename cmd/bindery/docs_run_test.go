@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/operator-bindery/bindery/internal/manual"
-	"github.com/operator-bindery/bindery/internal/testregistry"
+	"github.com/operator-bindery/bindery/internal/testing/manual"
+	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 )
 
 // pagesThatRun are the pages whose blocks of the languages sh and console run as they stand, in order and in one shell.

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/operator-bindery/bindery/internal/testregistry"
+	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 )
 
 // writeFile creates a file.

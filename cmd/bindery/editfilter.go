@@ -11,8 +11,8 @@ import (
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/declcfg/edit"
-	"github.com/operator-bindery/bindery/internal/change"
+	"github.com/operator-bindery/bindery/edit"
+	"github.com/operator-bindery/bindery/edit/change"
 )
 
 // filterFlags select the part of a catalog to keep.

@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/operator-bindery/bindery/internal/testregistry"
+	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 )
 
 // Concurrent edits wait for one another, and the result has the additions of all.

@@ -7,8 +7,8 @@ import (
 	"unicode"
 
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/declcfg/edit"
-	"github.com/operator-bindery/bindery/internal/change"
+	"github.com/operator-bindery/bindery/edit"
+	"github.com/operator-bindery/bindery/edit/change"
 )
 
 // noUndo is the way back from an edit that removed something.

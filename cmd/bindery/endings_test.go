@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/operator-bindery/bindery/internal/testregistry"
+	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 )
 
 // A command that ends with the name of an image by its digest, and has not pushed it, says so.

@@ -13,7 +13,7 @@ import (
 	"go.podman.io/image/v5/docker"
 	"go.podman.io/image/v5/types"
 
-	"github.com/operator-bindery/bindery/internal/testregistry"
+	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 )
 
 // asking records which registries are asked for manifests, by the first component of the repository.

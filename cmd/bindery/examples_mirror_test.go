@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/operator-bindery/bindery/internal/mirrortest"
-	"github.com/operator-bindery/bindery/internal/testregistry"
+	"github.com/operator-bindery/bindery/internal/testing/mirrortest"
+	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 )
 
 // mirrorImageSet is the image set of the examples of mirroring: operators of the fixture.

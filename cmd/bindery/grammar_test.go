@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/operator-bindery/bindery/internal/supplytest"
-	"github.com/operator-bindery/bindery/internal/testregistry"
+	"github.com/operator-bindery/bindery/internal/testing/supplytest"
+	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 )
 
 // A time that documents cannot write in four digits of a year is refused, whatever would have written it.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/operator-bindery/bindery/internal/catalogdtest"
-	"github.com/operator-bindery/bindery/internal/testregistry"
+	"github.com/operator-bindery/bindery/internal/testing/catalogdtest"
+	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 )
 
 // Every command that adds a catalog to a base image with a catalog hides the base's from container engines and from

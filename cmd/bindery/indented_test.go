@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/operator-bindery/bindery/internal/supplytest"
+	"github.com/operator-bindery/bindery/internal/testing/supplytest"
 )
 
 // blownUp are documents of a catalog that are short, and whose text with indentation would be a hundred times as long.

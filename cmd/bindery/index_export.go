@@ -9,7 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
-	"github.com/operator-bindery/bindery/internal/appregistry/export"
+	"github.com/operator-bindery/bindery/render/export"
 )
 
 func (p *program) indexExportCommand() *cli.Command {

@@ -11,11 +11,11 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/operator-bindery/bindery/build/indeximage"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/declcfg/scaffold"
-	"github.com/operator-bindery/bindery/internal/change"
-	"github.com/operator-bindery/bindery/internal/indeximage"
+	"github.com/operator-bindery/bindery/edit/change"
 	"github.com/operator-bindery/bindery/sqlite"
 )
 

@@ -21,8 +21,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
-	"github.com/operator-bindery/bindery/internal/firstgc"
-	"github.com/operator-bindery/bindery/internal/fullbuild"
+	"github.com/operator-bindery/bindery/cmd/internal/firstgc"
+	"github.com/operator-bindery/bindery/cmd/internal/fullbuild"
 )
 
 // The time that a command may take to end after a signal: a server waits for open calls.

@@ -17,8 +17,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/operator-bindery/bindery/internal/recorded"
-	"github.com/operator-bindery/bindery/internal/testregistry"
+	"github.com/operator-bindery/bindery/internal/testing/recorded"
+	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 )
 
 func exists(t *testing.T, path string) bool {

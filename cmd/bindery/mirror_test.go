@@ -8,8 +8,8 @@ import (
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
-	"github.com/operator-bindery/bindery/internal/catalogdtest"
-	"github.com/operator-bindery/bindery/internal/testregistry"
+	"github.com/operator-bindery/bindery/internal/testing/catalogdtest"
+	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 )
 
 const oneBundle = `{"schema":"olm.package","name":"NAME","defaultChannel":"stable"}

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/operator-bindery/bindery/internal/mirrortest"
-	"github.com/operator-bindery/bindery/internal/supplytest"
-	"github.com/operator-bindery/bindery/internal/testregistry"
+	"github.com/operator-bindery/bindery/internal/testing/mirrortest"
+	"github.com/operator-bindery/bindery/internal/testing/supplytest"
+	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 )
 
 // The tag sha256-HEX of an image that is named by digest has, at registries without the referrers API, the list of its

@@ -14,9 +14,8 @@ import (
 	"github.com/opencontainers/image-spec/specs-go"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
-	"github.com/operator-bindery/bindery/internal/mirrortest"
-	"github.com/operator-bindery/bindery/internal/sigblob"
-	"github.com/operator-bindery/bindery/internal/testregistry"
+	"github.com/operator-bindery/bindery/internal/testing/mirrortest"
+	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 )
 
 // sharedWorld is a source whose catalogs a and b name the same images by other names, and a target.
@@ -77,7 +76,7 @@ func (w *sharedWorld) addSignature(d digest.Digest) {
 		return v1.Descriptor{MediaType: mediaType, Digest: w.source.AddBlob([]byte(text)), Size: int64(len(text))}
 	}
 	m := v1.Manifest{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageManifest,
-		Config: blob(v1.MediaTypeImageConfig, "{}"), Layers: []v1.Descriptor{blob(sigblob.MediaType, "of "+d.String())}}
+		Config: blob(v1.MediaTypeImageConfig, "{}"), Layers: []v1.Descriptor{blob("application/vnd.dev.cosign.simplesigning.v1+json", "of "+d.String())}}
 	text, err := json.Marshal(m)
 	if err != nil {
 		w.Fatal(err)

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/operator-bindery/bindery/internal/mirrortest"
-	"github.com/operator-bindery/bindery/internal/testregistry"
+	"github.com/operator-bindery/bindery/internal/testing/mirrortest"
+	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 )
 
 const planSet = `kind: ImageSetConfiguration

@@ -17,7 +17,7 @@ import (
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
-	"github.com/operator-bindery/bindery/internal/testregistry"
+	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 )
 
 // signedWorld is a registry with a catalog, its bundle, a related image with two platforms, and an additional image, and

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/operator-bindery/bindery/internal/testregistry"
+	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 )
 
 // An API server takes no ClusterCatalog whose tag and what stands between it and the port of the registry are longer

@@ -7,8 +7,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/operator-bindery/bindery/internal/filelock/filelocktest"
-	"github.com/operator-bindery/bindery/internal/testregistry"
+	"github.com/operator-bindery/bindery/internal/testing/filelocktest"
+	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 )
 
 // Every command works on file systems without locks.

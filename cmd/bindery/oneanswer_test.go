@@ -12,8 +12,8 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/operator-bindery/bindery/internal/recorded"
-	"github.com/operator-bindery/bindery/internal/testregistry"
+	"github.com/operator-bindery/bindery/internal/testing/recorded"
+	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 )
 
 // clusterBundles are bundles by package, each with its files by name, and what operator-controller says of them: the

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/operator-bindery/bindery/internal/recorded"
-	"github.com/operator-bindery/bindery/internal/testregistry"
+	"github.com/operator-bindery/bindery/internal/testing/recorded"
+	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 )
 
 // runOpm runs the program as opm with the recorded registry under its recorded name.

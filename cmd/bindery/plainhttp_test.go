@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/operator-bindery/bindery/internal/testregistry"
+	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 )
 
 // Plain HTTP and certificates are two things, each with a flag of its own: --use-http accepts no certificate, and

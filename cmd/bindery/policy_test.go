@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/operator-bindery/bindery/internal/supplytest"
-	"github.com/operator-bindery/bindery/internal/testregistry"
+	"github.com/operator-bindery/bindery/internal/testing/supplytest"
+	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 )
 
 // policyDir is a directory with the policies and keys of the vectors, configurations for an image that is signed

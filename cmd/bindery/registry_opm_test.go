@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/operator-bindery/bindery/internal/recorded"
-	"github.com/operator-bindery/bindery/internal/testregistry"
+	"github.com/operator-bindery/bindery/internal/testing/recorded"
+	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 )
 
 // The recorded database commands give opm's exit status and the stable parts of its error. If opm succeeded, the

@@ -16,7 +16,7 @@ import (
 	"testing"
 
 	"github.com/operator-bindery/bindery/build"
-	"github.com/operator-bindery/bindery/internal/testregistry"
+	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 )
 
 // faultyProxy forwards requests to a registry, or injects a fault.

@@ -13,12 +13,12 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
-	"github.com/operator-bindery/bindery/internal/inventory"
 	"github.com/operator-bindery/bindery/internal/redact"
-	"github.com/operator-bindery/bindery/internal/sbom"
-	"github.com/operator-bindery/bindery/internal/supply"
 	"github.com/operator-bindery/bindery/internal/version"
 	"github.com/operator-bindery/bindery/render"
+	"github.com/operator-bindery/bindery/supply"
+	"github.com/operator-bindery/bindery/supply/inventory"
+	"github.com/operator-bindery/bindery/supply/sbom"
 )
 
 func (p *program) sbomCommand() *cli.Command {

@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/operator-bindery/bindery/internal/schemagen"
+	"github.com/operator-bindery/bindery/internal/testing/schemagen"
 )
 
 // blobText describes the schemas of the blobs of catalogs.

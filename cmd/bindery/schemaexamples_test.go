@@ -17,13 +17,13 @@ import (
 	"github.com/operator-bindery/bindery/build/compose"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/declcfg/rules"
-	"github.com/operator-bindery/bindery/declcfg/template"
 	"github.com/operator-bindery/bindery/docs/reference/schemas"
 	"github.com/operator-bindery/bindery/images/lockfile"
-	"github.com/operator-bindery/bindery/internal/manual"
-	"github.com/operator-bindery/bindery/internal/schemagen"
+	"github.com/operator-bindery/bindery/internal/testing/manual"
+	"github.com/operator-bindery/bindery/internal/testing/schemagen"
 	"github.com/operator-bindery/bindery/mirror"
 	"github.com/operator-bindery/bindery/mirror/imageset"
+	"github.com/operator-bindery/bindery/render/template"
 )
 
 // heredoc finds the files that documented commands write.

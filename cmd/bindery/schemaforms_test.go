@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/operator-bindery/bindery/declcfg/rules"
-	"github.com/operator-bindery/bindery/internal/schemagen"
+	"github.com/operator-bindery/bindery/internal/testing/schemagen"
 )
 
 // The forms of files that are not decoded into one type, for their schemas. A field that is not omitempty is required.

@@ -12,7 +12,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/operator-bindery/bindery/docs/reference/schemas"
-	"github.com/operator-bindery/bindery/internal/schemagen"
+	"github.com/operator-bindery/bindery/internal/testing/schemagen"
 )
 
 var updateSchemas = flag.Bool("update-schemas", false, "write docs/reference/schemas")

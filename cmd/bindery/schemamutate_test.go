@@ -9,7 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/operator-bindery/bindery/docs/reference/schemas"
-	"github.com/operator-bindery/bindery/internal/schemagen"
+	"github.com/operator-bindery/bindery/internal/testing/schemagen"
 )
 
 // sampleTexts are documents in place of samples of the type, where the type is not that of the document.

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/operator-bindery/bindery/internal/mirrortest"
+	"github.com/operator-bindery/bindery/internal/testing/mirrortest"
 )
 
 // theSecret stands wherever a name can stand; nothing that is printed or written has it.

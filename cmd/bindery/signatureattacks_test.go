@@ -15,8 +15,8 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images/signature"
-	"github.com/operator-bindery/bindery/internal/supplytest"
-	"github.com/operator-bindery/bindery/internal/testregistry"
+	"github.com/operator-bindery/bindery/internal/testing/supplytest"
+	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 )
 
 // writeIndexLayout writes a layout with one index, whose text is given, under the tag v1.

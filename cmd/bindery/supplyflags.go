@@ -15,10 +15,10 @@ import (
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/images"
-	"github.com/operator-bindery/bindery/internal/provenance"
 	"github.com/operator-bindery/bindery/internal/redact"
-	"github.com/operator-bindery/bindery/internal/sbom"
-	"github.com/operator-bindery/bindery/internal/supply"
+	"github.com/operator-bindery/bindery/supply"
+	"github.com/operator-bindery/bindery/supply/provenance"
+	"github.com/operator-bindery/bindery/supply/sbom"
 )
 
 // supplyFlags say what is attached to the image that a command builds. They are the same in every command that builds

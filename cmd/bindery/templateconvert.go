@@ -12,7 +12,7 @@ import (
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/declcfg/template"
+	"github.com/operator-bindery/bindery/render/template"
 )
 
 // templateConvertCommand returns the command under one of its names.

@@ -9,8 +9,8 @@ import (
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
-	"github.com/operator-bindery/bindery/internal/catalogdtest"
-	"github.com/operator-bindery/bindery/internal/testregistry"
+	"github.com/operator-bindery/bindery/internal/testing/catalogdtest"
+	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 )
 
 // Blobs of unknown schemas, unknown fields and releases pass through every verb unchanged; verbs that select packages

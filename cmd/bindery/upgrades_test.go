@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/operator-bindery/bindery/declcfg/rules"
-	"github.com/operator-bindery/bindery/internal/recorded"
-	"github.com/operator-bindery/bindery/internal/testregistry"
+	"github.com/operator-bindery/bindery/internal/testing/recorded"
+	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 )
 
 // upgradesDir returns a directory with the bundles whose definitions change, and with the catalogs "full", which has their

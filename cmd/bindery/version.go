@@ -6,7 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/operator-bindery/bindery/internal/fullbuild"
+	"github.com/operator-bindery/bindery/cmd/internal/fullbuild"
 	"github.com/operator-bindery/bindery/internal/serverbin"
 	"github.com/operator-bindery/bindery/internal/version"
 )

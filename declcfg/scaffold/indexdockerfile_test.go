@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/operator-bindery/bindery/declcfg/scaffold"
-	"github.com/operator-bindery/bindery/internal/recorded"
+	"github.com/operator-bindery/bindery/internal/testing/recorded"
 )
 
 func TestDatabaseDockerfile(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/operator-bindery/bindery/internal/grow"
+	"github.com/operator-bindery/bindery/internal/testing/grow"
 )
 
 func main() {

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/operator-bindery/bindery/internal/testregistry"
+	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 )
 
 // Whatever a registry answers to a push, the result is a complete image or one clear error within the timeout, and no

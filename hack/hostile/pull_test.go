@@ -23,7 +23,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/operator-bindery/bindery/internal/testregistry"
+	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 )
 
 // puller starts a registry with the bundle acme/foo:v1 and the catalog image acme/index:v1.

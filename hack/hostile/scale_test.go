@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/operator-bindery/bindery/internal/grow"
+	"github.com/operator-bindery/bindery/internal/testing/grow"
 )
 
 // small is the sample catalog without the package that is as big as a hundred others.

@@ -8,9 +8,9 @@ import (
 	"go.podman.io/image/v5/docker/archive"
 	"go.podman.io/image/v5/types"
 
+	"github.com/operator-bindery/bindery/images/internal/layouts"
+	"github.com/operator-bindery/bindery/images/internal/libimage"
 	"github.com/operator-bindery/bindery/images/transport"
-	"github.com/operator-bindery/bindery/internal/layouts"
-	"github.com/operator-bindery/bindery/internal/libimage"
 )
 
 // fillFiles returns what writes an archive of docker or a directory beside its place.

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/operator-bindery/bindery/images/internal/imagestore"
 	"github.com/operator-bindery/bindery/images/transport"
-	"github.com/operator-bindery/bindery/internal/imagestore"
 )
 
 // ErrStore is the class of errors about stores of images that cannot be used here.

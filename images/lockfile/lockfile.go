@@ -20,11 +20,11 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/opencontainers/go-digest"
 
+	"github.com/operator-bindery/bindery/images/internal/layouts"
 	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/filelock"
-	"github.com/operator-bindery/bindery/internal/layouts"
 	"github.com/operator-bindery/bindery/internal/regularfile"
 	"github.com/operator-bindery/bindery/internal/verify"
 )

@@ -11,8 +11,8 @@ import (
 
 	"github.com/opencontainers/go-digest"
 
+	"github.com/operator-bindery/bindery/images/internal/layouts"
 	"github.com/operator-bindery/bindery/internal/fault"
-	"github.com/operator-bindery/bindery/internal/layouts"
 )
 
 func TestLockRemembersAcrossRuns(t *testing.T) {

@@ -5,7 +5,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/operator-bindery/bindery/internal/registry"
+	"github.com/operator-bindery/bindery/images/internal/registry"
 )
 
 // Client reads and writes the repositories of registries, as those that images are mirrored to: connections,

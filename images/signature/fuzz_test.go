@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"testing"
 
-	"github.com/operator-bindery/bindery/internal/sigblob"
-	"github.com/operator-bindery/bindery/internal/supplytest"
+	"github.com/operator-bindery/bindery/images/internal/sigblob"
+	"github.com/operator-bindery/bindery/internal/testing/supplytest"
 )
 
 // FuzzParse parses texts of signatures of every kind. What is accepted names one image in one way.

@@ -15,7 +15,7 @@ import (
 	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/images/signature"
 	"github.com/operator-bindery/bindery/images/store"
-	"github.com/operator-bindery/bindery/internal/supplytest"
+	"github.com/operator-bindery/bindery/internal/testing/supplytest"
 )
 
 // attachFunc is an attachment of a test.

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/operator-bindery/bindery/images/signature"
-	"github.com/operator-bindery/bindery/internal/supplytest"
+	"github.com/operator-bindery/bindery/internal/testing/supplytest"
 )
 
 func TestGeneratedKeys(t *testing.T) {

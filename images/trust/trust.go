@@ -12,8 +12,8 @@ import (
 	"go.podman.io/image/v5/types"
 	"go.podman.io/storage/pkg/configfile"
 
+	"github.com/operator-bindery/bindery/images/internal/registry"
 	"github.com/operator-bindery/bindery/images/transport"
-	"github.com/operator-bindery/bindery/internal/registry"
 )
 
 // Policy is a signature policy. It is safe for concurrent use.

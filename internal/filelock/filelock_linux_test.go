@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/operator-bindery/bindery/internal/filelock/filelocktest"
+	"github.com/operator-bindery/bindery/internal/testing/filelocktest"
 )
 
 func open(t *testing.T, path string) *os.File {

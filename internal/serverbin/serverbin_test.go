@@ -16,7 +16,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/opencontainers/go-digest"
 
-	"github.com/operator-bindery/bindery/internal/race"
+	"github.com/operator-bindery/bindery/internal/testing/race"
 )
 
 // notDynamic skips a test with the race detector, which makes this program dynamic and so unusable as a server.

@@ -7,7 +7,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/operator-bindery/bindery/internal/cputime"
+	"github.com/operator-bindery/bindery/internal/testing/cputime"
 )
 
 // Values without special numbers are written as sigs.k8s.io/yaml writes them.

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/declcfg/edit"
+	"github.com/operator-bindery/bindery/edit"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/nearest"
 	"github.com/operator-bindery/bindery/mirror/imageset"

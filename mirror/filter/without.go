@@ -3,7 +3,7 @@ package filter
 import (
 	"slices"
 
-	"github.com/operator-bindery/bindery/declcfg/edit"
+	"github.com/operator-bindery/bindery/edit"
 )
 
 // Without returns the result less some bundles: their edges are joined as [edit.LeaveOut] does, and the account lists

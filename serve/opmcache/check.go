@@ -8,7 +8,7 @@ import (
 	"hash/fnv"
 	"io/fs"
 
-	"github.com/operator-bindery/bindery/internal/opmformat"
+	"github.com/operator-bindery/bindery/serve/internal/opmformat"
 )
 
 // ErrNone is returned by [Check] for a directory without a cache of opm's.

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/internal/opmformat"
+	"github.com/operator-bindery/bindery/serve/internal/opmformat"
 )
 
 // readDigest reads the digest, a text file, in the directory of a cache.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/operator-bindery/bindery/internal/opmformat"
+	"github.com/operator-bindery/bindery/serve/internal/opmformat"
 )
 
 // catalogOf returns a package a with one channel and one bundle of these names, and additional documents.

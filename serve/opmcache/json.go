@@ -13,10 +13,10 @@ import (
 	"strings"
 
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/internal/opmformat"
 	"github.com/operator-bindery/bindery/internal/spool"
 	"github.com/operator-bindery/bindery/layers"
 	"github.com/operator-bindery/bindery/serve"
+	"github.com/operator-bindery/bindery/serve/internal/opmformat"
 )
 
 // JSONID changes with the bytes that [JSONEntries] and [JSONTop] give for a catalog.

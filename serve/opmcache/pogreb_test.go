@@ -17,9 +17,9 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
-	"github.com/operator-bindery/bindery/internal/opmformat"
 	"github.com/operator-bindery/bindery/layers"
 	"github.com/operator-bindery/bindery/serve/api"
+	"github.com/operator-bindery/bindery/serve/internal/opmformat"
 )
 
 // The digest that opm recorded for its cache of testdata/fbc/mini, and the size of the directory, in which each of

@@ -17,10 +17,10 @@ import (
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
-	"github.com/operator-bindery/bindery/internal/opmformat"
 	"github.com/operator-bindery/bindery/internal/spool"
 	"github.com/operator-bindery/bindery/layers"
 	"github.com/operator-bindery/bindery/serve"
+	"github.com/operator-bindery/bindery/serve/internal/opmformat"
 )
 
 // Refresh writes the cache of a catalog to a directory, in the format [serve.FormatPogreb] or [serve.FormatJSON],

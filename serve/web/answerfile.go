@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/operator-bindery/bindery/internal/atomicfs"
-	"github.com/operator-bindery/bindery/internal/catalogql"
+	"github.com/operator-bindery/bindery/serve/internal/catalogql"
 )
 
 // Limits of the answer to a query.

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/operator-bindery/bindery/internal/catalogql"
+	"github.com/operator-bindery/bindery/serve/internal/catalogql"
 )
 
 // blobList gives queries the blobs of a content by schema, in the order of the file.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
-	"github.com/operator-bindery/bindery/internal/counted"
+	"github.com/operator-bindery/bindery/serve/internal/counted"
 )
 
 // Content is a catalog as JSON lines in a temporary file, in the order in which the blobs were written. It is safe for

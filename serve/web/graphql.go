@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/operator-bindery/bindery/internal/catalogql"
+	"github.com/operator-bindery/bindery/serve/internal/catalogql"
 )
 
 // Limits of queries, as in catalogd.

@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/operator-bindery/bindery/bundle/manifests/safety"
-	"github.com/operator-bindery/bindery/internal/cputime"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/testing/cputime"
 )
 
 // definition returns a definition of the fields of its spec, in YAML.

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/operator-bindery/bindery/bundle/manifests/safety"
-	"github.com/operator-bindery/bindery/internal/recorded"
+	"github.com/operator-bindery/bindery/internal/testing/recorded"
 )
 
 // address is in operator-controller's texts about oneOf.
