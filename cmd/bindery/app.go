@@ -33,6 +33,19 @@ type program struct {
 	// noProgress shows no lines of progress either.
 	noProgress bool
 	line       cmdline.Line
+	session
+	// inWords, unless nil, puts advice into the words of another name.
+	inWords func(string) string
+	// beforeOutput, unless nil, comes before an answer is printed.
+	beforeOutput  func() error
+	atEnd         []func(done bool) error
+	warnedOnce    sync.Map     // the warnings that warnOnce has already logged
+	warned        atomic.Int64 // number of warnings about the input
+}
+
+// session is what a command shares while it runs: the images that it reads, the caches, and what is made beside the
+// image that it writes.
+type session struct {
 	images     *images.Client   // created on first use
 	blobs      *blobcache.Cache // created on first use
 	// readPlatform, unless empty, is the platform for which images are read; with readAny any other one may replace it.
@@ -47,9 +60,6 @@ type program struct {
 	lock          *lockfile.Lock // until it is written
 	embedded      build.Embedded // the servers embedded in this program
 	undoDemote    []string       // the commands that undo "catalog demote"
-	atEnd         []func(done bool) error
-	warnedOnce    sync.Map     // the warnings that warnOnce has already logged
-	warned        atomic.Int64 // number of warnings about the input
 }
 
 // opmName is the name of opm.

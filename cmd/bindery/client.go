@@ -91,7 +91,7 @@ func (p *program) client(c *cli.Context) (*images.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.images, p.lock = client, o.Lock
+	p.images, p.lock, p.beforeOutput = client, o.Lock, p.saveLock
 	p.atEnd = append(p.atEnd, func(done bool) error {
 		if !done {
 			return nil

@@ -49,7 +49,7 @@ a drawing also shows what is wrong.` +
 type drawing func(io.Writer, *declcfg.Catalog, graph.Options) error
 
 func (p *program) graph(c *cli.Context) error {
-	draw, err := p.drawing(c)
+	draw, err := p.readDrawing(c)
 	if err != nil {
 		return err
 	}
@@ -77,8 +77,8 @@ func (p *program) graph(c *cli.Context) error {
 	return p.spooled(c.Context, write)
 }
 
-// drawing reads -o: its value, or the extension of the file's name.
-func (p *program) drawing(c *cli.Context) (drawing, error) {
+// readDrawing reads -o: its value, or the extension of the file's name.
+func (p *program) readDrawing(c *cli.Context) (drawing, error) {
 	format := c.String("output")
 	if !c.IsSet("output") {
 		switch format = strings.TrimPrefix(strings.ToLower(filepath.Ext(c.String("out"))), "."); format {

@@ -68,6 +68,9 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	p.opm = p.name == "opm" || p.name == "initializer" || p.name == "registry-server"
 	p.log = p.newLogger(stderr, p.logFormat(""), 0)
 	p.embedded.Self = p.servesItself
+	if p.name == ocMirrorName {
+		p.inWords = ocMirrorWords
+	}
 	p.logLibraries()
 	p.atEnd = append(p.atEnd, p.countWarnings)
 	app := newApp(p)

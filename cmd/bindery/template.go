@@ -111,8 +111,10 @@ func (p *program) spooled(ctx context.Context, write func(io.Writer) error) (err
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	if err := p.saveLock(); err != nil {
-		return err
+	if p.beforeOutput != nil {
+		if err := p.beforeOutput(); err != nil {
+			return err
+		}
 	}
 	return answer.Flush(ctx, p.stdout)
 }

@@ -27,8 +27,8 @@ func (p *program) typed() string {
 // words puts advice, which is written in the words of bindery, into those of the name that the program was started
 // under: all hints and, under the name oc-mirror, all messages go through it.
 func (p *program) words(text string) string {
-	if p.name == ocMirrorName {
-		return ocMirrorWords(text)
+	if p.inWords != nil {
+		return p.inWords(text)
 	}
 	if !p.hasFlag("jobs") {
 		text = withoutJobs.Replace(text)
