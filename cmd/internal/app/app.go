@@ -1,0 +1,98 @@
+package app
+
+import (
+	"github.com/urfave/cli/v2"
+
+	buildcmd "github.com/operator-bindery/bindery/cmd/internal/build"
+	bundlecmd "github.com/operator-bindery/bindery/cmd/internal/bundle"
+	cachecmd "github.com/operator-bindery/bindery/cmd/internal/cache"
+	catalogcmd "github.com/operator-bindery/bindery/cmd/internal/catalog"
+	checkcmd "github.com/operator-bindery/bindery/cmd/internal/check"
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	indexcmd "github.com/operator-bindery/bindery/cmd/internal/index"
+	migratecmd "github.com/operator-bindery/bindery/cmd/internal/migrate"
+	mirrorcmd "github.com/operator-bindery/bindery/cmd/internal/mirror"
+	ocmirrorcmd "github.com/operator-bindery/bindery/cmd/internal/ocmirror"
+	"github.com/operator-bindery/bindery/cmd/internal/option"
+	"github.com/operator-bindery/bindery/cmd/internal/program"
+	readcmd "github.com/operator-bindery/bindery/cmd/internal/read"
+	schemacmd "github.com/operator-bindery/bindery/cmd/internal/schema"
+	servecmd "github.com/operator-bindery/bindery/cmd/internal/serve"
+	signcmd "github.com/operator-bindery/bindery/cmd/internal/sign"
+	"github.com/operator-bindery/bindery/internal/version"
+)
+
+// New returns the whole command tree.
+func New(p *option.Session) *cli.App {
+	name := "bindery"
+	if p.Opm {
+		name = program.OpmName
+	}
+	app := &cli.App{
+		Name:     name,
+		HelpName: p.Typed(),
+		Version:  version.Release(),
+		Usage:    "bind operator bundles into catalogs and catalogs into images",
+		Description: `Needs no daemon, no root and no other program. A catalog is file-based (a directory of
+JSON or YAML) or a SQLite index database. Images are written to registries, OCI layouts, archives and podman's
+storage.
+
+Flags may precede or follow arguments. Separate list values with commas, or repeat the flag.`,
+		Flags:  p.GlobalFlags(),
+		Before: p.ReadGlobals,
+		Action: func(c *cli.Context) error { return root(p, c) },
+		Writer: p.Stdout, ErrWriter: p.Stderr,
+		Commands: []*cli.Command{
+			buildcmd.Command(p),
+			migratecmd.Command(p),
+			readcmd.RenderCommand(p),
+			checkcmd.ValidateCommand(p),
+			readcmd.ListCommand(p),
+			readcmd.GraphCommand(p),
+			readcmd.DiffCommand(p),
+			checkcmd.CheckCommand(p),
+			checkcmd.ResolveCommand(p),
+			signcmd.InspectCommand(p),
+			signcmd.VerifyCommand(p),
+			signcmd.SignCommand(p),
+			signcmd.AttestCommand(p),
+			signcmd.AttachCommand(p),
+			signcmd.CopyCommand(p),
+			signcmd.TreeCommand(p),
+			signcmd.SBOMCommand(p),
+			signcmd.KeysCommand(p),
+			servecmd.Command(p),
+			servecmd.ProbeCommand(p),
+			cachecmd.Command(p),
+			catalogcmd.Command(p),
+			catalogcmd.InitCommand(p),
+			readcmd.GenerateCommand(p),
+			readcmd.TemplateCommand(p),
+			bundlecmd.Command(p),
+			indexcmd.Command(p),
+			indexcmd.RegistryCommand(p),
+			mirrorcmd.Command(p),
+			alphaCommand(p),
+			program.Hidden(readcmd.TemplateRenderCommand(p, "render-template")),
+			schemacmd.Command(p),
+			versionCommand(p),
+			completionCommand(p),
+			completeCommand(p),
+			manCommand(p),
+		},
+	}
+	app.Commands = append(app.Commands, ocmirrorcmd.Commands(p)...)
+	cmdline.Prepare(app)
+	return app
+}
+
+// root runs if no command is named.
+func root(p *option.Session, c *cli.Context) error {
+	switch {
+	case c.Bool("version"):
+		return printVersion(p, "")
+	case p.Opm:
+		return nil
+	}
+	return cmdline.WriteHelp(p.Stdout, c.App, p.Line)
+}

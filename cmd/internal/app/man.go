@@ -1,0 +1,145 @@
+package app
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/cmd/internal/option"
+	"github.com/operator-bindery/bindery/cmd/internal/program"
+	"github.com/operator-bindery/bindery/internal/atomicfs"
+)
+
+func manCommand(p *option.Session) *cli.Command {
+	return &cli.Command{
+		Name:      "man",
+		Usage:     "print a manual page",
+		ArgsUsage: "[COMMAND...]",
+		Description: "The page is in roff, for \"man -l\" and for packaging: that of COMMAND, such as \"build " +
+			"catalog\", or one of the whole program. --to writes the page of the program and one for each command." +
+			program.Examples("bindery man", "bindery man build catalog", "bindery man --to man1"),
+		Flags: []cli.Flag{&cli.StringFlag{Name: "to", Usage: "write all pages to the directory `DIR`, which is made " +
+			"if it does not exist"},
+			// For the documentation site.
+			&cli.BoolFlag{Name: "markdown", Hidden: true, Usage: "write the pages of --to in Markdown"}},
+		Action: func(c *cli.Context) error { return man(p, c) },
+	}
+}
+
+func man(p *option.Session, c *cli.Context) error {
+	dir, names := c.String("to"), c.Args().Slice()
+	switch {
+	case c.IsSet("to") && dir == "":
+		return cmdline.Usagef("--to must not be empty")
+	case dir != "" && len(names) > 0:
+		return cmdline.Usagef("--to writes the pages of all commands: give no COMMAND with it")
+	case c.Bool("markdown") && dir == "":
+		return cmdline.Usagef("--markdown needs --to")
+	case c.Bool("markdown"):
+		return writeMarkdownPages(c.App, dir)
+	case dir != "":
+		return writeManPages(c.App, dir)
+	}
+	line, err := cmdline.Parse(c.App, slices.Concat([]string{c.App.HelpName}, names))
+	if err != nil {
+		return err
+	}
+	if len(line.Path) != len(names) {
+		return cmdline.Usagef("%q has no commands", line.Name(c.App.HelpName))
+	}
+	return cmdline.WriteMan(p.Stdout, c.App, line, manSections()...)
+}
+
+// writeMarkdownPages writes the page of the program, commands.md, and one for each of its commands to a directory.
+func writeMarkdownPages(app *cli.App, dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for _, l := range cmdline.Lines(app) {
+		if len(l.Path) > 1 {
+			continue
+		}
+		var page bytes.Buffer
+		if err := cmdline.WriteMarkdown(&page, app, l, manSections()...); err != nil {
+			return err
+		}
+		name := "commands"
+		if l.Leaf() != nil {
+			name = cmdline.PageName(app, l)
+		}
+		if err := atomicfs.WriteFile(filepath.Join(dir, name+".md"), page.Bytes(), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeManPages writes the page of each command to a directory.
+func writeManPages(app *cli.App, dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for _, l := range cmdline.Lines(app) {
+		var page bytes.Buffer
+		if err := cmdline.WriteMan(&page, app, l, manSections()...); err != nil {
+			return err
+		}
+		if err := atomicfs.WriteFile(filepath.Join(dir, cmdline.PageName(app, l)+".1"), page.Bytes(),
+			0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// manSections returns the additional sections of the manual page.
+func manSections() []cmdline.ManSection {
+	return []cmdline.ManSection{
+		{Title: "EXIT STATUS", Items: [][2]string{
+			{"0", "Success. diff: the catalogs are equal. probe: the server is serving."},
+			{"1",
+				"Any error. validate, bundle validate: there are errors. verify: the image differs from its catalog, " +
+					"or is not signed. diff: the catalogs differ, if standard output has the differences. migrate " +
+					"--verify: the output lacks something of the source. resolve: nothing is resolved. probe: " +
+					"invalid arguments."},
+			{"2, 3",
+				"Adding bundles: the catalog already contains the image (2), or another image of the same bundle (3)."},
+			{"2, 3, 4",
+				"probe: no connection (2), the call failed (3), not serving (4). migrate --keep-going: packages were " +
+					"skipped (4)."},
+			{"129, 130, 143",
+				"Terminated by SIGHUP, SIGINT or SIGTERM; no partial output is left. serve: SIGHUP reloads the " +
+					"catalog, the others stop the server with status 0."},
+			{"141", "Standard output was closed by its reader."},
+		}},
+		{Title: "ENVIRONMENT", Items: [][2]string{
+			{"BINDERY_*", "Defaults of the flags that name them above; a flag overrides its variable."},
+			{option.PassphraseVariable, "The passphrase of the keys of --sign-key."},
+			{"CI", "If it is set, --provenance without --builder-id is a warning."},
+			{"REGISTRY_AUTH_FILE, XDG_RUNTIME_DIR, DOCKER_CONFIG",
+				"Locations of registry credentials, as in podman(1) and docker(1)."},
+			{"CONTAINERS_REGISTRIES_CONF, CONTAINERS_POLICY_JSON",
+				"Files to read in place of registries.conf and policy.json."},
+			{"CONTAINERS_STORAGE_CONF, STORAGE_DRIVER, STORAGE_OPTS",
+				"podman's storage, for --load and containers-storage:."},
+			{"TMPDIR", "The directory for temporary files."},
+			{"GOMEMLIMIT", "serve: the soft memory limit; 85 % of the cgroup's limit by default."},
+			{"SOURCE_DATE_EPOCH",
+				"The creation time of built images, in seconds since 1970. Files in layers are always dated " +
+					"1970-01-01."},
+			{"KUBECONFIG", "The cluster of bundle extract."},
+			{"NO_COLOR", "Disables colours in diff."},
+		}},
+		{Title: "FILES", Items: [][2]string{
+			{"$XDG_CACHE_HOME/bindery/blobs, $HOME/.cache/bindery/blobs",
+				"Blobs of images from registries; see cache info and cache prune."},
+			{"auth.json, registries.conf, registries.d, policy.json, certs.d",
+				"Those of containers-auth.json(5), containers-registries.conf(5), containers-registries.d(5), " +
+					"containers-policy.json(5) and containers-certs.d(5)."},
+		}},
+	}
+}

@@ -1,0 +1,67 @@
+package app
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/urfave/cli/v2"
+
+	containerfilecmd "github.com/operator-bindery/bindery/cmd/internal/containerfile"
+	"github.com/operator-bindery/bindery/cmd/internal/fullbuild"
+	"github.com/operator-bindery/bindery/cmd/internal/option"
+	"github.com/operator-bindery/bindery/cmd/internal/program"
+	"github.com/operator-bindery/bindery/internal/serverbin"
+	"github.com/operator-bindery/bindery/internal/version"
+)
+
+func versionCommand(p *option.Session) *cli.Command {
+	return &cli.Command{
+		Name:  "version",
+		Usage: "print the version",
+		Description: `The JSON says more: the kind of the build, and for which platforms a server is embedded.
+Started as opm, the program prints the version in opm's form.` + program.Examples("bindery version",
+			"bindery version -o json"),
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "output `FORMAT` (json)"},
+		},
+		Action: program.Exactly(0, func(c *cli.Context) error {
+			format, err := program.ListFormat(c, "json")
+			if err != nil {
+				return err
+			}
+			return printVersion(p, format)
+		}),
+	}
+}
+
+func printVersion(p *option.Session, format string) error {
+	info := version.Get()
+	text := info.String()
+	switch {
+	case format == "json":
+		return json.NewEncoder(p.Stdout).Encode(VersionReport{info, buildKind(), serverbin.Embedded()})
+	case p.Opm:
+		text = info.OPM()
+	}
+	_, err := fmt.Fprintln(p.Stdout, text)
+	return err
+}
+
+// VersionReport is the answer in JSON.
+type VersionReport struct {
+	version.Info
+	// Build is "usual", "small" (no Containerfiles, no podman store) or "full" (RUN in Containerfiles).
+	Build string `json:"build"`
+	// Servers are the platforms whose small server is embedded.
+	Servers []string `json:"servers"`
+}
+
+func buildKind() string {
+	switch {
+	case containerfilecmd.SmallBuild:
+		return "small"
+	case fullbuild.Available:
+		return "full"
+	}
+	return "usual"
+}

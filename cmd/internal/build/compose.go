@@ -1,0 +1,287 @@
+package build
+
+import (
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/build"
+	"github.com/operator-bindery/bindery/build/compose"
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/cmd/internal/option"
+	"github.com/operator-bindery/bindery/cmd/internal/program"
+	"github.com/operator-bindery/bindery/internal/version"
+)
+
+func buildComposeCommand(p *option.Session) *cli.Command {
+	flags := []cli.Flag{
+		&cli.StringSliceFlag{Name: "reference",
+			Usage: "add the reference `NAME=IMAGE`, or replace that of the same name in FILE", Category: "content"},
+		&cli.BoolFlag{Name: "any-packages", Usage: "use all packages of a reference regardless of its name",
+			Category: "content"},
+		&cli.BoolFlag{Name: "validate",
+			Usage:    "read and validate all references, and rebuild layers to compare them before stacking",
+			Category: "execution"},
+		&cli.BoolFlag{Name: "plan",
+			Usage: "print which references are stacked and which are packed, without building; --metadata-file - " +
+				"prints JSON", Category: "execution"},
+	}
+	return &cli.Command{
+		Name:      "compose",
+		Usage:     "build a catalog image from other catalog images",
+		ArgsUsage: "FILE",
+		Description: `FILE names the image and the images it is composed of ("-" is standard input):
+
+  name: community
+  repo: registry.example.com/acme/community
+  tag: v1
+  references:
+  - name: etcd                                  # the package
+    image: registry.example.com/acme/etcd:v1    # an image of its catalog
+
+Layers of images built by bindery are stacked by digest: they are not downloaded, and are mounted from a
+repository of the same registry where possible. Other catalogs are read, validated and packed. The image is
+the same as that of "build catalog" for all packages together. -t overrides the name in FILE; other flags are
+those of "build catalog".` +
+			program.Examples("bindery build compose compose.yaml --push --dry-run",
+				"bindery build compose compose.yaml -t registry.example.com/acme/community:v2 --validate "+
+					"--compression zstd",
+				"bindery build compose compose.yaml --plan --reference etcd=oci:catalog.oci:v1"),
+		// The references determine how packages are grouped into layers: there is no --previous.
+		Flags: slices.DeleteFunc(distinctFlags(flags, buildCatalogCommand(p).Flags, option.ImageFlags()),
+			func(f cli.Flag) bool {
+				return f.Names()[0] == "previous"
+			}),
+		Action: program.Exactly(1, func(c *cli.Context) error { return buildCompose(p, c) }),
+	}
+}
+
+// distinctFlags joins lists of flags and keeps the first of each name.
+func distinctFlags(lists ...[]cli.Flag) []cli.Flag {
+	var out []cli.Flag
+	seen := map[string]bool{}
+	for _, f := range program.Flags(lists...) {
+		if name := f.Names()[0]; !seen[name] {
+			seen[name] = true
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+func buildCompose(p *option.Session, c *cli.Context) error {
+	config, err := composeConfig(p, c)
+	if err != nil {
+		return err
+	}
+	o, err := p.CatalogOptions(c)
+	if err != nil {
+		return err
+	}
+	in := c.Args().First()
+	if in == "-" {
+		in = ""
+	}
+	var opened *compose.Images
+	defer func() {
+		if opened != nil {
+			_ = opened.Close() // opened for reading only
+		}
+	}()
+	open := func(o *build.Options) (input build.ComposeInput, err error) {
+		if opened != nil {
+			_ = opened.Close() // of an earlier attempt
+		}
+		if opened, err = openReferences(p, c, config, o); err != nil {
+			return input, err
+		}
+		return build.ComposeInput{
+			References: opened.References, AnyPackages: c.Bool("any-packages"), OneCompression: c.IsSet("compression"),
+			Verify: c.Bool("validate"),
+		}, nil
+	}
+	if c.Bool("plan") {
+		return printComposition(p, c, in, o, open)
+	}
+	return p.MakeImage(c, in, o, func(o build.Options) (*build.Image, error) {
+		start := time.Now()
+		input, err := open(&o)
+		if err != nil {
+			return nil, err
+		}
+		debug.FreeOSMemory()
+		image, err := p.Assemble(&o, func() (*build.Image, error) { return build.Compose(c.Context, input, o) })
+		if err != nil {
+			return nil, composeHint(err)
+		}
+		if err := p.CheckEmpty(c, c.Args().First(), image.Totals.Packages); err != nil {
+			return nil, errors.Join(err, image.Close())
+		}
+		reportComposed(p, image, time.Since(start))
+		return image, nil
+	})
+}
+
+// composeConfig reads the configuration and applies the flags that override it.
+func composeConfig(p *option.Session, c *cli.Context) (*compose.Config, error) {
+	in, name, err := p.OpenInput(c.Context, c.Args().First())
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	config, err := compose.Read(in, name)
+	if err != nil {
+		return nil, err
+	}
+	replaced, err := cmdline.Pairs("reference", c.StringSlice("reference"))
+	if err != nil {
+		return nil, err
+	}
+	if err := config.Replace(replaced); err != nil {
+		return nil, cmdline.Usagef("--reference: %w", err)
+	}
+	if !c.IsSet("tag") && config.Repo != "" {
+		image := config.Repo
+		if config.Tag != "" {
+			image += ":" + config.Tag
+		}
+		if _, err := option.CheckName(image); err != nil {
+			return nil, &compose.Problem{File: name, Field: "repo, tag",
+				Text: strings.TrimPrefix(err.Error(), "--tag ")}
+		}
+		if err := c.Set("tag", image); err != nil {
+			return nil, err
+		}
+	}
+	return config, nil
+}
+
+// openReferences opens the images of a composite and finds the servers for the new image.
+func openReferences(p *option.Session, c *cli.Context, config *compose.Config, o *build.Options) (*compose.Images, error) {
+	of, err := option.Platforms(c)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.SetServer(c, o); err != nil {
+		return nil, err
+	}
+	ro, err := p.RenderOptions(c)
+	if err != nil {
+		return nil, err
+	}
+	ro.TempDir = o.Dir
+	return compose.Open(c.Context, config.References,
+		compose.Options{Render: ro, Platforms: of, Cache: o.Cache, Program: version.Program(),
+			Locked: c.String("lock") != ""})
+}
+
+// composeHint adds a hint to errors about references with the wrong content.
+func composeHint(err error) error {
+	if errors.Is(err, build.ErrPackages) {
+		return &cmdline.Error{Class: cmdline.ClassInput, Err: err,
+			Hint: "a reference must have the name of its only package, and each package one reference; " +
+				"--any-packages lifts the first rule"}
+	}
+	return err
+}
+
+// reportComposed reports how the references were used.
+func reportComposed(p *option.Session, image *build.Image, took time.Duration) {
+	packed := 0
+	var reasons []string
+	names := map[string][]string{}
+	for _, r := range image.Composed {
+		if packed += len(r.Packed); len(r.Packed) == 0 {
+			continue
+		}
+		if names[r.Why] == nil {
+			reasons = append(reasons, r.Why)
+		}
+		names[r.Why] = append(names[r.Why], r.Name)
+	}
+	for _, why := range reasons {
+		p.Log.Info(fmt.Sprintf("packed: %s: %s", firstNames(names[why]), why))
+	}
+	stacked, size := 0, int64(0)
+	kinds := map[string]bool{}
+	for _, l := range image.Layers {
+		if l.From != "" {
+			stacked++
+			size += l.Size
+		}
+		if l.Kind == build.LayerPackages {
+			kinds[l.MediaType] = true
+		}
+	}
+	if len(kinds) > 1 && stacked > 0 {
+		p.Log.Warn("the layers of the references have different compressions; --compression makes them uniform")
+	}
+	p.Log.Info(fmt.Sprintf("composed %s of %s, %s, of which %d stacked by digest (%s) and %s packed, in %s",
+		program.Count(image.Totals.Packages, "package"),
+		program.Count(len(image.Composed), "reference"), program.Count(image.Totals.Layers, "layer"), stacked, cmdline.FormatSize(size),
+		program.Count(packed, "package"), took.Round(time.Millisecond)))
+}
+
+// firstNames formats a list of names that may be long.
+func firstNames(names []string) string {
+	const most = 5
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+}
+
+// composition is the JSON form of a plan.
+type composition struct {
+	Composed []build.Composed `json:"composed"`
+	Layers   []composedLayer  `json:"layers"`
+}
+
+// composedLayer is a layer of packages. Size is that of a reused layer, Content the size of its catalogs.
+type composedLayer struct {
+	Packages []string `json:"packages"`
+	Digest   string   `json:"digest,omitempty"`
+	Size     int64    `json:"bytes,omitempty"`
+	Content  int64    `json:"content,omitempty"`
+	From     string   `json:"from,omitempty"`
+}
+
+// printComposition prints which layers would be reused and which packages packed.
+func printComposition(p *option.Session, c *cli.Context, in string, o build.Options,
+	open func(*build.Options) (build.ComposeInput, error)) error {
+	var account []build.Composed
+	var ls []build.Layer
+	printed, err := p.Planned(c, in, o, func(o build.Options) (any, error) {
+		input, err := open(&o)
+		if err != nil {
+			return nil, err
+		}
+		if account, ls, err = input.Plan(c.Context, o); err != nil {
+			return nil, composeHint(err)
+		}
+		plan := composition{Composed: account, Layers: []composedLayer{}}
+		for _, l := range ls {
+			plan.Layers = append(plan.Layers,
+				composedLayer{append([]string{}, l.Packages...), l.Digest.String(), l.Size, l.Content, l.From})
+		}
+		return plan, p.CheckEmpty(c, c.Args().First(), len(ls))
+	})
+	if err != nil || printed {
+		return err
+	}
+	var rows [][]string
+	for _, r := range account {
+		rows = append(rows, []string{r.Name, strconv.Itoa(len(r.Stacked)), strconv.Itoa(len(r.Packed)), r.Image, r.Why})
+	}
+	if err := p.PrintTable([]string{"REFERENCE", "STACKED", "PACKED", "IMAGE", "WHY PACKED"}, rows...); err != nil {
+		return err
+	}
+	p.Log.Info(fmt.Sprintf("%s of packages", program.Count(len(ls), "layer")))
+	return nil
+}

@@ -1,0 +1,168 @@
+package bundle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/build"
+	"github.com/operator-bindery/bindery/bundle/generate"
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/cmd/internal/option"
+	"github.com/operator-bindery/bindery/cmd/internal/program"
+)
+
+// BuildBundleCommand returns "build bundle", and "bundle build", which is opm's name for it.
+func BuildBundleCommand(p *option.Session, path string) *cli.Command {
+	words := strings.Fields(path)
+	flags := option.DestinationFlags()
+	flags = append(flags,
+		&cli.StringFlag{Name: "directory", Aliases: []string{"d"},
+			Usage: "`DIR` of the bundle or of its manifests, as the argument", Category: "content"})
+	flags = append(append(append(flags, bundleContainerfileFlags()...), metadataFlags("what")...),
+		&cli.BoolFlag{Name: "plain",
+			Usage:    "build a plain+v0 bundle: any Kubernetes objects, no package or channels needed",
+			Category: "content"},
+		&cli.BoolFlag{Name: "skip-validation", Usage: "build the bundle whatever is wrong with it",
+			Category: "content"},
+		&cli.BoolFlag{Name: "overwrite", Aliases: []string{"o"},
+			Usage: "replace annotations.yaml, and write it and bundle.Dockerfile to disk", Category: "content"},
+		&cli.StringFlag{Name: "output-dir", Aliases: []string{"u"},
+			Usage: "`DIR` to write a copy of the manifests and the metadata to as well", Category: "content"},
+		&cli.StringFlag{Name: "base", Aliases: []string{"base-image", "binary-image"}, Value: "scratch",
+			Usage: "`IMAGE` below the bundle", Category: "content"},
+		&cli.StringFlag{Name: "platform", Value: "linux/amd64", Usage: "`OS/ARCH` that the image's configuration names",
+			Category: "content"},
+		&cli.StringFlag{Name: "image-builder", Aliases: []string{"b"},
+			Usage: "accepted for opm's sake: no builder is needed", Category: "content"},
+		option.DryRunFlag(), option.NoCacheFlag(), option.CacheSizeFlag(),
+	)
+	flags = append(append(flags, option.FormFlags("what")...), bundleFormatFlags()...)
+	return &cli.Command{
+		Name:      words[len(words)-1],
+		Usage:     "build a bundle image from a bundle directory",
+		ArgsUsage: "DIR",
+		Description: `DIR contains the directories manifests and metadata, or it is the manifests directory
+beside metadata. If metadata/annotations.yaml is missing, the image gets one from --package, --channels and
+--default, or from package.yaml in the parent directory. The bundle is validated and written to the
+destinations of --push, --load and --output; without them to the OCI layout NAME.oci in the working directory.
+The build is reproducible. Standard output lists the destinations, one per line, and last the image's name
+with its digest.
+
+With --bundle-format plain the image has the manifests that "bundle manifests" renders, for one namespace and
+one kind of cluster. OLM v1 does not install plain+v0 bundles today; other tools may.` +
+			program.Examples("bindery "+path+" bundle -t registry.example.com/acme/etcd:v0.9.4",
+				"bindery "+path+
+					" bundle/manifests -t example.com/acme/etcd:v1 -p etcd -c singlenamespace-alpha --output "+
+					"docker-archive:etcd.tar",
+				"bindery "+path+" bundle -t registry.example.com/acme/etcd:v1 --push --format docker --dry-run",
+				"bindery "+path+" bundle --containerfile bundle.Dockerfile -t example.com/acme/etcd:v1 --dry-run",
+				"bindery "+path+" bundle --bundle-format plain --watch-namespace etcd -t example.com/acme/etcd:v1 --dry-run"),
+		Flags:  append(append(flags, option.ResultFlags()...), option.RegistryFlags()...),
+		Action: func(c *cli.Context) error { return buildBundle(p, c) },
+	}
+}
+
+func buildBundle(p *option.Session, c *cli.Context) (err error) {
+	if plain, err := checkBundleFormat(c); err != nil || plain {
+		if err == nil {
+			err = buildPlainBundle(p, c)
+		}
+		return err
+	}
+	if c.String("containerfile") != "" {
+		return buildBundleContainerfile(p, c)
+	}
+	dir, err := argumentOr(c, "directory")
+	if err != nil {
+		return err
+	}
+	switch builder := c.String("image-builder"); {
+	case builder == "":
+	case !slices.Contains([]string{"docker", "podman", "buildah"}, builder):
+		return cmdline.Usagef("%s is not supported image builder", builder)
+	case !c.Bool("push") && !c.Bool("load") && !c.IsSet("output") && !c.Bool("dry-run"):
+		p.Log.Warn(
+			fmt.Sprintf(
+				"%s is not used: the image is written to a layout in the working directory; --push writes it to the "+
+					"registry and --load to podman's storage", builder))
+	}
+	o, err := p.BuildOptions(c)
+	if err != nil {
+		return err
+	}
+	if o.Platform, err = option.ParsePlatform(c.String("platform")); err != nil {
+		return err
+	}
+	source, err := generate.OpenSource(generate.SourceOptions{
+		Dir: dir, Metadata: readMetadata(c), Plain: c.Bool("plain"), Overwrite: c.Bool("overwrite"),
+		Info: func(message string) { p.Log.Info(message) },
+	})
+	if err != nil {
+		return bundleSourceError(err)
+	}
+	defer func() { err = errors.Join(err, source.Close()) }()
+	return p.MakeImage(c, dir, o, func(o build.Options) (*build.Image, error) {
+		if !c.Bool("skip-validation") {
+			// opm does not validate the bundles that it builds.
+			v := validation{plain: c.Bool("plain"), strict: !p.Opm}
+			if err := validBundle(p, c.Context, dir, source.FS, v); err != nil {
+				return nil, err
+			}
+		}
+		if _, err := p.Checking.Wait(); err != nil {
+			return nil, err
+		}
+		if err := writeMetadata(p, c.Context, c, source); err != nil {
+			return nil, err
+		}
+		start := time.Now()
+		image, err := p.Assemble(&o, func() (*build.Image, error) {
+			return build.Bundle(c.Context, build.BundleInput{
+				FS: source.FS, ManifestsDir: source.ManifestsDir, MetadataDir: source.MetadataDir,
+				TestsDir: source.TestsDir, Annotations: source.Annotations,
+			}, o)
+		})
+		if err != nil {
+			return nil, err
+		}
+		p.Log.Info(fmt.Sprintf("assembled the bundle in %s, %s, in %s", program.Count(image.Totals.Layers, "layer"),
+			program.Count(int(image.Totals.Size), "byte"), time.Since(start).Round(time.Millisecond)))
+		return image, nil
+	})
+}
+
+// writeMetadata writes the generated files that the user wants on disk in addition to the image.
+func writeMetadata(p *option.Session, ctx context.Context, c *cli.Context, s *generate.Source) error {
+	if !c.Bool("overwrite") && c.String("output-dir") == "" || c.Bool("dry-run") {
+		return nil
+	}
+	m := s.Metadata
+	if m == (generate.Metadata{}) {
+		m = generate.FromAnnotations(s.Annotations)
+	}
+	_, err := generate.Generate(ctx, generate.Options{
+		Dir: s.Manifests, OutputDir: c.String("output-dir"), Metadata: m, BaseImage: c.String("base"),
+		Overwrite: c.Bool("overwrite"),
+		Info:      func(message string) { p.Log.Info(message) },
+	})
+	return generateError(err)
+}
+
+// bundleSourceError adds a hint to an error about finding the parts of a bundle.
+func bundleSourceError(err error) error {
+	if errors.Is(err, generate.ErrNotInferred) {
+		return generateError(err)
+	}
+	if errors.Is(err, generate.ErrMetadata) {
+		return &cmdline.Error{Class: cmdline.ClassInput,
+			Hint: "omit --package, --channels and --default to keep the existing annotations, or replace them with " +
+				"--overwrite", Err: err}
+	}
+	return err
+}

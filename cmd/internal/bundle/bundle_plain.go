@@ -1,0 +1,126 @@
+package bundle
+
+import (
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/build"
+	"github.com/operator-bindery/bindery/bundle"
+	"github.com/operator-bindery/bindery/bundle/generate"
+	"github.com/operator-bindery/bindery/bundle/manifests"
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/cmd/internal/option"
+	"github.com/operator-bindery/bindery/cmd/internal/program"
+	"github.com/operator-bindery/bindery/internal/bundlefs"
+)
+
+const plainFormat = "plain"
+
+// bundleFormats are the values of --bundle-format.
+var bundleFormats = []string{"registry", plainFormat}
+
+// bundleFormatFlags choose the format of the bundle in the image, and for what it is rendered.
+func bundleFormatFlags() []cli.Flag {
+	return append([]cli.Flag{&cli.StringFlag{Name: "bundle-format", Value: bundleFormats[0], Category: "content",
+		Usage: "`FORMAT` of the bundle in the image (" + strings.Join(bundleFormats,
+			"|") + "); plain: DIR is rendered as OLM v1 does it, to a plain+v0 bundle"}},
+		SettingsFlags("with --bundle-format plain")...)
+}
+
+// checkBundleFormat refuses flags that have no effect on the format, and reports whether it is plain.
+func checkBundleFormat(c *cli.Context) (plain bool, err error) {
+	format := c.String("bundle-format")
+	if !slices.Contains(bundleFormats, format) {
+		return false, cmdline.Usagef("invalid --bundle-format value %q, expected (%s)", format,
+			strings.Join(bundleFormats, "|"))
+	}
+	names, why := SettingsNames, "--%s requires --bundle-format plain"
+	if plain = format == plainFormat; plain {
+		names, why = []string{"package", "channels", "default", "plain", "overwrite", "output-dir", "containerfile"},
+			"--%s has no effect with --bundle-format plain"
+	}
+	for _, name := range names {
+		if c.IsSet(name) {
+			return plain, cmdline.Usagef(why, name)
+		}
+	}
+	return plain, nil
+}
+
+// buildPlainBundle builds an image of what a bundle renders to.
+func buildPlainBundle(p *option.Session, c *cli.Context) error {
+	ref, err := argumentOr(c, "directory")
+	if err != nil {
+		return err
+	}
+	s, err := ReadSettings(c)
+	if err != nil {
+		return err
+	}
+	o, err := p.BuildOptions(c)
+	if err != nil {
+		return err
+	}
+	if o.Platform, err = option.ParsePlatform(c.String("platform")); err != nil {
+		return err
+	}
+	b, err := ReadBundle(p, c, ref)
+	if err != nil {
+		return err
+	}
+	objects, err := RenderBundle(p, ref, b, s, InstallNamespace(b, &s))
+	if err != nil {
+		return err
+	}
+	metadata := generate.Metadata{MediaType: bundle.PlainV0, Package: b.Package()}
+	files, err := plainFiles(objects, metadata)
+	if err != nil {
+		return err
+	}
+	return p.MakeImage(c, ref, o, func(o build.Options) (*build.Image, error) {
+		if !c.Bool("skip-validation") {
+			if err := validBundle(p, c.Context, ref, files, validation{plain: true, strict: true}); err != nil {
+				return nil, err
+			}
+		}
+		if _, err := p.Checking.Wait(); err != nil {
+			return nil, err
+		}
+		start := time.Now()
+		image, err := p.Assemble(&o, func() (*build.Image, error) {
+			return build.Bundle(c.Context, build.BundleInput{FS: files, ManifestsDir: "manifests",
+				MetadataDir: "metadata", Annotations: metadata.Map()}, o)
+		})
+		if err != nil {
+			return nil, err
+		}
+		p.Log.Info(fmt.Sprintf("assembled the plain+v0 bundle in %s, in %s; OLM v1 does not install this format today",
+			program.Count(image.Totals.Layers, "layer"), time.Since(start).Round(time.Millisecond)))
+		return image, nil
+	})
+}
+
+// plainFiles returns the files of a plain+v0 bundle with these objects.
+func plainFiles(objects []manifests.Object, m generate.Metadata) (fs.FS, error) {
+	split, err := manifests.Split([]manifests.Phase{{Objects: objects}}, false, manifests.YAML)
+	if err != nil {
+		return nil, err
+	}
+	annotations, err := m.Annotations()
+	if err != nil {
+		return nil, err
+	}
+	out := bundlefs.Layout{Dirs: map[string]fs.FS{"manifests": nil, "metadata": nil},
+		Files: map[string][]byte{"metadata/annotations.yaml": annotations}}
+	for _, f := range split {
+		if f.Name != manifests.KustomizationFile {
+			out.Files["manifests/"+f.Name] = f.Text
+		}
+	}
+	return out, nil
+}

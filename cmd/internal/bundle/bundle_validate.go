@@ -1,0 +1,252 @@
+package bundle
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/bundle"
+	"github.com/operator-bindery/bindery/bundle/check"
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/cmd/internal/option"
+	"github.com/operator-bindery/bindery/cmd/internal/program"
+	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/bundlefs"
+	"github.com/operator-bindery/bindery/render"
+)
+
+func bundleValidateCommand(p *option.Session) *cli.Command {
+	var names strings.Builder
+	for _, v := range check.Validators() {
+		fmt.Fprintf(&names, "\n  %-22s %s", v.Name, v.Usage)
+	}
+	flags := []cli.Flag{
+		&cli.StringSliceFlag{Name: "select", Aliases: []string{"s"}, Usage: "also run the validator `NAME`"},
+		&cli.StringFlag{Name: "kubernetes-version",
+			Usage: "report APIs that `VERSION` does not have as errors, such as 1.25"},
+		&cli.BoolFlag{Name: "plain", Usage: "check it as a plain+v0 bundle, regardless of its annotations"},
+		&cli.BoolFlag{Name: "strict", Usage: "treat warnings as errors"},
+		&cli.StringFlag{Name: "tag", Aliases: []string{"t"}, Usage: "`REF` in place of the argument"},
+		&cli.StringFlag{Name: "image-builder", Aliases: []string{"b"}, Value: "docker", Hidden: true,
+			Usage: "ignored: no image builder is needed (docker|podman|none)"},
+	}
+	output := &cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "output `FORMAT` (json)"}
+	validators := &cli.StringFlag{Name: "optional-validators", Usage: "alias of --select: `NAMES` separated by commas",
+		Hidden: !p.Opm}
+	if p.Opm {
+		output.Aliases, validators.Aliases = nil, []string{"o"}
+	}
+	flags = append(flags, output, validators, program.JobsFlag(), option.PlatformFlag())
+	return &cli.Command{
+		Name:      "validate",
+		Usage:     "check a bundle",
+		ArgsUsage: "REF",
+		Description: `REF is a bundle directory or image. Checks the annotations, the dependencies, the
+manifests, and whether the Operator Lifecycle Manager can unpack the bundle, and reports all problems together
+with file and line. Warnings alone do not fail the command. With -o the result is written to standard output
+even if there are errors; the exit status is 1 then.
+
+Optional validators, for --select:` + names.String() +
+			program.Examples("bindery bundle validate bundle", "bindery bundle validate registry.example.com/acme/etcd:v0.9.4",
+				"bindery bundle validate bundle --select good-practices -s standardcategories -o json"),
+		Flags:  append(flags, option.ImageFlags()...),
+		Action: func(c *cli.Context) error { return bundleValidate(p, c) },
+	}
+}
+
+// Verdict is the JSON answer.
+type Verdict struct {
+	Passed   bool             `json:"passed"`
+	Problems []bundle.Problem `json:"problems"`
+	Size     *check.Size      `json:"configMapSize,omitempty"`
+}
+
+func bundleValidate(p *option.Session, c *cli.Context) error {
+	format, err := program.ListFormat(c, "json")
+	if err != nil {
+		return err
+	}
+	ref, err := argumentOr(c, "tag")
+	if err != nil {
+		return err
+	}
+	if builder := c.String("image-builder"); !slices.Contains([]string{"docker", "podman", "none"}, builder) {
+		return cmdline.Usagef("invalid --image-builder value %q: is not supported image builder", builder)
+	}
+	selected, err := cmdline.List(append(c.StringSlice("select"), c.String("optional-validators")))
+	if err != nil {
+		return err
+	}
+	o := check.Options{
+		Select: selected, KubernetesVersion: c.String("kubernetes-version"),
+		OLMv1: !p.Opm, OPM: p.Opm, Plain: c.Bool("plain"), Strict: c.Bool("strict"), Jobs: c.Int("jobs"),
+	}
+	o.Jobs = cmp.Or(max(o.Jobs, 0), runtime.GOMAXPROCS(0))
+	report, err := checkBundle(p, c, ref, o)
+	if err != nil {
+		return err
+	}
+	if format == "json" {
+		return writeBundleVerdict(p, report)
+	}
+	var wrong, odd []string
+	for _, problem := range report.Problems {
+		if problem.Severity == bundle.SeverityError {
+			wrong = append(wrong, placed(p, ref, problem))
+		} else {
+			odd = append(odd, placed(p, ref, problem))
+		}
+	}
+	for _, line := range firstProblems(odd, "warnings") {
+		p.Log.Warn(line)
+	}
+	switch {
+	case len(wrong) == 0 && !p.Opm:
+		text := fmt.Sprintf("%q is a valid bundle", ref)
+		if report.Size.Limit > 0 {
+			text += fmt.Sprintf("; OLM unpacks it to %d bytes of at most %d", report.Size.Encoded, report.Size.Limit)
+		}
+		p.Log.Info(text)
+		return nil
+	case len(wrong) == 0:
+		return nil
+	}
+	class := cmdline.ClassInput
+	if slices.ContainsFunc(report.Problems, func(p bundle.Problem) bool { return p.Rule == bundle.RuleLimit }) {
+		class = cmdline.ClassLimit
+	}
+	err = fmt.Errorf("%q has %s:\n%s", ref, program.Count(len(wrong), "error"),
+		strings.Join(firstProblems(wrong, "errors"), "\n"))
+	if p.Opm {
+		err = errors.New(report.OpmMessage())
+	}
+	return &cmdline.Error{Class: class, Object: ref, Hint: program.BundleHint(ref), Err: err}
+}
+
+// placed returns a problem as a line. The file of a bundle directory is named so that the terminal can open it.
+func placed(p *option.Session, ref string, problem bundle.Problem) string {
+	if kind, err := render.Classify(ref); err == nil && kind == render.BundleDirectory && problem.File != "" && !p.Opm {
+		problem.File = filepath.Join(ref, filepath.FromSlash(problem.File))
+	}
+	return problem.String()
+}
+
+// maxProblems is how many errors, and how many warnings, are shown.
+const maxProblems = 200
+
+// firstProblems shortens a long list of problems.
+func firstProblems(all []string, what string) []string {
+	if len(all) <= maxProblems {
+		return all
+	}
+	return append(all[:maxProblems:maxProblems],
+		fmt.Sprintf("and %d more %s, see bundle validate -o json", len(all)-maxProblems, what))
+}
+
+func writeBundleVerdict(p *option.Session, report *check.Report) error {
+	v := Verdict{Passed: !report.Failed(), Problems: append([]bundle.Problem{}, report.Problems...)}
+	if report.Size.Limit > 0 {
+		v.Size = &report.Size
+	}
+	if err := p.PrintJSON(v); err != nil {
+		return err
+	}
+	if !v.Passed {
+		return &cmdline.ExitStatus{Status: 1}
+	}
+	return nil
+}
+
+// checkBundle validates the bundle that a reference names.
+func checkBundle(p *option.Session, c *cli.Context, ref string, o check.Options) (*check.Report, error) {
+	kind, err := render.Classify(ref)
+	switch {
+	case err != nil:
+		return nil, err
+	case kind == render.Image:
+		return checkBundleImage(p, c, ref, o)
+	case kind == render.Database:
+		return nil, &cmdline.Error{Class: cmdline.ClassInput, Object: ref,
+			Err: fmt.Errorf("%q is a %s, not a bundle", ref, kind)}
+	}
+	root, err := bundlefs.OpenDir(ref)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	report, _, err := checkFiles(c.Context, root.FS(), o)
+	return report, err
+}
+
+// checkFiles reads and validates a bundle. odd reports that its annotations name directories which are not among the
+// files.
+func checkFiles(ctx context.Context, fsys fs.FS, o check.Options) (report *check.Report, odd bool, err error) {
+	read := bundle.ReadOptions{Labels: o.Labels}
+	if o.Plain {
+		read.MediaType = bundle.PlainV0
+	}
+	b, err := bundle.Read(ctx, fsys, read)
+	var problems *bundle.ReadError
+	if err != nil && !errors.As(err, &problems) {
+		return nil, false, err
+	}
+	report, err = check.Run(ctx, fsys, b, o)
+	if errors.Is(err, check.ErrUnknownValidator) {
+		err = cmdline.Usagef("invalid --select value: %v", err)
+	}
+	odd = slices.ContainsFunc(b.Problems, func(p bundle.Problem) bool { return p.Rule == bundle.RuleDirectory })
+	return report, odd, err
+}
+
+// checkBundleImage validates the bundle in an image.
+func checkBundleImage(p *option.Session, c *cli.Context, ref string, o check.Options) (_ *check.Report, err error) {
+	if err := imageName(ref,
+		"the argument is a bundle's directory, or an image as REGISTRY/REPOSITORY:TAG"); err != nil {
+		return nil, err
+	}
+	client, err := p.Client(c)
+	if err != nil {
+		return nil, err
+	}
+	img, err := client.Image(c.Context, ref, v1.Platform{})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, img.Close()) }()
+	limits, err := option.ImageLimits(c)
+	if err != nil {
+		return nil, err
+	}
+	limits.Uncompressed = cmp.Or(limits.Uncompressed, render.MaxBundleImage)
+	o.Labels = img.Config.Config.Labels
+	if err := notBundle(ref, o.Labels); err != nil && !p.Opm {
+		return nil, err
+	}
+	report, odd, err := checkExtracted(c.Context, img, append(bundle.Paths(o.Labels), "Chart.yaml"), limits, o)
+	if err == nil && odd {
+		// annotations.yaml may name directories that the labels do not.
+		if whole, _, werr := checkExtracted(c.Context, img, []string{"."}, limits, o); werr == nil {
+			report = whole
+		}
+	}
+	return report, err
+}
+
+func checkExtracted(ctx context.Context, img *images.Image, paths []string, limits images.Limits,
+	o check.Options) (_ *check.Report, odd bool, err error) {
+	tree, err := img.Extract(ctx, paths, images.ExtractOptions{Limits: limits})
+	if err != nil {
+		return nil, false, fmt.Errorf("failed to unpack image %q: %w", img.Name, err)
+	}
+	defer func() { err = errors.Join(err, tree.Close()) }()
+	return checkFiles(ctx, tree, o)
+}

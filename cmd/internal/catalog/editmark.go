@@ -1,0 +1,192 @@
+package catalog
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/cmd/internal/option"
+	"github.com/operator-bindery/bindery/cmd/internal/program"
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/edit"
+	"github.com/operator-bindery/bindery/edit/change"
+)
+
+// promoteEdit adds the bundles that the arguments name, as in [bundleNames], to channels.
+func promoteEdit(p *option.Session, c *cli.Context, channels []string) (change.Edit, error) {
+	bundles := c.Args().Tail()
+	if c.Bool("default") && len(channels) > 1 {
+		return change.Edit{}, cmdline.Usagef("--default needs one --channel: a package has one default channel")
+	}
+	return change.Edit{Whole: None(),
+		Apply: func(_ context.Context, s *change.State) (*declcfg.Catalog, *edit.Account, error) {
+			names, err := bundleNames(s.Catalog, bundles)
+			if err != nil {
+				return nil, nil, err
+			}
+			var promotions []edit.Promotion
+			for _, i := range inChannels(names, channels) {
+				promotions = append(promotions, edit.Promotion{Package: i.Package, Bundle: i.Bundle, Channel: i.Channel,
+					Default: c.Bool("default")})
+			}
+			return program.NearPackage(s.Catalog)(edit.Promote(s.Catalog, promotions))
+		}}, nil
+}
+
+// marks are the items to deprecate: bundles as in [bundleNames], PACKAGE/CHANNEL, packages.
+type marks struct {
+	bundles, channels, packages []string
+	message                     string // empty to remove deprecations
+	truncate                    bool   // cut off the channel below the bundles
+}
+
+// deprecateEdit marks the items in olm.deprecations, and truncates the graph at bundles if requested.
+func deprecateEdit(p *option.Session, c *cli.Context, m marks) (change.Edit, error) {
+	o := edit.TruncateOptions{AllowPackageRemoval: c.Bool("allow-package-removal"), Permissive: c.Bool("permissive")}
+	list, err := m.others()
+	if err != nil {
+		return change.Edit{}, err
+	}
+	return change.Edit{Whole: None(),
+		Apply: func(_ context.Context, s *change.State) (*declcfg.Catalog, *edit.Account, error) {
+			names, err := bundleNames(s.Catalog, m.bundles)
+			if err != nil {
+				return nil, nil, err
+			}
+			catalog, first := s.Catalog, (*edit.Account)(nil)
+			if m.truncate {
+				var full []string
+				for _, n := range names {
+					full = append(full, n.Package+"/"+n.Bundle)
+				}
+				if catalog, first, err = edit.DeprecateTruncate(catalog, full, o); err != nil {
+					return nil, nil, err
+				}
+			}
+			all := slices.Clone(list)
+			there := namesOf(catalog)
+			for _, n := range names {
+				// A truncation writes its own message, and may have removed the bundle.
+				if !m.truncate || m.message != "" && there[n] {
+					all = append(all, edit.Mark{Package: n.Package, Bundle: n.Bundle, Message: m.message})
+				}
+			}
+			catalog, second, err := program.NearPackage(catalog)(edit.MarkDeprecated(catalog, all))
+			if err != nil {
+				return nil, nil, err
+			}
+			return catalog, joinAccounts(first, second), nil
+		}}, nil
+}
+
+// others returns the marks of channels and packages.
+func (m *marks) others() ([]edit.Mark, error) {
+	var out []edit.Mark
+	for _, text := range m.channels {
+		pkg, channel, ok := strings.Cut(text, "/")
+		if !ok || pkg == "" || channel == "" {
+			return nil, cmdline.Usagef("invalid --channel value %q, expected PACKAGE/CHANNEL", text)
+		}
+		out = append(out, edit.Mark{Package: pkg, Channel: channel, Message: m.message})
+	}
+	for _, pkg := range m.packages {
+		out = append(out, edit.Mark{Package: pkg, Message: m.message})
+	}
+	return out, nil
+}
+
+// bundleNames finds bundles in a catalog by name, PACKAGE/NAME, or image. All missing and ambiguous ones are reported
+// together.
+func bundleNames(c *declcfg.Catalog, bundles []string) ([]edit.Name, error) {
+	found := map[string][]edit.Name{}
+	wanted := map[string]bool{}
+	var known []string
+	for _, b := range bundles {
+		wanted[b] = true
+	}
+	for i := range c.Bundles {
+		b := &c.Bundles[i]
+		n := edit.Name{Package: b.Package, Bundle: b.Name}
+		known = append(known, b.Name)
+		for _, key := range []string{b.Name, b.Package + "/" + b.Name, b.Image} {
+			if wanted[key] && key != "" && !slices.Contains(found[key], n) {
+				found[key] = append(found[key], n)
+			}
+		}
+	}
+	var names []edit.Name
+	var problems []edit.Problem
+	for _, b := range bundles {
+		switch n := found[b]; {
+		case len(n) == 1:
+			names = append(names, n[0])
+		case len(n) > 1:
+			problems = append(problems, edit.Problem{Bundle: b, Kind: edit.ErrInvalid,
+				Message: fmt.Sprintf("%q is a bundle of several packages: name one of them as %s/%s", b, n[0].Package,
+					n[0].Bundle)})
+		default:
+			problems = append(problems,
+				edit.Problem{Bundle: b, Kind: edit.ErrNotFound,
+					Message: fmt.Sprintf("bundle %q is not in the catalog", b)})
+		}
+	}
+	if len(problems) > 0 {
+		return nil, program.NearError("bundle", known, &edit.Error{Problems: problems})
+	}
+	return names, nil
+}
+
+func namesOf(c *declcfg.Catalog) map[edit.Name]bool {
+	out := map[edit.Name]bool{}
+	for i := range c.Bundles {
+		out[edit.Name{Package: c.Bundles[i].Package, Bundle: c.Bundles[i].Name}] = true
+	}
+	return out
+}
+
+// joinAccounts joins the accounts of two consecutive edits; the first may be nil.
+func joinAccounts(first, second *edit.Account) *edit.Account {
+	if first == nil {
+		return second
+	}
+	type key struct {
+		kind                     edit.Kind
+		pkg, channel, bundle, at string
+	}
+	of := func(c edit.Change, at string) key { return key{c.Kind, c.Package, c.Channel, c.Bundle, at} }
+	later := map[key]edit.Change{}
+	for _, c := range second.Changes {
+		later[of(c, c.From)] = c
+	}
+	out := &edit.Account{Problems: append(first.Problems, second.Problems...),
+		Notes: append(first.Notes, second.Notes...), Origins: first.Origins}
+	for _, c := range first.Changes {
+		if next, ok := later[of(c, c.To)]; ok && c.Action != edit.Removed && next.Action == edit.Changed {
+			c.To = next.To
+			delete(later, of(next, next.From))
+		}
+		out.Changes = append(out.Changes, c)
+	}
+	for _, c := range second.Changes {
+		if _, ok := later[of(c, c.From)]; ok {
+			out.Changes = append(out.Changes, c)
+		}
+	}
+	known := map[string]bool{}
+	for _, f := range first.Facts {
+		known[f.Package] = true
+	}
+	out.Facts = first.Facts
+	for _, f := range second.Facts {
+		if !known[f.Package] {
+			out.Facts = append(out.Facts, f)
+		}
+	}
+	maps.Copy(out.Origins, second.Origins)
+	return out
+}

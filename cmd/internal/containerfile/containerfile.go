@@ -1,0 +1,335 @@
+//go:build !nobuildah
+
+package containerfile
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/build"
+	"github.com/operator-bindery/bindery/build/containerfile"
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/cmd/internal/fullbuild"
+	"github.com/operator-bindery/bindery/cmd/internal/option"
+	"github.com/operator-bindery/bindery/cmd/internal/program"
+	"github.com/operator-bindery/bindery/cmd/internal/rootless"
+	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/regularfile"
+)
+
+// SmallBuild tells that this build has neither Containerfiles nor the podman store.
+const SmallBuild = false
+
+// BuildContainerfileCommand returns "build containerfile".
+func BuildContainerfileCommand(p *option.Session) *cli.Command {
+	all := program.Flags(option.DestinationFlags(), []cli.Flag{
+		&cli.StringFlag{Name: "file", Aliases: []string{"f"},
+			Usage: "Containerfile `FILE` (default Containerfile or Dockerfile in the context); \"-\" is " +
+				"standard input",
+			Category: "content"},
+	}, ContainerfileFlags(), []cli.Flag{option.PlatformsFlag("what", "linux and this machine's architecture")},
+		option.FormFlags("what"),
+		[]cli.Flag{option.MaxLayersFlag("what"), option.DryRunFlag(), program.InCategory(program.JobsFlag(), "work")})
+	return &cli.Command{
+		Name:      "containerfile",
+		Usage:     "build an image from a Containerfile (Dockerfile)",
+		ArgsUsage: "CONTEXT",
+		Description: `The file is parsed as buildah parses it and evaluated without running commands: no
+daemon, no root, no user namespace. All instructions are supported except RUN; of RUN only "opm serve DIR
+--cache-dir=DIR --cache-only" is, which creates the same cache as opm. COPY and ADD copy files of CONTEXT that
+neither .containerignore nor .dockerignore excludes; links never lead out of CONTEXT. Each stage becomes one
+layer. The build is reproducible: the creation time is SOURCE_DATE_EPOCH, or 1970, and files in layers are
+dated 1970 (SOURCE_DATE_EPOCH if the file has RUN).
+
+Without --push and --output the image is written to the OCI layout NAME.oci in the working directory. Standard
+output lists the destinations, one per line, and last the image's name with its digest.` +
+			program.Examples("bindery build containerfile bundle -f bundle.Dockerfile -t registry.example.com/acme/etcd:v0.9.4",
+				"bindery build containerfile bundle -f bundle.Dockerfile -t example.com/acme/etcd:v1 --output "+
+					"oci-archive:etcd.tar --build-arg VERSION=1 --target 0",
+				"bindery build containerfile bundle -f bundle.Dockerfile -t registry.example.com/acme/etcd:v1 --push "+
+					"--platform linux/amd64,linux/arm64 --dry-run"),
+		Flags:  program.Flags(all, option.ResultFlags(), option.ImageFlags()),
+		Action: program.Exactly(1, func(c *cli.Context) error { return buildContainerfile(p, c) }),
+	}
+}
+
+// ContainerfileFlags are the inputs of a Containerfile build.
+func ContainerfileFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringSliceFlag{Name: "build-arg",
+			Usage: "set the ARG `NAME=VALUE`; NAME alone takes its value from the environment", Category: "content"},
+		&cli.StringSliceFlag{Name: "build-context", Usage: "additional build context `NAME=DIR`, for --from=NAME",
+			Category: "content"},
+		&cli.StringFlag{Name: "target", Usage: "build `STAGE` (default the last)", Category: "content"},
+		&cli.StringSliceFlag{Name: "secret",
+			Usage: "expose the secret `id=ID,src=FILE` to RUN --mount=type=secret only", Category: "content"},
+	}
+}
+
+// ofContainerfile is one build of a Containerfile.
+type ofContainerfile struct {
+	File *containerfile.File
+	text []byte // of the file
+	o    containerfile.Options
+}
+
+// ReadContainerfile reads the file and the flags of [ContainerfileFlags].
+func ReadContainerfile(p *option.Session, c *cli.Context, name, dir string) (_ *ofContainerfile, err error) {
+	if dir == "-" {
+		return nil, cmdline.Usagef("CONTEXT must be a directory; archives on standard input are not supported")
+	}
+	info, err := os.Stat(dir)
+	if err != nil {
+		return nil, &cmdline.Error{Class: cmdline.ClassLocal, Object: dir, Err: err,
+			Hint: "CONTEXT is the directory from which COPY and ADD copy files"}
+	}
+	if !info.IsDir() {
+		return nil, cmdline.Usagef("CONTEXT %q is not a directory", dir)
+	}
+	b := &ofContainerfile{}
+	b.o.Context, b.o.Target = dir, c.String("target")
+	if b.o.Args, err = buildArgs(c); err != nil {
+		return nil, err
+	}
+	if b.o.Contexts, err = cmdline.Pairs("build-context", c.StringSlice("build-context")); err != nil {
+		return nil, err
+	}
+	// An invalid flag is an error even without RUN; a valid one that has no effect is reported once that is known.
+	if err := fullbuild.CheckSecrets(c.StringSlice("secret")); err != nil {
+		return nil, &cmdline.Error{Class: cmdline.ClassUsage, Err: err}
+	}
+	if b.o.Limits, err = option.ImageLimits(c); err != nil {
+		return nil, err
+	}
+	b.o.Warn = func(text string) { p.Log.Warn(text) }
+	text, name, err := containerfileText(p, c.Context, name, dir)
+	if err != nil {
+		return nil, err
+	}
+	b.text = text
+	if name != "-" {
+		b.o.IgnoreBeside = name
+	}
+	if b.File, err = containerfile.Parse(name, text); err != nil {
+		return nil, containerfileError(err)
+	}
+	return b, nil
+}
+
+// buildArgs reads --build-arg. A name without a value takes it from the environment and is skipped if it is not set
+// there.
+func buildArgs(c *cli.Context) (map[string]string, error) {
+	args := map[string]string{}
+	for _, text := range c.StringSlice("build-arg") {
+		name, value, ok := strings.Cut(text, "=")
+		if name == "" {
+			return nil, cmdline.Usagef("invalid --build-arg value, expected NAME=VALUE")
+		}
+		if !ok {
+			if value, ok = os.LookupEnv(name); !ok {
+				continue
+			}
+		}
+		args[name] = value
+	}
+	return args, nil
+}
+
+// containerfileText reads the named file, or the default one in the context.
+func containerfileText(p *option.Session, ctx context.Context, name, dir string) ([]byte, string, error) {
+	if name == "-" {
+		text, err := io.ReadAll(io.LimitReader(p.Stdin, containerfile.MaxText+1))
+		return text, name, err
+	}
+	tries := []string{filepath.Join(dir, "Containerfile"), filepath.Join(dir, "Dockerfile")}
+	if name != "" {
+		tries = []string{name}
+		if !filepath.IsAbs(name) {
+			tries = append(tries, filepath.Join(dir, name))
+		}
+	}
+	for _, path := range tries {
+		f, err := regularfile.OpenNamed(ctx, path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, path, err
+		}
+		text, err := io.ReadAll(io.LimitReader(f, containerfile.MaxText+1))
+		return text, path, errors.Join(err, f.Close())
+	}
+	if name == "" {
+		name = tries[0]
+	}
+	return nil, name, &cmdline.Error{Class: cmdline.ClassLocal, Object: name,
+		Err:  fmt.Errorf("%s: %w", name, fs.ErrNotExist),
+		Hint: "name the Containerfile with -f FILE, relative to the working directory or to CONTEXT"}
+}
+
+func buildContainerfile(p *option.Session, c *cli.Context) error {
+	b, err := ReadContainerfile(p, c, c.String("file"), c.Args().First())
+	if err != nil {
+		return err
+	}
+	of, err := option.Platforms(c)
+	if err != nil {
+		return err
+	}
+	o, err := p.BuildOptions(c)
+	if err != nil {
+		return err
+	}
+	return ImageOfContainerfile(p, c, b, o, of, nil)
+}
+
+// seeing is called with the labels and files of the first platform's image before anything is written. An error aborts
+// the build.
+type seeing func(ctx context.Context, labels map[string]string, files fs.FS) error
+
+// ImageOfContainerfile builds the image: without RUN natively, else with buildah in programs that include it. see may
+// be nil.
+func ImageOfContainerfile(p *option.Session, c *cli.Context, b *ofContainerfile, o build.Options, of []v1.Platform,
+	see seeing) error {
+	if done, err := enterStoreOf(b); done || err != nil {
+		return err
+	}
+	err := p.MakeImage(c, "", o, func(o build.Options) (*build.Image, error) { return evaluate(p, c, b, o, of, see) })
+	if errors.Is(err, containerfile.ErrRun) && fullbuild.Available {
+		return runContainerfile(p, c, b, o, of, see)
+	}
+	return err
+}
+
+// enterStoreOf restarts the program as [EnterStore] does if the Containerfile names an image in podman's storage.
+func enterStoreOf(b *ofContainerfile) (done bool, err error) {
+	named := false
+	for line := range bytes.Lines(b.text) {
+		line = bytes.TrimSpace(line)
+		comment := bytes.HasPrefix(line, []byte("#"))
+		named = named || !comment && slices.ContainsFunc(strings.Fields(string(line)), rootless.NamesStoreImage)
+	}
+	if !named {
+		return false, nil
+	}
+	var stdin []byte
+	if b.File.Name == "-" {
+		stdin = b.text // standard input has been read already
+	}
+	status, done := rootless.StartForStore(stdin)
+	if done && status != 0 {
+		err = &cmdline.ExitStatus{Status: status}
+	}
+	return done, err
+}
+
+// evaluate builds the image of a Containerfile without running commands. see may be nil.
+func evaluate(p *option.Session, c *cli.Context, b *ofContainerfile, o build.Options, of []v1.Platform,
+	see seeing) (_ *build.Image, err error) {
+	client, err := p.Client(c)
+	if err != nil {
+		return nil, err
+	}
+	eo := b.o
+	eo.Dir, eo.Labels, eo.Format, eo.Created = o.Dir, o.Labels, o.Format, o.Created
+	eo.Open = func(ctx context.Context, name string, platform v1.Platform) (*images.Image, error) {
+		return client.Image(ctx, name, platform)
+	}
+	start := time.Now()
+	e, err := containerfile.NewEvaluator(b.File, eo)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, e.Close()) }()
+	if err := checkRuns(p, e, of); err != nil {
+		return nil, err
+	}
+	var all []build.Custom
+	for i, platform := range of {
+		s, err := e.Evaluate(c.Context, platform)
+		if err != nil {
+			return nil, containerfileError(err)
+		}
+		if err := s.CheckCatalog(c.Context); err != nil {
+			return nil, err
+		}
+		if i == 0 && see != nil {
+			if err := see(c.Context, s.Config.Labels, s.FS(c.Context)); err != nil {
+				return nil, err
+			}
+		}
+		custom := build.Custom{Platform: s.Platform, BaseName: s.BaseName, Layers: s.Layers, Config: s.ConfigText}
+		if s.Base != "" {
+			if custom.Base, err = build.NamedBase(client, s.Base); err != nil {
+				return nil, err
+			}
+		}
+		all = append(all, custom)
+	}
+	if len(c.StringSlice("secret")) > 0 {
+		p.Log.Warn("--secret has no effect: the file has no RUN instruction")
+	}
+	image, err := p.Assemble(&o, func() (*build.Image, error) { return build.Assemble(c.Context, all, o) })
+	if err != nil {
+		return nil, err
+	}
+	p.Log.Info(fmt.Sprintf("assembled %s, %s, %s, in %s", b.File.Name, option.LayerCount(image),
+		cmdline.FormatSize(image.Totals.Size), time.Since(start).Round(time.Millisecond)))
+	return image, nil
+}
+
+// checkRuns refuses RUN instructions that are not supported natively, before anything is fetched.
+func checkRuns(p *option.Session, e *containerfile.Evaluator, of []v1.Platform) error {
+	for _, platform := range of {
+		runs, err := e.Runs(platform)
+		if err == nil && len(runs) > 0 {
+			err = runs
+		}
+		if err != nil {
+			return containerfileError(err)
+		}
+	}
+	return nil
+}
+
+// containerfileError adds a hint to an error.
+func containerfileError(err error) error {
+	var problems containerfile.Problems
+	if !errors.As(err, &problems) {
+		return err
+	}
+	e := &cmdline.Error{Class: cmdline.ClassInput, Object: problems[0].File, Err: err}
+	if errors.Is(err, containerfile.ErrRun) {
+		e.Hint = "this build supports no RUN command except \"opm serve DIR --cache-dir=DIR --cache-only\"; that of " +
+			"\"make build-full\" (linux, cgo) runs any. " +
+			"Alternatively run the command before the build and COPY its files"
+	}
+	// The first problem with a class decides.
+	for _, problem := range problems {
+		if class := cmdline.Classify(program.WithClass(problem.Err)); class == cmdline.ClassNetwork ||
+			class == cmdline.ClassIntegrity || class == cmdline.ClassLimit || noRoom(problem.Err) {
+			e.Class = class
+			break
+		}
+	}
+	return e
+}
+
+// noRoom reports whether disk space or other resources of the machine are exhausted.
+func noRoom(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EIO) || errors.Is(err, syscall.EMFILE) ||
+		errors.Is(err, syscall.ENFILE)
+}

@@ -1,0 +1,105 @@
+package index
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/cmd/internal/option"
+	"github.com/operator-bindery/bindery/cmd/internal/program"
+	"github.com/operator-bindery/bindery/render"
+	"github.com/operator-bindery/bindery/sqlite"
+)
+
+// ProbeName is the name under which the program is a probe with that program's own help.
+const ProbeName = "grpc_health_probe"
+
+// ToolNames are other names of the program with the commands that they run.
+var ToolNames = map[string][]string{
+	ProbeName:         {"probe"},
+	"initializer":     {"registry", "initialize"},
+	"registry-server": {"registry", "serve"},
+}
+
+func registryInitializeCommand(p *option.Session) *cli.Command {
+	return &cli.Command{
+		Name:  "initialize",
+		Usage: "create an index database from package manifests",
+		Description: `Every directory with a ClusterServiceVersion is a bundle, and every file with a
+packageName is a package. Upgrade edges are those of the ClusterServiceVersions, from each channel head down.
+The same directory gives the same database.
+
+With --permissive invalid packages are skipped with a warning. Started as "initializer" the program is this
+command.` +
+			program.Examples("bindery registry initialize -m manifests -o bundles.db",
+				"bindery registry initialize -m manifests --permissive"),
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "manifests", Aliases: []string{"m"}, Value: "manifests",
+				Usage: "`DIR` with the package manifests"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "bundles.db",
+				Usage: "database `FILE` to create or replace"},
+			&cli.BoolFlag{Name: "permissive", Usage: "skip invalid packages"},
+			program.InCategory(program.JobsFlag(), "work"),
+		},
+		Action: program.Exactly(0, func(c *cli.Context) error { return registryInitialize(p, c) }),
+	}
+}
+
+func registryInitialize(p *option.Session, c *cli.Context) error {
+	dir, out := c.String("manifests"), c.String("output")
+	for flag, value := range map[string]string{"manifests": dir, "output": out} {
+		if value == "" {
+			return cmdline.Usagef("invalid --%s value %q, expected a path", flag, value)
+		}
+	}
+	if err := option.CheckApart(dir, out); err != nil {
+		return err
+	}
+	if err := isNoOtherFile(out); err != nil {
+		return err
+	}
+	o := render.Options{Jobs: c.Int("jobs"), Warn: p.WarnAt, KeepGoing: c.Bool("permissive")}
+	o.Account = &render.Account{}
+	blobs := render.Manifests(c.Context, dir, o)
+	written, err := sqlite.Create(c.Context, out, blobs, sqlite.WriteOptions{})
+	for _, left := range o.Account.LeftOut {
+		p.Log.Warn(fmt.Sprintf("permissive: package %q is skipped: %v", left.Package, left.Reason))
+	}
+	if err != nil {
+		return err
+	}
+	for _, f := range written.Findings {
+		p.Log.Debug("the database stores it in another form", "package", f.Package, "bundle", f.Bundle, "field",
+			f.Field, "reason", f.Reason)
+	}
+	text := fmt.Sprintf("wrote %s with %s to %q", program.Count(written.Packages, "package"), program.Count(written.Bundles, "bundle"),
+		out)
+	if left := len(o.Account.LeftOut); left > 0 {
+		text += fmt.Sprintf("; %s skipped", program.Count(left, "package"))
+	}
+	p.Log.Info(text)
+	return nil
+}
+
+// isNoOtherFile refuses to replace a file that is not a database.
+func isNoOtherFile(path string) error {
+	stat, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && stat.Mode().IsRegular() && stat.Size() == 0 {
+		return nil
+	}
+	if err == nil {
+		var kind render.Kind
+		if kind, err = render.Classify(path); err == nil && kind != render.Database {
+			err = render.ErrFileType
+		}
+	}
+	if errors.Is(err, render.ErrFileType) {
+		return &cmdline.Error{Class: cmdline.ClassLocal, Object: path,
+			Err: fmt.Errorf("%q exists and is not a database", path), Hint: "name another file"}
+	}
+	return err
+}

@@ -1,0 +1,185 @@
+package index
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/cmd/internal/option"
+	"github.com/operator-bindery/bindery/cmd/internal/program"
+	"github.com/operator-bindery/bindery/declcfg/list"
+	"github.com/operator-bindery/bindery/images/transport"
+	"github.com/operator-bindery/bindery/internal/imagemap"
+	"github.com/operator-bindery/bindery/render"
+)
+
+func registryMirrorCommand(p *option.Session) *cli.Command {
+	return &cli.Command{
+		Name:      "mirror",
+		Usage:     "map the images of a catalog to a mirror registry",
+		ArgsUsage: "[REF]",
+		Description: option.CatalogHelp + ` The catalog must be valid.
+
+Maps the images of the bundles, their related images, and the image of the catalog. The default output has
+lines SOURCE=DESTINATION for "oc image mirror -f"; no image is copied. An image keeps its tag; one that is
+named by digest gets a tag derived from the digest. Two images with the same destination are an error.
+
+The other formats configure a cluster, or podman and this program, to use the mirror.` +
+			program.Examples("bindery registry mirror catalog --to mirror.example.com:5000/olm",
+				"bindery registry mirror --database index.db --to mirror.example.com -o registries-conf",
+				"bindery registry mirror catalog --to mirror.example.com --max-components 2 --heads-only -o idms"),
+		Flags: append([]cli.Flag{
+			&cli.StringFlag{Name: "to", Usage: "mirror `REGISTRY[/PATH]`"},
+			&cli.StringFlag{Name: "database", Aliases: []string{"d"},
+				Usage: "`FILE` of an index database, in place of REF"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "mapping",
+				Usage: "`FORMAT` (" + strings.Join(mirrorFormats, "|") + ")"},
+			&cli.StringFlag{Name: "name", Value: "catalog-mirror", Usage: "`NAME` of the cluster object"},
+			&cli.IntFlag{Name: "max-components",
+				Usage:       "maximum number `N` of path components at the mirror; the rest are joined with dashes",
+				DefaultText: "no limit"},
+			&cli.BoolFlag{Name: "keep-host", Usage: "prefix paths at the mirror with the name of the source registry"},
+			&cli.StringSliceFlag{Name: "package", Aliases: []string{"p"},
+				Usage: "only bundles of `PACKAGE`; can be repeated"},
+			&cli.StringSliceFlag{Name: "channel", Usage: "only bundles of `CHANNEL`; can be repeated"},
+			&cli.BoolFlag{Name: "heads-only", Usage: "only bundles that are channel heads"},
+			program.CompatFlag(),
+		}, option.ReadFlags()...),
+		Action: program.Between(0, 1, func(c *cli.Context) error { return registryMirror(p, c) }),
+	}
+}
+
+var mirrorFormats = []string{"mapping", "json", "idms", "itms", "icsp", "registries-conf"}
+
+func registryMirror(p *option.Session, c *cli.Context) error {
+	format := c.String("output")
+	if !slices.Contains(mirrorFormats, format) {
+		return cmdline.Usagef("invalid --output value %q, expected (%s)", format, strings.Join(mirrorFormats, "|"))
+	}
+	ref := c.Args().First()
+	switch db := c.String("database"); {
+	case (ref == "") == (db == ""):
+		return cmdline.Usagef("either REF or --database FILE is needed")
+	case c.String("to") == "":
+		return cmdline.Usagef(`required flag(s) "to" not set`)
+	case strings.Contains(c.String("to"), "@"):
+		return cmdline.Usagef(
+			"invalid --to value, expected REGISTRY[/PATH]: it has an @, and must not contain credentials")
+	case db != "":
+		ref = db
+	}
+	images, err := mirrored(p, c, ref)
+	if err != nil {
+		return err
+	}
+	mappings, err := imagemap.Map(images,
+		imagemap.Options{To: c.String("to"), MaxComponents: c.Int("max-components"), KeepHost: c.Bool("keep-host")})
+	if err != nil {
+		e := &cmdline.Error{Class: cmdline.ClassInput, Err: err}
+		if !c.Bool("keep-host") && strings.Contains(err.Error(), "would both be") {
+			e.Hint = "--keep-host prefixes the paths with the registry names"
+		}
+		return e
+	}
+	text, err := mirrorText(c, format, mappings)
+	if err != nil {
+		return err
+	}
+	if err := p.SaveLock(); err != nil {
+		return err
+	}
+	reportUnmapped(p, format, mappings)
+	if format == "json" {
+		return p.PrintJSON(mappings)
+	}
+	_, err = p.Stdout.Write(text)
+	return err
+}
+
+// reportUnmapped warns about images that a cluster's configuration format cannot contain.
+func reportUnmapped(p *option.Session, format string, mappings []imagemap.Mapping) {
+	byDigest := 0
+	for _, m := range mappings {
+		if strings.Contains(m.Source, "@") {
+			byDigest++
+		}
+	}
+	byTag := len(mappings) - byDigest
+	switch {
+	case (format == "idms" || format == "icsp") && byTag > 0:
+		p.Log.Warn(fmt.Sprintf("%s named by tag, which %s does not map: use -o itms", imagesText(byTag), format))
+	case format == "itms" && byDigest > 0:
+		p.Log.Warn(fmt.Sprintf("%s named by digest, which itms does not map: use -o idms", imagesText(byDigest)))
+	}
+}
+
+func imagesText(n int) string {
+	if n == 1 {
+		return "1 image is"
+	}
+	return fmt.Sprintf("%d images are", n)
+}
+
+// mirrorText returns the answer in one of the formats except JSON.
+func mirrorText(c *cli.Context, format string, mappings []imagemap.Mapping) ([]byte, error) {
+	switch format {
+	case "idms":
+		return imagemap.DigestMirrorSet(c.String("name"), mappings)
+	case "itms":
+		return imagemap.TagMirrorSet(c.String("name"), mappings)
+	case "icsp":
+		return imagemap.ContentSourcePolicy(c.String("name"), mappings)
+	case "registries-conf":
+		return imagemap.RegistriesConf(mappings, c.Bool("use-http") || c.Bool("skip-tls")), nil
+	}
+	return imagemap.Lines(mappings), nil
+}
+
+// mirrored returns the images of a catalog: first the catalog's image if it is in a registry, then those of its
+// bundles, sorted.
+func mirrored(p *option.Session, c *cli.Context, ref string) ([]string, error) {
+	kind, err := render.Classify(ref)
+	if err != nil {
+		return nil, err
+	}
+	if c.String("database") != "" && kind != render.Database {
+		if kind == render.Image {
+			return nil, cmdline.Usagef("--database %q: no such file; pass an image as an argument", ref)
+		}
+		return nil, cmdline.Usagef("--database %q is a %s; pass it as an argument", ref, kind)
+	}
+	listing, err := p.ListingOf(c, ref, nil)
+	if err != nil {
+		return nil, err
+	}
+	packages, err := cmdline.List(c.StringSlice("package"))
+	if err != nil {
+		return nil, err
+	}
+	images := map[string]bool{}
+	if len(packages) == 0 {
+		packages = []string{""}
+	}
+	var errs []error
+	for _, pkg := range packages {
+		rows, err := listing.Images(list.ImageOptions{Package: pkg, Channels: c.StringSlice("channel"),
+			HeadsOnly: c.Bool("heads-only")})
+		errs = append(errs, err)
+		for _, r := range rows {
+			images[r.Image] = true
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	var out []string
+	if from, err := program.Transports.Source(ref); kind == render.Image && err == nil && from.Transport == transport.Docker {
+		out = []string{ref}
+	}
+	return append(out, slices.Sorted(maps.Keys(images))...), nil
+}

@@ -1,0 +1,311 @@
+package mirror
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"github.com/urfave/cli/v2"
+	"golang.org/x/term"
+
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/cmd/internal/option"
+	"github.com/operator-bindery/bindery/cmd/internal/program"
+	"github.com/operator-bindery/bindery/images/registries"
+	"github.com/operator-bindery/bindery/internal/atomicfs"
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/printable"
+	"github.com/operator-bindery/bindery/mirror"
+	"github.com/operator-bindery/bindery/mirror/imageset"
+)
+
+func mirrorDeleteCommand(p *option.Session) *cli.Command {
+	return &cli.Command{
+		Name:      "delete",
+		Usage:     "delete images of a mirror that nothing else needs: list them first, then delete",
+		ArgsUsage: "MIRROR",
+		Description: `In two steps. With --config, a DeleteImageSetConfiguration, the images that it names at
+docker://REGISTRY[/PATH] are listed in --list, less those that others there need (keptItems has them with the
+reason). With --list alone the images of the file are deleted, after another look: what has come to be needed
+since is kept, and the exit status is 4. An image that is gone already is no error: the command can be
+repeated.
+
+Needed is what the record of the workspace and every catalog that the registry lists name, and what has
+another tag. Without a record nothing is deleted until --without-record is given.
+
+Registries delete by digest, and free the space by their own garbage collection. A catalog that still names
+deleted bundles is to be mirrored again without them.` +
+			program.Examples("bindery mirror delete -c delete.yaml --workspace mirror --list delete-images.yaml "+
+				"docker://registry.example.com/olm",
+				"bindery mirror delete --list delete-images.yaml --dry-run docker://registry.example.com/olm"),
+		Flags: program.Flags(imageSetFlags(), []cli.Flag{
+			&cli.StringFlag{Name: "workspace", Usage: "`DIR` of earlier runs, which knows what else was mirrored (default " +
+				"with --list: that of the list)"},
+			&cli.BoolFlag{Name: "without-record", Usage: "go on without a record of what was mirrored to the registry: " +
+				"compare with the catalogs and tags there alone"},
+			&cli.StringFlag{Name: "list", Usage: "`FILE` with the images to delete"},
+			&cli.StringFlag{Name: "shared", Value: "keep",
+				Usage: "what becomes of images that other bundles and catalogs need (keep|delete)"},
+			&cli.BoolFlag{Name: "delete-signatures", Usage: "list the signatures of the images, too"},
+			&cli.BoolFlag{Name: "dry-run", Usage: "print what would be done", EnvVars: program.Env("dry-run")},
+			&cli.BoolFlag{Name: "yes", Aliases: []string{"y"}, Usage: "do not ask before deleting"},
+			maxNestedPathsFlag(), program.InCategory(program.JobsFlag(), "work"),
+		}, filterPolicyFlags(), option.AnswerFlags(), option.ImageFlags()),
+		Action: program.Exactly(1, func(c *cli.Context) error { return mirrorDelete(p, c) }),
+	}
+}
+
+func mirrorDelete(p *option.Session, c *cli.Context) error {
+	asJSON, err := option.CheckAnswer(c)
+	if err != nil {
+		return err
+	}
+	t, err := mirrorTarget(c, c.Args().First(), false)
+	if err != nil {
+		return err
+	}
+	if s := c.String("shared"); s != "keep" && s != "delete" {
+		return cmdline.Usagef("invalid --shared value %q, expected (keep|delete)", s)
+	}
+	if c.String("config") == "" && c.String("list") == "" {
+		return cmdline.Usagef("--config FILE lists images to delete, and --list FILE deletes those of a list")
+	}
+	// The catalogs of all who use the registry are read, for whatever platform they are.
+	p.ReadPlatform, p.ReadAny = v1.Platform{OS: "linux", Architecture: runtime.GOARCH}, true
+	if c.String("config") != "" {
+		list, absent, err := listDeletions(p, c, t)
+		if err != nil {
+			return err
+		}
+		if err := writeDeletions(p, c, list, asJSON); err != nil || len(absent) == 0 {
+			return err
+		}
+		return &cmdline.ExitStatus{Status: 4, Err: &cmdline.Error{Class: cmdline.ClassInput, Object: c.String("config"),
+			Err:  errors.New("the list is without what the catalogs do not have"),
+			Hint: mendNames(c.String("config")), List: absent}}
+	}
+	file := c.String("list")
+	list, err := mirror.ReadDeleteList(c.Context, file)
+	if errors.Is(err, fault.ErrInvalid) {
+		return &cmdline.Error{Class: cmdline.ClassInput, Object: file, Err: err,
+			Hint: "the list is the file that the step before wrote: a DeleteImageList"}
+	}
+	if err != nil {
+		return err
+	}
+	if err := confirmDeletion(p, c, len(list.Items), t); err != nil {
+		return err
+	}
+	return deleteImages(p, c, list, t, asJSON)
+}
+
+// DeletionOptions are how the images of a list are deleted, with the workspace of the flag or else of the list. The
+// caller closes that.
+func DeletionOptions(p *option.Session, c *cli.Context, list *mirror.DeleteList,
+	t imageset.Target) (o mirror.DeletionOptions, err error) {
+	o = mirror.DeletionOptions{Log: p.Log, WithoutRecord: c.Bool("without-record"), Shared: list.Shared}
+	if c.IsSet("shared") {
+		o.Shared = c.String("shared") == "delete"
+	}
+	if dir := strings.TrimPrefix(c.String("workspace"), FileScheme); dir != "" {
+		o.Workspace, err = mirror.OpenWorkspace(dir)
+	} else if !o.Shared {
+		o.Workspace, err = list.OpenWorkspace(t)
+	}
+	return o, err
+}
+
+// withoutRecord says what to do about a record that is missing.
+func withoutRecord(err error, list *mirror.DeleteList) error {
+	if !errors.Is(err, mirror.ErrNoRecord) {
+		return err
+	}
+	hint := "--workspace DIR names the directory of the runs that mirrored to it; with --without-record only the " +
+		"catalogs and tags that the registry has are compared"
+	if list != nil && list.Workspace != "" {
+		hint = "the list was made with the workspace " + list.Workspace + "; " + hint
+	}
+	return &cmdline.Error{Class: cmdline.ClassUsage, Err: err, Hint: hint}
+}
+
+// KeptStatus is the result of a deletion that kept images which the list has.
+func KeptStatus(d *mirror.Deletion) error {
+	kept := 0
+	for _, i := range d.Images {
+		if i.Status == "kept" {
+			kept++
+		}
+	}
+	if kept == 0 {
+		return nil
+	}
+	return &cmdline.ExitStatus{Status: 4, Err: fmt.Errorf("%s of the list not deleted, as others need them",
+		program.Count(kept, "image"))}
+}
+
+// listDeletions lists what --config names.
+func listDeletions(p *option.Session, c *cli.Context, t imageset.Target) (_ *mirror.DeleteList, absent []string,
+	err error) {
+	o := mirror.DeleteOptions{Options: mirror.Options{Target: t, Log: p.Log}, Shared: c.String("shared") == "delete",
+		Signatures: c.Bool("delete-signatures"), WithoutRecord: c.Bool("without-record")}
+	if o.Set, err = ImageSet(p, c, imageset.Delete); err != nil {
+		return nil, nil, err
+	}
+	if o.Filter, err = FilterPolicy(p, c); err != nil {
+		return nil, nil, err
+	}
+	if o.Render, err = p.BundleOptions(c); err != nil {
+		return nil, nil, err
+	}
+	if dir := c.String("workspace"); dir != "" {
+		if o.Workspace, err = mirror.ReadWorkspace(strings.TrimPrefix(dir, FileScheme)); err != nil {
+			return nil, nil, err
+		}
+		defer func() { err = errors.Join(err, o.Workspace.Close()) }()
+	}
+	if o.Remote, err = newRemote(p, c, option.RegistryOptions(c), nil, nil); err != nil {
+		return nil, nil, err
+	}
+	list, problems, err := mirror.ListDeletions(c.Context, o)
+	return list, NotThere(problems), withoutRecord(err, nil)
+}
+
+// NotThere lists the problems about names that catalogs do not have.
+func NotThere(problems []mirror.Problem) (lines []string) {
+	for _, one := range problems {
+		if one.Level == mirror.Fault {
+			lines = append(lines, "not there: "+one.String())
+		}
+	}
+	return lines
+}
+
+// writeDeletions writes a list to --list, or prints it.
+func writeDeletions(p *option.Session, c *cli.Context, list *mirror.DeleteList, asJSON bool) error {
+	if asJSON {
+		if err := p.PrintJSON(list); err != nil {
+			return err
+		}
+	}
+	text, err := list.MarshalYAML()
+	if err != nil {
+		return err
+	}
+	file := c.String("list")
+	if file == "" || c.Bool("dry-run") {
+		if asJSON {
+			return nil
+		}
+		_, err := p.Stdout.Write([]byte(printable.Text(string(text))))
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return err
+	}
+	if err := atomicfs.WriteFile(file, text, 0o644); err != nil {
+		return err
+	}
+	p.Log.Info(fmt.Sprintf("%s: %s to delete, %d kept", file, program.Count(len(list.Items), "image"), len(list.Kept)))
+	if len(list.Items) > 0 {
+		without := ""
+		if c.Bool("without-record") {
+			without = " --without-record"
+		}
+		p.Log.Info(fmt.Sprintf("next: look at the list, and run: bindery mirror delete --list %s%s %s", file, without,
+			c.Args().First()))
+	}
+	return nil
+}
+
+// confirmDeletion asks on a terminal.
+func confirmDeletion(p *option.Session, c *cli.Context, n int, t imageset.Target) error {
+	in, ok := p.Stdin.(*os.File)
+	if c.Bool("yes") || c.Bool("dry-run") || !ok || !term.IsTerminal(int(in.Fd())) {
+		return nil
+	}
+	fmt.Fprintf(p.Stderr, "delete %s at %s? [y/N] ", program.Count(n, "image"), t)
+	var answer string
+	if _, err := fmt.Fscanln(p.Stdin, &answer); err != nil || !strings.EqualFold(answer, "y") {
+		return errors.New("nothing is deleted")
+	}
+	return nil
+}
+
+func deleteImages(p *option.Session, c *cli.Context, list *mirror.DeleteList, t imageset.Target, asJSON bool) (err error) {
+	o, err := DeletionOptions(p, c, list, t)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, o.Workspace.Close()) }()
+	if o.Render, err = p.BundleOptions(c); err != nil {
+		return err
+	}
+	if o.Remote, err = newRemote(p, c, option.RegistryOptions(c), nil, nil); err != nil {
+		return err
+	}
+	progress := p.Progress()
+	defer progress.Close()
+	n, what := 0, "deleting"
+	if o.DryRun = c.Bool("dry-run"); o.DryRun {
+		what = "looking"
+	}
+	o.Done = func(d mirror.Deleted) {
+		n++
+		progress.Set(cmdline.State{What: what, Done: n, All: len(list.Items), Units: "images"})
+		p.Log.Debug("image", "reference", d.Reference, "status", d.Status)
+	}
+	done, err := mirror.Delete(c.Context, list, t, o)
+	if errors.Is(err, registries.ErrNoDelete) {
+		err = &cmdline.Error{Class: cmdline.ClassNetwork, Object: t.Host, Err: err,
+			Hint: "allow deleting in the registry's configuration, such as storage.delete.enabled of docker-registry"}
+	}
+	if done == nil || err != nil && len(done.Images) == 0 {
+		return withoutRecord(err, list)
+	}
+	if err == nil {
+		err = KeptStatus(done)
+	}
+	if asJSON {
+		return errors.Join(p.PrintJSON(done), err)
+	}
+	_, failed := p.Stdout.Write([]byte(printable.Text(repositoriesText(done.Repositories))))
+	WarnKept(p, done)
+	for _, line := range deletionSummary(done, o.DryRun) {
+		p.Log.Info(line)
+	}
+	return errors.Join(failed, err)
+}
+
+// WarnKept lists what was not deleted.
+func WarnKept(p *option.Session, d *mirror.Deletion) {
+	for _, i := range d.Images {
+		if i.Status == "kept" {
+			p.Log.Warn(printable.Text(fmt.Sprintf("%s is not deleted: %s", strings.TrimPrefix(i.Reference, dockerScheme),
+				i.Error)))
+		}
+	}
+}
+
+// deletionSummary says what was deleted, or would be.
+func deletionSummary(d *mirror.Deletion, dry bool) []string {
+	counts := map[string]int{}
+	for _, i := range d.Images {
+		counts[i.Status]++
+	}
+	all := program.Count(len(d.Images), "image")
+	if dry {
+		return []string{fmt.Sprintf("%s: %d to delete, %d are gone, %d kept, %d failed; %s, less what other images "+
+			"share; nothing is deleted in a dry run", all, counts["planned"], counts["absent"], counts["kept"],
+			counts["failed"], cmdline.FormatSize(sumOf(d.Repositories)))}
+	}
+	lines := []string{fmt.Sprintf("%s: %d deleted, %d were gone, %d kept, %d failed", all, counts["deleted"],
+		counts["absent"], counts["kept"], counts["failed"])}
+	if counts["deleted"] > 0 {
+		lines = append(lines, "next: the garbage collection of the registry frees the space")
+	}
+	return lines
+}

@@ -1,0 +1,125 @@
+package mirror
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/cmd/internal/option"
+	"github.com/operator-bindery/bindery/cmd/internal/program"
+	"github.com/operator-bindery/bindery/internal/printable"
+	"github.com/operator-bindery/bindery/mirror"
+)
+
+func mirrorPublishCommand(p *option.Session) *cli.Command {
+	return &cli.Command{
+		Name:      "publish",
+		Usage:     "publish the catalogs of an image set whose images are at the registry, or in archives",
+		ArgsUsage: "DESTINATION",
+		Description: `Copies no images: it looks for those that the image set asks for at
+docker://REGISTRY[/PATH], and publishes the catalogs as "mirror run" does at its end. It comes after the runs
+of all shards (mirror run --shard I/N), and is given the same image set and flags. file://DIR --from PARTS
+writes the catalogs to an archive in DIR, when all that they name is in the archives that the runs of all
+shards left in the directories of PARTS. It is an error if one of them is missing.
+
+A catalog with images that the registry lacks and their sources have is not published: a run has not ended, or
+has failed. With --on-missing skip-bundle the bundles are left out in this case, too.` +
+			program.Examples("bindery mirror publish -c imageset.yaml --workspace mirror docker://registry.example.com/olm",
+				"bindery mirror publish -c imageset.yaml --from media docker://registry.example.com/olm -o json",
+				"bindery mirror publish -c imageset.yaml --from parts file://parts/catalogs"),
+		Flags: program.Flags(imageSetFlags(), mirrorRunFlags(), mirrorCopyFlags(), mirrorMediumFlags(), filterPolicyFlags(),
+			mirrorCatalogFlags(), option.AnswerFlags(), option.SignFlags(), option.ImageFlags()),
+		Action: program.Exactly(1, func(c *cli.Context) error { return mirrorPublish(p, c) }),
+	}
+}
+
+func mirrorPublish(p *option.Session, c *cli.Context) error {
+	asJSON, err := option.CheckAnswer(c)
+	if err != nil {
+		return err
+	}
+	a, err := ReadMirrorArgs(c)
+	if err != nil {
+		return err
+	}
+	return withMirror(p, c, a, func(o mirror.Options) error {
+		if o.PublishOnly = true; !c.IsSet("on-missing") {
+			o.OnMissing = ""
+		}
+		if err := mediumOptions(p, c, &o); err != nil {
+			return err
+		}
+		if err := checkDivided(c, o); err != nil {
+			return err
+		}
+		account, err := RunMirror(p, c.Context, o)
+		return reportMirror(p, c, o, account, asJSON, err)
+	})
+}
+
+func mirrorResourcesCommand(p *option.Session) *cli.Command {
+	return &cli.Command{
+		Name:      "resources",
+		Usage:     "write the files that tell clusters to use the mirror",
+		ArgsUsage: "DESTINATION",
+		Description: `Writes the ImageDigestMirrorSet, ImageTagMirrorSet, CatalogSource and ClusterCatalog
+objects of an image set for docker://REGISTRY[/PATH], a mapping of all images and a registries.conf to --to.
+"mirror run" writes those of what it has copied; this command writes those of all that is requested.` +
+			program.Examples(
+				"bindery mirror resources -c imageset.yaml --workspace mirror --to resources "+
+					"docker://registry.example.com/olm"),
+		Flags: program.Flags(imageSetFlags(), mirrorRunFlags(), []cli.Flag{
+			&cli.StringFlag{Name: "to", Usage: "`DIR` to write to (default WORKSPACE/working-dir/cluster-resources)"},
+		}, mirrorCopyFlags(), filterPolicyFlags(), mirrorCatalogFlags(), option.AnswerFlags(), option.ImageFlags()),
+		Action: program.Exactly(1, func(c *cli.Context) error { return mirrorResources(p, c) }),
+	}
+}
+
+func mirrorResources(p *option.Session, c *cli.Context) error {
+	asJSON, err := option.CheckAnswer(c)
+	if err != nil {
+		return err
+	}
+	a, err := ReadMirrorArgs(c)
+	if err != nil {
+		return err
+	}
+	if a.Mode == mirror.ToDisk {
+		return cmdline.Usagef("the files are about a registry: the destination is %s", c.Args().First())
+	}
+	return withMirror(p, c, a, func(o mirror.Options) error {
+		dir := c.String("to")
+		if dir == "" {
+			if dir, err = o.Workspace.Resources(); err != nil {
+				return err
+			}
+		}
+		write := dir
+		if o.DryRun {
+			scratch, err := os.MkdirTemp("", "bindery-resources-")
+			if err != nil {
+				return err
+			}
+			defer os.RemoveAll(scratch)
+			write = scratch
+		}
+		account, err := mirror.Resources(c.Context, o, write)
+		if err != nil {
+			return err
+		}
+		for i, file := range account.Resources {
+			account.Resources[i] = filepath.Join(dir, filepath.Base(file))
+		}
+		if o.DryRun {
+			p.Log.Info("nothing is written in a dry run")
+		}
+		if asJSON {
+			return p.PrintJSON(account)
+		}
+		_, err = p.Stdout.Write([]byte(printable.Text(strings.Join(append(account.Resources, ""), "\n"))))
+		return err
+	})
+}

@@ -1,0 +1,239 @@
+package mirror
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/cmd/internal/option"
+	"github.com/operator-bindery/bindery/cmd/internal/program"
+	"github.com/operator-bindery/bindery/internal/printable"
+	"github.com/operator-bindery/bindery/mirror"
+)
+
+// mirrorSummary says what a run has done, what is left out and what to do next: a line each.
+func mirrorSummary(a *mirror.Account, o mirror.Options) []string {
+	if a.DryRun {
+		return forecastSummary(a, o)
+	}
+	var lines []string
+	for _, c := range a.Catalogs {
+		lines = append(lines, catalogSummary(c, o))
+	}
+	t := a.Totals
+	text := fmt.Sprintf("%s: %d copied, %d there before", program.Count(t.Images, "image"), t.Copied, t.Present)
+	if t.Failed > 0 {
+		text += fmt.Sprintf(", %d failed", t.Failed)
+	}
+	if n := countBlocked(a); n > 0 {
+		text += fmt.Sprintf(", %d blocked", n)
+	}
+	lines = append(lines, text+"; sent "+cmdline.FormatSize(t.Sent))
+	return append(lines, nextSteps(a, o)...)
+}
+
+func forecastSummary(a *mirror.Account, o mirror.Options) []string {
+	if o.PublishOnly {
+		return []string{fmt.Sprintf("%s: %d are there; nothing is published in a dry run",
+			program.Count(a.Totals.Images, "image"), a.Totals.Present)}
+	}
+	text := fmt.Sprintf("%s: %d are there, at most %s to copy with the catalogs", program.Count(a.Totals.Images, "image"), a.Totals.Present,
+		cmdline.FormatSize(sumOf(a.Repositories)))
+	if a.Free > 0 {
+		text += fmt.Sprintf(", %s free in %s", cmdline.FormatSize(a.Free), o.Archive)
+	}
+	return []string{printable.Text(text + "; nothing is copied in a dry run")}
+}
+
+func sumOf(repositories []mirror.RepositoryBytes) (sum int64) {
+	for _, r := range repositories {
+		sum += r.Bytes
+	}
+	return sum
+}
+
+// repositoriesText lists the bytes of a dry run by repository.
+func repositoriesText(repositories []mirror.RepositoryBytes) string {
+	var b strings.Builder
+	for _, r := range repositories {
+		fmt.Fprintf(&b, "%s\t%s\n", r.Name, cmdline.FormatSize(r.Bytes))
+	}
+	return b.String()
+}
+
+// catalogSummary says what became of a catalog.
+func catalogSummary(c mirror.CatalogAccount, o mirror.Options) string {
+	bundles := map[string]bool{}
+	for name, pkg := range c.Packages {
+		for _, channel := range pkg.Channels {
+			for _, bundle := range channel {
+				bundles[name+"/"+bundle] = true
+			}
+		}
+	}
+	what := "published"
+	switch {
+	case !c.Published && o.Shard.Count > 0:
+		what = "left to \"mirror publish\""
+	case !c.Published && o.Mode == mirror.ToDisk:
+		what = "not packed"
+	case !c.Published:
+		what = "not published, what the registry has under this name stays"
+	case o.Mode == mirror.ToDisk:
+		what = "packed"
+	case c.Present:
+		what = "unchanged"
+	}
+	text := fmt.Sprintf("catalog %s: %s", strings.TrimPrefix(c.Destination, "docker://"), what)
+	if c.Published {
+		text += fmt.Sprintf(", %s, %s", program.Count(len(c.Packages), "package"), program.Count(len(bundles), "bundle"))
+	}
+	if n := len(c.LeftOut); n > 0 {
+		text += fmt.Sprintf(", without %s", program.Count(n, "bundle"))
+	}
+	return printable.Text(text)
+}
+
+// Undelivered lists what was asked for and is not there, a line each, with every reason once: the warnings about it may be
+// thousands of lines above. What the image set names is listed in full, as are bundles; of images that operators need the
+// first.
+func Undelivered(a *mirror.Account) []string {
+	const most = 20
+	var lines, more []string
+	failed := map[string]bool{}
+	for _, i := range a.Images {
+		failed[strings.TrimPrefix(i.Source, "docker://")] = i.Status == mirror.Failed
+	}
+	for _, c := range a.Catalogs {
+		for _, text := range c.Missing {
+			lines = append(lines, fmt.Sprintf("not there: catalog %s: %s", c.Source, text))
+		}
+		if c.Error != "" && !c.Published {
+			lines = append(lines, fmt.Sprintf("not there: catalog %s: %s", c.Source, c.Error))
+		}
+		for _, l := range c.LeftOut {
+			name := fmt.Sprintf("bundle %s of package %s", l.Bundle, l.Package)
+			if l.Version != "" {
+				name += ", version " + l.Version
+			}
+			if l.Image != "" {
+				name += ", needs " + l.Image
+			}
+			if !failed[l.Image] {
+				name += ": " + l.Reason
+			}
+			more = append(more, "left out: "+name)
+		}
+	}
+	images := 0
+	for _, i := range a.Images {
+		line := fmt.Sprintf("not copied: %s: %s", i.Source, i.Error)
+		switch {
+		case i.Status != mirror.Failed:
+		case i.Kind == mirror.Additional:
+			lines = append(lines, line)
+		default:
+			if images++; images <= most {
+				more = append(more, line)
+			}
+		}
+	}
+	if lines = append(lines, more...); images > most {
+		lines = append(lines, fmt.Sprintf("not copied: %d more images: --account FILE has all", images-most))
+	}
+	for n := range lines {
+		lines[n] = printable.Text(strings.ReplaceAll(lines[n], "\n", "; "))
+	}
+	return lines
+}
+
+func countBlocked(a *mirror.Account) int {
+	n := 0
+	for _, i := range a.Images {
+		if i.Status == mirror.Blocked {
+			n++
+		}
+	}
+	return n
+}
+
+// nextSteps says what to do with what a run has written.
+func nextSteps(a *mirror.Account, o mirror.Options) []string {
+	config := o.Config
+	switch {
+	case o.Shard.Count > 0:
+		return []string{"next: when all parts are done, \"mirror publish\" with the same image set publishes the " +
+			"catalogs"}
+	case o.Mode == mirror.ToDisk && len(a.Archives) > 0:
+		sum := int64(0)
+		for _, s := range a.Archives {
+			sum += s.Bytes
+		}
+		carry, from := "mirror_*.tar", "DIR"
+		if o.PublishOnly {
+			carry, from = "the archives of all parts with this one", "PARTS"
+		}
+		return []string{
+			printable.Text(fmt.Sprintf("archive: %s in %s, %s", program.Count(len(a.Archives), "segment"), o.Archive,
+				cmdline.FormatSize(sum))),
+			printable.Text(fmt.Sprintf("next: carry %s and %s to the other side, and run there: "+
+				"bindery mirror run -c %s --from %s docker://REGISTRY[/PATH]", carry, config, filepath.Base(config),
+				from)),
+		}
+	case o.Mode == mirror.ToDisk:
+		return nil
+	}
+	if len(a.Resources) == 0 {
+		return nil
+	}
+	return []string{printable.Text("next: tell the cluster, with oc apply -f " + filepath.Dir(a.Resources[0]))}
+}
+
+// incompleteStatus is the error of a run that lacks something, with the list of it.
+func incompleteStatus(p *option.Session, o mirror.Options, e *mirror.IncompleteError, a *mirror.Account) error {
+	e.First = "" // the list has it
+	return &cmdline.ExitStatus{Status: 4, Err: &cmdline.Error{Class: cmdline.Classify(e), Err: e, Hint: missingHint(p, o, e),
+		List: Undelivered(a)}}
+}
+
+// mendNames says what to do about names that catalogs do not have.
+func mendNames(config string) string {
+	return "mend the names in " + config + ": \"list packages\", \"list channels\" and \"list bundles\" show those of a " +
+		"catalog"
+}
+
+// missingHint says how what is missing is copied.
+func missingHint(p *option.Session, o mirror.Options, e *mirror.IncompleteError) string {
+	switch {
+	case e.Damaged:
+		return damagedHint
+	case e.OnlyNames():
+		return mendNames(o.Config)
+	case o.PublishOnly:
+		return "\"mirror run\" copies the images; then publish again"
+	case o.Mode == mirror.FromDisk:
+		return "what the archive lacks is in the archive of another run, or has to be written to one with this image set; " +
+			"the same command again copies only what is missing"
+	case o.DryRun:
+		return "a run copies the rest; repeated, it copies only what is missing"
+	}
+	again := "the same command again copies only what is missing"
+	if e.Missing > 0 {
+		again = mendNames(o.Config) + "; " + again
+	}
+	if why := CauseHint(p, e); why != "" {
+		return why + "; " + again
+	}
+	return again
+}
+
+// CauseHint says what to do about the first image that was not copied.
+func CauseHint(p *option.Session, e *mirror.IncompleteError) string {
+	var known *cmdline.Error
+	if e.Cause == nil || !errors.As(p.WithHint(e.Cause), &known) {
+		return ""
+	}
+	return known.Hint
+}

@@ -1,0 +1,173 @@
+package mirror
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/cmd/internal/option"
+	"github.com/operator-bindery/bindery/cmd/internal/program"
+	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/printable"
+	"github.com/operator-bindery/bindery/mirror"
+	"github.com/operator-bindery/bindery/mirror/imageset"
+)
+
+func mirrorVerifyCommand(p *option.Session) *cli.Command {
+	return &cli.Command{
+		Name:      "verify",
+		Usage:     "check that a mirror or an archive is whole",
+		ArgsUsage: "MIRROR",
+		Description: `MIRROR is docker://REGISTRY[/PATH] or the archive file://DIR. At a registry the catalogs
+are read: those of --config, those that were mirrored from --workspace, and those of --catalog. Every image
+that they name must be there with all manifests and blobs, and with --policy, --trusted-key or
+--require-signed its signature must be accepted. An archive is read whole and compared with its digests. With
+--config, what the image set asks for must be there, too. The exit status is 1 if anything is wrong.` +
+			program.Examples("bindery mirror verify docker://registry.example.com/olm -c imageset.yaml",
+				"bindery mirror verify docker://registry.example.com/olm --workspace mirror -o json",
+				"bindery mirror verify file://media"),
+		Flags: program.Flags(imageSetFlags(), []cli.Flag{
+			&cli.StringFlag{Name: "workspace", Usage: "`DIR` of earlier runs"},
+			&cli.StringSliceFlag{Name: "catalog",
+				Usage: "`NAME` of a catalog at the mirror, REGISTRY/PATH:TAG; can be repeated"},
+			&cli.BoolFlag{Name: "manifests-only", Usage: "do not ask for blobs"},
+			&cli.BoolFlag{Name: "dry-run", Usage: "find out what would be verified, with sizes, from the manifests alone",
+				EnvVars: program.Env("dry-run")},
+			maxNestedPathsFlag(), program.InCategory(program.JobsFlag(), "work"),
+		}, option.AnswerFlags(), option.ImageFlags()),
+		Action: program.Exactly(1, func(c *cli.Context) error { return mirrorVerify(p, c) }),
+	}
+}
+
+func mirrorVerify(p *option.Session, c *cli.Context) error {
+	asJSON, err := option.CheckAnswer(c)
+	if err != nil {
+		return err
+	}
+	v, err := verifyMirror(p, c)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		err = p.PrintJSON(v)
+	} else {
+		_, err = p.Stdout.Write([]byte(printable.Text(verificationText(v))))
+	}
+	if err == nil && !v.Good() {
+		return &cmdline.ExitStatus{Status: 1}
+	}
+	return err
+}
+
+func verifyMirror(p *option.Session, c *cli.Context) (_ *mirror.Verification, err error) {
+	progress := p.Task()
+	defer progress.Close()
+	o := mirror.VerifyOptions{Jobs: c.Int("jobs"), ManifestsOnly: c.Bool("manifests-only"), DryRun: c.Bool("dry-run"),
+		Events: func(e mirror.Event) {
+			progress.Set(cmdline.State{What: "verifying", Done: e.Images, All: e.AllImages, Units: "images",
+				Bytes: e.Bytes, AllBytes: e.AllBytes})
+		}}
+	if c.String("config") != "" {
+		if o.Set, err = ImageSet(p, c, imageset.Image); err != nil {
+			return nil, err
+		}
+	}
+	if dir, ok := strings.CutPrefix(c.Args().First(), FileScheme); ok {
+		for _, name := range []string{"workspace", "catalog", "manifests-only"} {
+			if c.IsSet(name) {
+				return nil, cmdline.Usagef("--%s is for a registry", name)
+			}
+		}
+		if asksPolicy(c) {
+			of, err := p.ClientOptions(c)
+			if err != nil {
+				return nil, err
+			}
+			of.AnyPlatform = true
+			if o.Policy, err = images.NewClient(of); err != nil {
+				return nil, err
+			}
+			defer func() { err = errors.Join(err, o.Policy.Close()) }()
+		}
+		return mirror.VerifyMedium(c.Context, dir, o)
+	}
+	if o.Target, err = mirrorTarget(c, c.Args().First(), true); err != nil {
+		return nil, err
+	}
+	for _, name := range c.StringSlice("catalog") {
+		ref, err := imageset.ParseRef(name)
+		if err != nil {
+			return nil, cmdline.Usagef("invalid --catalog value: %v", err)
+		}
+		o.Catalogs = append(o.Catalogs, ref)
+	}
+	if dir := c.String("workspace"); dir != "" {
+		if o.Workspace, err = mirror.ReadWorkspace(strings.TrimPrefix(dir, FileScheme)); err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, o.Workspace.Close()) }()
+	}
+	if o.Render, err = p.BundleOptions(c); err != nil {
+		return nil, err
+	}
+	if asksPolicy(c) {
+		o.Policy = o.Render.Images
+	}
+	if o.Remote, err = newRemote(p, c, option.RegistryOptions(c), nil, nil); err != nil {
+		return nil, err
+	}
+	v, err := mirror.Verify(c.Context, o)
+	if errors.Is(err, mirror.ErrNoCatalog) {
+		return nil, &cmdline.Error{Class: cmdline.ClassUsage, Err: err,
+			Hint: "-c FILE is the image set that was mirrored, --workspace DIR the directory of its run, and " +
+				"--catalog REGISTRY/PATH:TAG a catalog"}
+	}
+	return v, err
+}
+
+// asksPolicy tells whether the flags ask for signatures.
+func asksPolicy(c *cli.Context) bool {
+	return c.String("policy") != "" || c.Bool("require-signed") || len(c.StringSlice("trusted-key")) > 0
+}
+
+// verificationText is the answer for people.
+func verificationText(v *mirror.Verification) string {
+	var b strings.Builder
+	for _, one := range v.Catalogs {
+		if one.Error != "" {
+			fmt.Fprintf(&b, "catalog %s: %s\n", one.Name, one.Error)
+			continue
+		}
+		fmt.Fprintf(&b, "catalog %s: %s, %s\n", one.Name, program.Count(one.Packages, "package"), program.Count(one.Bundles, "bundle"))
+		for _, text := range one.Missing {
+			fmt.Fprintf(&b, "catalog %s: not there: %s\n", one.Name, text)
+		}
+		if one.Unjudged != "" {
+			fmt.Fprintf(&b, "catalog %s: not judged: %s\n", one.Name, one.Unjudged)
+		}
+	}
+	for _, f := range v.Faults {
+		fmt.Fprintf(&b, "%s: %s", f.Image, strings.Join(f.Problems, "; "))
+		if len(f.NeededBy) > 0 {
+			fmt.Fprintf(&b, " (%s)", strings.Join(f.NeededBy, ", "))
+		}
+		b.WriteByte('\n')
+	}
+	fmt.Fprintf(&b, "%s, %s, %s, %s: ", program.Count(len(v.Catalogs), "catalog"), program.Count(v.Images, "image"),
+		program.Count(v.Manifests, "manifest"), program.Count(v.Blobs, "blob"))
+	switch {
+	case v.Good() && v.DryRun:
+		b.WriteString("would be verified\n")
+		b.WriteString(repositoriesText(v.Repositories))
+	case v.Good() && v.LeftOut > 0:
+		fmt.Fprintf(&b, "all is there but %d manifests and blobs that the other side is to have\n", v.LeftOut)
+	case v.Good():
+		b.WriteString("all is there\n")
+	default:
+		fmt.Fprintf(&b, "%s and %s are wrong\n", program.Count(v.WrongCatalogs(), "catalog"), program.Count(len(v.Faults), "image"))
+	}
+	return b.String()
+}

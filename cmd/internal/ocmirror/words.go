@@ -1,0 +1,65 @@
+package ocmirror
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/cmd/internal/program"
+)
+
+// sides are the two flags of oc-mirror for what is one flag of bindery.
+func sides(flag string) string {
+	return "--src-" + flag + " for a source, --dest-" + flag + " for the destination"
+}
+
+// ocMirrorPhrases are what oc-mirror calls otherwise.
+var ocMirrorPhrases = strings.NewReplacer(
+	"--use-http", sides("tls-verify=false"),
+	"--tls-verify=false", sides("tls-verify=false"),
+	"--ca-file FILE", sides("cert-dir DIR"),
+	"--registries-d DIR", "--registries.d DIR",
+	"--timeout or --retries", "--retry-times",
+	"--retries", "--retry-times",
+	"--jobs", "--parallel-images",
+	"the other commands of \"mirror\"", "the other commands of \"oc-mirror\"",
+	`"mirror delete"`, `"oc-mirror delete"`,
+	`"mirror run"`, `"oc-mirror"`,
+	`"list packages"`, `"oc-mirror list operators --catalog CATALOG"`,
+	`"list bundles"`, `"oc-mirror list operators --catalog CATALOG --package NAME --channel NAME"`,
+	`"list channels"`, `"oc-mirror list operators --catalog CATALOG --package NAME"`,
+	"(mirror inventory)", "(bindery mirror inventory)",
+)
+
+// binderysCommand is a command in quotes that only bindery has. A single word may be a name from a catalog.
+var binderysCommand = regexp.MustCompile(`"((?:build|migrate|render|validate|list|graph|diff|check|resolve|inspect|verify|sign|` +
+	`attest|attach|copy|tree|sbom|keys|serve|cache|catalog|init|generate|template|bundle|index|registry|mirror|schema) [^"]+|` +
+	`migrate|validate)"`)
+
+// namedFlag is a flag with what it is given, or a command in quotes.
+var namedFlag = regexp.MustCompile(`"[^"]*"|--[a-z][a-z0-9.-]*(=[a-z]+)?( ([A-Z][A-Z=/]+|trim|repository)\b)?`)
+
+// Words puts a text into the words of oc-mirror. What only bindery has is named as a command of bindery.
+func Words(text string) string {
+	text = binderysCommand.ReplaceAllString(ocMirrorPhrases.Replace(text), `"bindery $1"`)
+	return namedFlag.ReplaceAllStringFunc(text, func(named string) string {
+		name, _, _ := strings.Cut(strings.TrimPrefix(named, "--"), "=")
+		name, _, _ = strings.Cut(name, " ")
+		if named[0] == '"' || ocMirrorHasFlag(name) {
+			return named
+		}
+		return `"bindery mirror run ` + named + `"`
+	})
+}
+
+// ocMirrorHasFlag tells whether a command has a flag under the name oc-mirror.
+func ocMirrorHasFlag(name string) bool {
+	return slices.ContainsFunc(Flags(), func(f cli.Flag) bool { return slices.Contains(f.Names(), name) })
+}
+
+// Flags are the flags of all commands under the name oc-mirror.
+func Flags() []cli.Flag {
+	return program.Flags(ocMirrorCommonFlags(), ocMirrorRunFlags(), ocMirrorDeleteFlags(), ocMirrorListFlags())
+}

@@ -1,0 +1,98 @@
+package option
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/build"
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/cmd/internal/program"
+	"github.com/operator-bindery/bindery/images/blobcache"
+	"github.com/operator-bindery/bindery/internal/userns"
+)
+
+// CacheSizeFlag limits the size of the blob cache.
+func CacheSizeFlag() cli.Flag {
+	return sizeFlag("cache-size", "2GiB", "maximum `SIZE` of the cache of blobs and layers", "work")
+}
+
+// NoCacheFlag disables the caches.
+func NoCacheFlag() cli.Flag {
+	return &cli.BoolFlag{Name: "no-cache", Usage: "do not read or write the cache directory", EnvVars: program.Env("no-cache"),
+		Category: "execution"}
+}
+
+// CacheDir returns the directory of the blob cache; false if neither HOME nor XDG_CACHE_HOME gives one.
+func CacheDir() (string, bool) {
+	return blobcache.DefaultDir(func(name string) string {
+		value := os.Getenv(name)
+		if name == "HOME" && value == "/" && userns.UID() != 0 {
+			return "" // what users without a home directory are given
+		}
+		return value
+	})
+}
+
+// OpenCache opens the blob cache in a directory.
+func (p *Session) OpenCache(c *cli.Context, dir string) (*blobcache.Cache, error) {
+	o := blobcache.Options{Warn: func(err error) {
+		p.Log.Warn(fmt.Sprintf("images and layers are not cached: %v (%s)", err, OtherCache))
+	}}
+	if text := c.String("cache-size"); text != "" {
+		n, err := cmdline.ParseSize(text)
+		if err != nil || n <= 0 {
+			return nil, cmdline.Usagef("invalid --cache-size value %q, expected a size such as 2GiB", text)
+		}
+		o.MaxBytes = n
+	}
+	return blobcache.Open(dir, o)
+}
+
+// blobCache returns the cache that the flags ask for. If it cannot be used, it logs a warning and returns nil.
+func (p *Session) blobCache(c *cli.Context) (*blobcache.Cache, error) {
+	if p.blobs != nil {
+		return p.blobs, nil
+	}
+	dir, ok := CacheDir()
+	if !ok || c.Bool("no-cache") {
+		return nil, nil
+	}
+	cache, err := p.OpenCache(c, dir)
+	var usage *cmdline.Error
+	switch {
+	case errors.As(err, &usage):
+		return nil, err
+	case err != nil:
+		p.WarnOnce(fmt.Sprintf("continuing without a cache: %v (%s)", err, OtherCache))
+		return nil, nil
+	}
+	p.blobs = cache
+	p.AtEnd = append(p.AtEnd, func(bool) error { return cache.Close() })
+	return cache, nil
+}
+
+// OtherCache is the hint for a cache directory that is refused.
+const OtherCache = "set XDG_CACHE_HOME to another directory, or --no-cache"
+
+// NotesFailed logs that notes next to a blob cache can no longer be written.
+func (p *Session) NotesFailed(err error) {
+	p.Log.Debug(fmt.Sprintf("layer records are no longer written: %v", err))
+}
+
+// Known returns the stored results of earlier builds, as far as the flags allow; nil if nothing is to be stored.
+func (p *Session) Known(c *cli.Context) (*build.Cache, error) {
+	blobs, err := p.blobCache(c)
+	if err != nil || blobs == nil {
+		return nil, err
+	}
+	cache, err := build.NewCache(blobs, p.NotesFailed)
+	if err != nil {
+		p.Log.Warn(fmt.Sprintf("layers are not recorded: %v", err))
+		return nil, nil
+	}
+	p.AtEnd = append(p.AtEnd, func(bool) error { return cache.Close() })
+	return cache, nil
+}

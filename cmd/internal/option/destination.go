@@ -1,0 +1,265 @@
+package option
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+	"go.podman.io/image/v5/docker/reference"
+
+	"github.com/operator-bindery/bindery/build"
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/cmd/internal/program"
+	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/library"
+	"github.com/operator-bindery/bindery/images/registries"
+	"github.com/operator-bindery/bindery/images/transport"
+	"github.com/operator-bindery/bindery/internal/redact"
+)
+
+// DestinationFlags are the flags for the destinations of an image. They are the same in every command that writes
+// images.
+func DestinationFlags() []cli.Flag {
+	return append([]cli.Flag{
+		&cli.StringSliceFlag{Name: "tag", Aliases: []string{"t"},
+			Usage: "image `NAME` in the form REGISTRY/REPOSITORY:TAG", Category: "destination"},
+		&cli.BoolFlag{Name: "push", Usage: "push the image to the registry of each name", Category: "destination"},
+		&cli.BoolFlag{Name: "load",
+			Usage:    "write the image to the storage of podman, buildah and CRI-O under each name",
+			Category: "destination"},
+		&cli.StringFlag{Name: "if-digest",
+			Usage:    "push only if the tag currently resolves to `DIGEST`, or with \"none\" only if it does not exist",
+			Category: "destination"},
+		&cli.StringSliceFlag{Name: "output",
+			Usage: "write the image to `TRANSPORT:PATH`: " + program.OutputTransports(), Category: "destination"},
+	}, SignFlags()...)
+}
+
+// RegistryFlags are the flags for registry access.
+func RegistryFlags() []cli.Flag {
+	const group = "registry"
+	return []cli.Flag{
+		&cli.StringFlag{Name: "authfile",
+			Usage:   "credentials `FILE` (default $REGISTRY_AUTH_FILE and the locations of podman and docker)",
+			EnvVars: program.Env("authfile"), Category: group},
+		&cli.BoolFlag{Name: "tls-verify", Value: true, Usage: "verify the certificates of registries; =false accepts any",
+			EnvVars: program.Env("tls-verify"), Category: group},
+		&cli.StringFlag{Name: "ca-file", Usage: "`FILE` with additional certificate authorities",
+			EnvVars: program.Env("ca-file"), Category: group},
+		&cli.StringFlag{Name: "cert-dir", Usage: "certificate `DIR` with *.crt, *.cert and *.key files",
+			EnvVars: program.Env("cert-dir"), Category: group},
+		&cli.StringFlag{Name: "registries-conf", Usage: "registries.conf `FILE` (default the system's)",
+			EnvVars: program.Env("registries-conf"), Category: group},
+		&cli.StringFlag{Name: "policy", Usage: "signature policy `FILE` (default the system's policy.json)",
+			EnvVars: program.Env("policy"), Category: group},
+		&cli.StringFlag{Name: "registries-d",
+			Usage:   "`DIR` with files that say where signatures are (default the system's registries.d)",
+			EnvVars: program.Env("registries-d"), Category: group},
+		&cli.BoolFlag{Name: "require-signed",
+			Usage:   "refuse every image that the signature policy accepts without a signature",
+			EnvVars: program.Env("require-signed"), Category: group},
+		&cli.StringSliceFlag{Name: "trusted-key",
+			Usage: "refuse every image that no key in `FILE` has signed, in place of what the policy requires; " +
+				"can be repeated", EnvVars: program.Env("trusted-key"), Category: group},
+		&cli.IntFlag{Name: "retries", Value: 3, Usage: "retry failed registry requests up to `N` times",
+			EnvVars: program.Env("retries"), Category: group},
+		&cli.DurationFlag{Name: "timeout",
+			Usage: "stop fetching and copying after `DURATION`, such as 10m; 0 means never", EnvVars: program.Env("timeout"),
+			Category: group},
+	}
+}
+
+// WriteFlags are [RegistryFlags] for commands that only write beside an image: the policy is about images that are read.
+func WriteFlags() []cli.Flag { return WithoutPolicy(RegistryFlags()) }
+
+// WithoutPolicy leaves out the flags about the policy, for commands that use no content of an image.
+func WithoutPolicy(flags []cli.Flag) []cli.Flag {
+	return slices.DeleteFunc(flags, func(f cli.Flag) bool {
+		return slices.Contains([]string{"policy", "registries-d", "require-signed", "trusted-key"}, f.Names()[0])
+	})
+}
+
+// Target has the names and the destinations of the image.
+type Target struct {
+	Names        []string
+	Destinations []transport.Destination
+}
+
+// readTarget reads [DestinationFlags]. Without --push, --load and --output the image goes to an OCI layout in the
+// working directory.
+func readTarget(c *cli.Context) (Target, error) {
+	outputs, err := cmdline.List(c.StringSlice("output"))
+	if err != nil {
+		return Target{}, err
+	}
+	return ReadTargetOf(c, outputs)
+}
+
+// ReadTargetOf is [readTarget] with these values in place of --output.
+func ReadTargetOf(c *cli.Context, outputs []string) (Target, error) {
+	var t Target
+	var err error
+	if t.Names, err = cmdline.List(c.StringSlice("tag")); err != nil {
+		return t, err
+	}
+	if len(t.Names) == 0 && (len(outputs) == 0 || c.Bool("push") || c.Bool("load")) {
+		e := cmdline.Usagef("required flag(s) \"tag\" not set")
+		e.Hint = "name the image with -t NAME"
+		return t, e
+	}
+	for i, name := range t.Names {
+		if t.Names[i], err = CheckName(name); err != nil {
+			return t, err
+		}
+		if c.Bool("push") {
+			outputs = append(outputs, "docker://"+t.Names[i])
+		}
+		if c.Bool("load") {
+			outputs = append(outputs, library.InStore(t.Names[i]).String())
+		}
+	}
+	if len(outputs) == 0 {
+		for _, name := range t.Names {
+			_, tag := SplitName(name)
+			outputs = append(outputs, "oci:"+LayoutName(name)+":"+tag)
+		}
+	}
+	seen := map[string]bool{}
+	for _, text := range outputs {
+		d, err := program.Transports.Parse(text)
+		if err != nil {
+			return t, &cmdline.Error{Class: cmdline.ClassUsage, Object: text,
+				Err: fmt.Errorf("--output %q: %w", text, err)}
+		}
+		if err := CheckRegistry(d); err != nil {
+			return t, err
+		}
+		for _, d := range t.WithNames(d) {
+			if !seen[d.String()] {
+				seen[d.String()] = true
+				t.Destinations = append(t.Destinations, d)
+			}
+		}
+	}
+	return t, t.checkIfDigest(c.String("if-digest"))
+}
+
+// CheckRegistry refuses a destination without a registry host: the library would default to docker.io.
+func CheckRegistry(d transport.Destination) error {
+	if !d.InRegistry() {
+		return nil
+	}
+	host, _, ok := strings.Cut(d.Name, "/")
+	if ok && (strings.ContainsAny(host, ".:") || host == "localhost") {
+		return nil
+	}
+	e := cmdline.Usagef("%q names no registry to push to", d.Name)
+	e.Hint = fmt.Sprintf("include the registry, as in registry.example.com/%s or docker.io/%[1]s", d.Name)
+	return e
+}
+
+// checkIfDigest refuses an invalid --if-digest condition.
+func (t Target) checkIfDigest(text string) error {
+	if text == "" {
+		return nil
+	}
+	if err := images.CheckIfDigest(text); err != nil {
+		return cmdline.Usagef("invalid --if-digest value %.200q, expected sha256:... or none", text)
+	}
+	if !slices.ContainsFunc(t.Destinations, transport.Destination.InRegistry) {
+		return cmdline.Usagef("--if-digest requires --push or --output docker://NAME")
+	}
+	return nil
+}
+
+// WithNames adds the image's names to a local destination without a name: all of them to a layout, the first one to an
+// archive.
+func (t Target) WithNames(d transport.Destination) []transport.Destination {
+	row := program.Transports.Row(d.Transport)
+	if d.Name != "" || len(t.Names) == 0 || row.NameOf == nil {
+		return []transport.Destination{d}
+	}
+	var out []transport.Destination
+	for _, name := range t.Names {
+		d.Name = row.NameOf(name)
+		if out = append(out, d); !row.Many {
+			break
+		}
+	}
+	return out
+}
+
+var namePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/-]*$`)
+
+// CheckName refuses invalid image names and adds the tag "latest" if there is none.
+func CheckName(name string) (string, error) {
+	name = strings.TrimPrefix(name, "docker://")
+	repository, tag := SplitName(name)
+	if strings.Contains(name, "@") {
+		return "", cmdline.Usagef("--tag %q: a name with a digest cannot be built", redact.Text(name))
+	}
+	if !namePattern.MatchString(name) || strings.Contains(name, "//") || strings.HasSuffix(repository, "/") ||
+		tag == "" {
+		return "", cmdline.Usagef("--tag %q: invalid image name, expected REGISTRY/REPOSITORY:TAG", redact.Text(name))
+	}
+	// Other programs and registries must accept the name too.
+	if _, err := reference.ParseNormalizedNamed(repository + ":" + tag); err != nil {
+		return "", cmdline.Usagef("--tag %q: invalid image name, expected REGISTRY/REPOSITORY:TAG: %w", name, err)
+	}
+	return repository + ":" + tag, nil
+}
+
+// SplitName splits REPOSITORY:TAG; the tag is "latest" where there is none.
+func SplitName(name string) (repository, tag string) {
+	if i := strings.LastIndex(name, ":"); i > strings.LastIndex(name, "/") {
+		return name[:i], name[i+1:]
+	}
+	return name, "latest"
+}
+
+// LayoutName returns the directory of the OCI layout of an image: the last element of its repository plus an extension,
+// because the catalog's directory often has the same name.
+func LayoutName(name string) string {
+	repository, _ := SplitName(name)
+	return path.Base(repository) + ".oci"
+}
+
+// RegistryOptions reads [RegistryFlags] and opm's equivalent flags. Under opm's name plain HTTP means that no certificate
+// is verified, too.
+func RegistryOptions(c *cli.Context) registries.Config {
+	r := registries.Config{
+		AuthFile: c.String("authfile"), CertDir: c.String("cert-dir"), CAFile: c.String("ca-file"),
+		RegistriesConf: c.String("registries-conf"), RegistriesDir: c.String("registries-d"),
+		UserAgent: "bindery/" + strings.TrimPrefix(c.App.Version, "v"),
+	}
+	r.PlainHTTP = c.Bool("use-http") || c.Bool("skip-tls")
+	if skip := c.Bool("skip-tls-verify") || r.PlainHTTP && c.App.Name == program.OpmName; skip || c.IsSet("tls-verify") {
+		skip = skip || !c.Bool("tls-verify")
+		r.SkipTLSVerify = &skip
+	}
+	return r.Env(os.Getenv)
+}
+
+// References returns the image's names with its digest, or the digest alone if it has none.
+func (t Target) References(image *build.Image, results []images.Result) []string {
+	d := image.Digest
+	var refs []string
+	for _, name := range t.Names {
+		repository, _ := SplitName(name)
+		refs = append(refs, repository+"@"+d.String())
+	}
+	for _, r := range results {
+		// Only registries can find an image by digest; an image without a name is reported by its digest alone.
+		if len(t.Names) == 0 && strings.Contains(r.Reference, "@") {
+			refs = append(refs, r.Reference)
+		}
+	}
+	if len(refs) == 0 {
+		refs = []string{d.String()}
+	}
+	return refs
+}

@@ -1,0 +1,31 @@
+package option
+
+import (
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/operator-bindery/bindery/build"
+	"github.com/operator-bindery/bindery/cmd/internal/program"
+	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/blobcache"
+	"github.com/operator-bindery/bindery/images/lockfile"
+)
+
+// Session is what a command shares while it runs: the images that it reads, the caches, and what is made beside the
+// image that it writes.
+type Session struct {
+	*program.Program
+
+	Images *images.Client   // created on first use
+	blobs  *blobcache.Cache // created on first use
+	// readPlatform, unless empty, is the platform for which images are read; with readAny any other one may replace it.
+	ReadPlatform v1.Platform
+	ReadAny      bool
+	// requireSigned refuses images that are accepted without a signature, as --require-signed does.
+	RequireSigned bool
+	Signing       *signingFlags  // nil if nothing is signed
+	supplies      *supplies      // nil if no documents are made
+	Checking      *pushChecking  // the running check of registries, while an image is built
+	lock          *lockfile.Lock // until it is written
+	Embedded      build.Embedded // the servers embedded in this program
+	UndoDemote    []string       // the commands that undo "catalog demote"
+}

@@ -1,0 +1,180 @@
+package option
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/cmd/internal/program"
+	"github.com/operator-bindery/bindery/images/signature"
+	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/internal/version"
+)
+
+// SignFlags sign the image that a command writes. They are the same in every command that writes images.
+func SignFlags() []cli.Flag {
+	return append(KeyFlags("sign-key", "signing"), signatureFlags()...)
+}
+
+// signatureFlags are the flags about the signatures themselves.
+func signatureFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "sign-format", Value: string(signature.FormatBoth), EnvVars: program.Env("sign-format"),
+			Category: "signing", Usage: "`FORM` of the signatures (sig|bundle|both): .sig tags, which policies " +
+				"(policy.json) read, or Sigstore bundles as referrers"},
+		&cli.StringSliceFlag{Name: "sign-identity", EnvVars: program.Env("sign-identity"), Category: "signing",
+			DefaultText: "the image's name", Usage: "`NAME` (REPOSITORY:TAG) that the .sig signatures are for"},
+	}
+}
+
+// signingFlags is what [SignFlags] ask for.
+type signingFlags struct {
+	keys   signature.Keys
+	signer *signature.Signing
+}
+
+// PrepareSigning reads [SignFlags] and begins to open the keys. Destinations that keep no signatures are refused before
+// any work, and so is an image without a name that the signatures could be for.
+func (p *Session) PrepareSigning(c *cli.Context, t Target) error {
+	keys, err := p.SigningKeys(c, "sign-key")
+	if err != nil {
+		return err
+	}
+	if keys == nil {
+		return checkNotSigning(c)
+	}
+	o, err := SignOptions(c)
+	if err != nil {
+		return err
+	}
+	o.Keys = keys
+	if len(o.Identities) == 0 {
+		for _, name := range t.Names {
+			if hasRegistry(name) {
+				o.Names = append(o.Names, name)
+			}
+		}
+	}
+	for _, d := range t.Destinations {
+		if err := program.Transports.CheckAttachments(d); err != nil {
+			return p.WithAttachmentHint(d.String(), err)
+		}
+		if !d.InRegistry() && o.Format != signature.FormatBundle && len(o.Identities)+len(o.Names) == 0 {
+			return noIdentity(d.String())
+		}
+	}
+	p.Signing = &signingFlags{keys: keys, signer: signature.NewSigning(o)}
+	return nil
+}
+
+// noIdentity is the error of an image without a name in a registry.
+func noIdentity(object string) error {
+	return &cmdline.Error{Class: cmdline.ClassUsage, Object: object, Err: signature.ErrNoIdentity,
+		Hint: "name the image with its registry (-t registry.example.com/acme/catalog:v1), give --sign-identity, or " +
+			"write --sign-format bundle only"}
+}
+
+// checkNotSigning refuses flags about signatures without a key: the image would not be signed, and nothing would say so.
+func checkNotSigning(c *cli.Context) error {
+	for _, flag := range []string{"sign-format", "sign-identity", "sign-passphrase-file", "allow-plain-key",
+		"legacy-attestations"} {
+		if c.IsSet(flag) && givenHere(c, flag) {
+			return cmdline.Usagef("--%s has no effect without --sign-key", flag)
+		}
+	}
+	return nil
+}
+
+// SignOptions reads [signatureFlags].
+func SignOptions(c *cli.Context) (o signature.SignOptions, err error) {
+	if o.Format, err = signature.ParseFormat(c.String("sign-format")); err != nil {
+		return o, cmdline.Usagef("invalid --sign-format value %q, expected (sig|bundle|both)", c.String("sign-format"))
+	}
+	if o.Identities, err = cmdline.List(c.StringSlice("sign-identity")); err != nil {
+		return o, err
+	}
+	for _, name := range o.Identities {
+		identity, err := signature.ParseIdentity(name)
+		if err != nil || !identity.Exact() {
+			return o, cmdline.Usagef("invalid --sign-identity value %q, expected REPOSITORY:TAG", name)
+		}
+	}
+	o.Creator = "bindery " + version.Release()
+	o.Created, err = program.SourceDate()
+	return o, err
+}
+
+// opened waits until the keys are open.
+func (s *signingFlags) opened() error {
+	if s == nil {
+		return nil
+	}
+	_, err := s.keys(context.Background()) // it takes a part of a second and is not interrupted
+	return err
+}
+
+// Attachments returns what signs an image while it is copied.
+func (s *signingFlags) Attachments() []store.Attachment {
+	if s == nil {
+		return nil
+	}
+	return []store.Attachment{s.signer}
+}
+
+// made returns the signatures in a stable order; none if nothing was signed.
+func (s *signingFlags) made() []signature.Made {
+	if s == nil {
+		return nil
+	}
+	return SortedMade(s.signer.Made())
+}
+
+// SortedMade sorts what was made at all destinations, and has each once, whatever the order of the destinations; what
+// one had and another did not is there as both.
+func SortedMade(made []signature.Made) []signature.Made {
+	key := func(m signature.Made) string {
+		return fmt.Sprint(m.Subject, m.Form, m.PredicateType, m.Key, m.Identity, m.Found)
+	}
+	slices.SortFunc(made, func(a, b signature.Made) int { return strings.Compare(key(a), key(b)) })
+	return slices.Compact(made)
+}
+
+// WithSigningHint adds advice to errors of signing.
+func WithSigningHint(object string, err error) error {
+	if errors.Is(err, signature.ErrNoIdentity) {
+		return noIdentity(object)
+	}
+	return err
+}
+
+// countMade counts signatures and attestations in words.
+func countMade(made []signature.Made) string {
+	signatures, attestations, found := 0, 0, 0
+	for _, m := range made {
+		if m.PredicateType == "" {
+			signatures++
+		} else {
+			attestations++
+		}
+		if m.Found {
+			found++
+		}
+	}
+	var parts []string
+	if signatures > 0 {
+		parts = append(parts, program.Count(signatures, "signature"))
+	}
+	if attestations > 0 {
+		parts = append(parts, program.Count(attestations, "attestation"))
+	}
+	text := strings.Join(parts, ", ")
+	if found > 0 {
+		text += fmt.Sprintf("; %d of them found", found)
+	}
+	return text
+}

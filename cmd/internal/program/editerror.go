@@ -1,0 +1,113 @@
+package program
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/edit"
+	"github.com/operator-bindery/bindery/edit/change"
+	"github.com/operator-bindery/bindery/sqlite"
+)
+
+// editObject returns the subject of an edit's problem: the smallest part of the catalog that it names.
+func editObject(e *edit.Problem) string {
+	switch {
+	case e.Bundle != "" && e.Package != "":
+		return e.Package + "/" + e.Bundle
+	case e.Bundle != "":
+		return e.Bundle
+	case e.Channel != "":
+		return e.Package + "/" + e.Channel
+	case e.Package != "":
+		return e.Package
+	}
+	return e.Image
+}
+
+// editHint returns the hint for an error of an edit; empty for other errors. It names the command's own flags.
+func (p *Program) editHint(err error) string {
+	var wrong *edit.Error
+	if errors.Is(err, sqlite.ErrLoss) && p.HasFlag("lossy") {
+		return "--lossy drops it; a directory or an image of a file-based catalog can store it"
+	}
+	var broken *change.BrokenError
+	if errors.As(err, &broken) && broken.Changed {
+		return "remove the invalid package with \"registry rm\" or \"catalog rm\""
+	}
+	if broken != nil && p.HasFlag("keep-going") {
+		if strings.Contains(broken.Reason, "invalid image pull spec") {
+			return "--keep-going skips invalid packages; \"migrate --repair\" writes a catalog directory without " +
+				"images that are no pull specs"
+		}
+		return "--keep-going skips invalid packages; \"registry rm\" and \"catalog rm\" remove them"
+	}
+	if !errors.As(err, &wrong) {
+		return ""
+	}
+	var hints []string
+	hint := func(kind error, flag, text string) {
+		if errors.Is(err, kind) && (flag == "" || p.HasFlag(flag)) {
+			hints = append(hints, text)
+		}
+	}
+	if !errors.Is(err, edit.ErrImageExists) {
+		hint(edit.ErrVersionExists, "overwrite-latest",
+			"--overwrite-latest replaces the bundle of the same name if it is a channel head")
+	}
+	hint(edit.ErrAlpha, "enable-alpha", "--enable-alpha allows bundles to substitute for others")
+	hint(edit.ErrDefaultChannel, "allow-package-removal",
+		"--allow-package-removal removes the package if all its channel heads are given")
+	hint(edit.ErrDefaultChannel, "default-channel", "set another one with --default-channel NAME=CHANNEL")
+	if strings.Contains(err.Error(), "bundle image must be set") && p.HasFlag("image-ref-template") {
+		hints = append(hints, "set --image-ref-template for bundles that come from no registry")
+	}
+	if strings.Contains(err.Error(), "target bundlepaths for deprecation missing") {
+		hints = append(hints, "name bundles by their images, which \"list bundles\" shows")
+	}
+	if strings.Contains(err.Error(), ": version range ") {
+		hints = append(hints, "a range is such as \">=1.2.0 <2.0.0\", and \"1.2.x || 1.4.0\"")
+	}
+	hint(edit.ErrConflict, "replace", "--replace takes packages that several catalogs contain from the last one")
+	channel := slices.ContainsFunc(wrong.Problems, func(p edit.Problem) bool { return p.Channel != "" })
+	if channel && errors.Is(err, edit.ErrNotFound) {
+		hints = append(hints, "\"list bundles\" shows the channels and their bundles")
+	} else if len(wrong.Problems) > 1 {
+		hint(edit.ErrNotFound, "permissive", "--permissive continues on errors")
+	}
+	return strings.Join(hints, "; ")
+}
+
+// NearError adds a hint with the most similar known name to an error about a missing name.
+func NearError(kind string, known []string, err error) error {
+	var wrong *edit.Error
+	if !errors.As(err, &wrong) || len(wrong.Problems) != 1 || !errors.Is(err, edit.ErrNotFound) {
+		return err
+	}
+	name := wrong.Problems[0].Bundle
+	if kind == "package" {
+		name = wrong.Problems[0].Package
+	}
+	if name == "" || slices.Contains(known, name) {
+		return err
+	}
+	return &cmdline.Error{Class: cmdline.ClassInput, Object: name,
+		Hint: nameHint(&declcfg.NotFoundError{Kind: kind, Name: name, Known: known}), Err: err}
+}
+
+// NearPackage wraps the function of an edit and adds such a hint to its error.
+func NearPackage(of *declcfg.Catalog) func(*declcfg.Catalog, *edit.Account,
+	error) (*declcfg.Catalog, *edit.Account, error) {
+	return func(c *declcfg.Catalog, a *edit.Account, err error) (*declcfg.Catalog, *edit.Account, error) {
+		if err == nil {
+			return c, a, nil
+		}
+		var known []string
+		for i := range of.Packages {
+			known = append(known, of.Packages[i].Name)
+		}
+		return nil, nil, NearError("package", known, err)
+	}
+}

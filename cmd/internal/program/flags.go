@@ -1,0 +1,192 @@
+package program
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/regularfile"
+)
+
+// maxSourceDate is the last second of the year 9999: documents write a year in four digits (RFC 3339).
+const maxSourceDate = 253_402_300_799
+
+// SourceDate returns the time for the configuration of an image: SOURCE_DATE_EPOCH (reproducible-builds.org), or zero.
+func SourceDate() (time.Time, error) {
+	text := os.Getenv("SOURCE_DATE_EPOCH")
+	if text == "" {
+		return time.Time{}, nil
+	}
+	seconds, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || seconds < 0 || seconds > maxSourceDate {
+		return time.Time{}, cmdline.Usagef("SOURCE_DATE_EPOCH is %.100q, expected seconds since 1970, at most %d", text,
+			maxSourceDate)
+	}
+	return time.Unix(seconds, 0).UTC(), nil
+}
+
+// ListFlag reads a comma-separated or repeated flag.
+func ListFlag(c *cli.Context, name string) ([]string, error) {
+	values, err := cmdline.List(c.StringSlice(name))
+	for i := range values {
+		values[i] = strings.TrimSpace(values[i])
+	}
+	return slices.DeleteFunc(values, func(v string) bool { return v == "" }), err
+}
+
+// Env returns the environment variable of a flag: BINDERY_LOG_LEVEL for --log-level.
+func Env(flag string) []string {
+	return []string{"BINDERY_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))}
+}
+
+// Exactly refuses any number of arguments but n.
+func Exactly(n int, action cli.ActionFunc) cli.ActionFunc {
+	return func(c *cli.Context) error {
+		if c.NArg() != n {
+			return argumentError(c, n, fmt.Sprintf("accepts %d arg(s), received %d", n, c.NArg()))
+		}
+		return action(c)
+	}
+}
+
+// argumentError returns an error about the number of arguments, with a hint that names the first of n that is missing.
+func argumentError(c *cli.Context, n int, text string) error {
+	e := cmdline.Usagef("%s", text)
+	words := strings.Fields(c.Command.ArgsUsage)
+	if at := c.NArg(); at < n && at < len(words) {
+		e.Hint = strings.TrimSuffix(words[at], "...") + " is missing"
+	} else if len(words) == 0 {
+		e.Hint = fmt.Sprintf("%q is not expected: the command takes flags only", c.Args().First())
+	}
+	return e
+}
+
+// AtLeast refuses fewer arguments than n.
+func AtLeast(n int, action cli.ActionFunc) cli.ActionFunc {
+	return func(c *cli.Context) error {
+		if c.NArg() < n {
+			return argumentError(c, n, fmt.Sprintf("requires at least %d arg(s), only received %d", n, c.NArg()))
+		}
+		return action(c)
+	}
+}
+
+// Between refuses fewer arguments than low and more than high.
+func Between(low, high int, action cli.ActionFunc) cli.ActionFunc {
+	return func(c *cli.Context) error {
+		if n := c.NArg(); n < low || n > high {
+			return argumentError(c, low, fmt.Sprintf("accepts between %d and %d arg(s), received %d", low, high, n))
+		}
+		return action(c)
+	}
+}
+
+// CatalogFormatFlag is -o for commands that print a catalog.
+func CatalogFormatFlag() cli.Flag {
+	return &cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "json",
+		Usage: "`FORMAT` of the catalog (json|yaml)"}
+}
+
+// CatalogFormat reads the value of [CatalogFormatFlag].
+func CatalogFormat(c *cli.Context) (declcfg.Format, error) {
+	f, err := declcfg.ParseFormat(c.String("output"))
+	if err != nil {
+		return "", cmdline.Usagef("invalid --output value %q, expected (json|yaml)", c.String("output"))
+	}
+	return f, nil
+}
+
+// ListFormat reads -o for commands that print text or, on request, JSON.
+func ListFormat(c *cli.Context, formats ...string) (string, error) {
+	v := c.String("output")
+	if v == "" {
+		return "", nil
+	}
+	if slices.Contains(formats, v) {
+		return v, nil
+	}
+	return "", cmdline.Usagef("invalid --output value %q, expected (%s)", v, strings.Join(formats, "|"))
+}
+
+// Examples formats the last part of a command's description. A test runs each line.
+func Examples(lines ...string) string {
+	return "\n\nExamples:\n  " + strings.Join(lines, "\n  ")
+}
+
+// JobsFlag bounds concurrent work.
+func JobsFlag() cli.Flag {
+	return &cli.IntFlag{
+		Name: "jobs", Usage: "run up to `N` jobs in parallel; 0 means one per CPU", EnvVars: Env("jobs"),
+		Action: func(_ *cli.Context, n int) error {
+			if n < 0 {
+				return cmdline.Usagef("invalid --jobs value %d, expected a positive number or 0", n)
+			}
+			return nil
+		},
+	}
+}
+
+// MigrateLevelFlag selects the migration level of bundles.
+func MigrateLevelFlag(group string) cli.Flag {
+	return &cli.StringFlag{Name: "migrate-level", Value: "none", Category: group,
+		Usage: "apply all migrations up to `LEVEL` (none|bundle-object-to-csv-metadata)"}
+}
+
+// CompatFlag selects another program's answer where bindery's is different on purpose.
+func CompatFlag() cli.Flag {
+	return &cli.StringFlag{Name: "compat",
+		Usage: "reproduce the output of another `PROGRAM`, including its losses (opm)"}
+}
+
+// InCategory assigns a flag to a group of the help text.
+func InCategory(f cli.Flag, group string) cli.Flag {
+	switch f := f.(type) {
+	case *cli.IntFlag:
+		f.Category = group
+	case *cli.StringFlag:
+		f.Category = group
+	}
+	return f
+}
+
+// Usage is a usage error, in place of the class that its text begins with.
+func Usage(err error) error {
+	if rest, ok := strings.CutPrefix(err.Error(), fault.ErrInvalid.Error()+": "); ok {
+		return cmdline.Usagef("%s", rest)
+	}
+	return &cmdline.Error{Class: cmdline.ClassUsage, Err: err}
+}
+
+// Flags joins lists of flags.
+func Flags(lists ...[]cli.Flag) []cli.Flag {
+	var all []cli.Flag
+	for _, list := range lists {
+		all = append(all, list...)
+	}
+	return all
+}
+
+// Hidden hides a command from help.
+func Hidden(c *cli.Command) *cli.Command {
+	c.Hidden = true
+	return c
+}
+
+// OpenInput opens a file that the user names, or standard input for "-", and returns its name for messages.
+func (p *Program) OpenInput(ctx context.Context, file string) (io.ReadCloser, string, error) {
+	if file == "-" {
+		return io.NopCloser(p.Stdin), "stdin", nil
+	}
+	f, err := regularfile.OpenNamed(ctx, file)
+	return f, file, err
+}

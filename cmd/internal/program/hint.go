@@ -1,0 +1,239 @@
+package program
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/netip"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+	"go.podman.io/image/v5/docker"
+
+	"github.com/operator-bindery/bindery/build"
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/edit"
+	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/library"
+	"github.com/operator-bindery/bindery/images/registries"
+	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/images/trust"
+	"github.com/operator-bindery/bindery/internal/archive"
+	"github.com/operator-bindery/bindery/internal/nearest"
+	"github.com/operator-bindery/bindery/internal/regularfile"
+	"github.com/operator-bindery/bindery/render"
+	"github.com/operator-bindery/bindery/render/template"
+)
+
+// CatalogHint returns a hint for a directory that was read as a catalog and is a bundle, or a part of one; otherwise it
+// is empty.
+func CatalogHint(dir string) string {
+	if IsBundle(dir) {
+		return fmt.Sprintf("%q is a bundle: check it with \"bundle validate\"", filepath.Clean(dir))
+	}
+	return BundleHint(dir)
+}
+
+// BundleHint returns a hint for a directory that is a part of a bundle; otherwise it is empty.
+func BundleHint(dir string) string {
+	dir = filepath.Clean(dir)
+	if parent := filepath.Join(dir, ".."); IsBundle(parent) {
+		return fmt.Sprintf("%q is a part of the bundle %q", dir, parent)
+	}
+	return ""
+}
+
+func IsBundle(dir string) bool {
+	kind, err := render.Classify(dir)
+	return err == nil && kind == render.BundleDirectory
+}
+
+// WithHint adds advice for the user to an error of a library.
+func (p *Program) WithHint(err error) error {
+	var known *cmdline.Error
+	if class := cmdline.Classify(err); class != cmdline.ClassNetwork && namesAddress(err.Error()) {
+		return &cmdline.Error{Class: class, Err: err,
+			Hint: "names of images have no IPv6 addresses: use a name for the registry, from DNS or /etc/hosts"}
+	}
+	if errors.As(err, &known) && known.Hint != "" {
+		return err
+	}
+	text, object := "", ""
+	var missing *declcfg.NotFoundError
+	var limit *images.LimitError
+	var authority x509.UnknownAuthorityError
+	var expired x509.CertificateInvalidError
+	var certificate *tls.CertificateVerificationError
+	var name *render.NameError
+	var reference *render.ReferenceError
+	var answer *registries.StatusError
+	var unauthorized docker.ErrUnauthorizedForCredentials
+	var conflict *store.ConflictError
+	var invalid *declcfg.ValidationError
+	var empty *declcfg.EmptyError
+	var policy *trust.PolicyError
+	switch {
+	case registryHint(err) != "":
+		text = registryHint(err)
+	case errors.As(err, &policy) && policyHint(policy) != "":
+		text = policyHint(policy)
+	case errors.As(err, &conflict):
+		text, object = conflictHint(conflict), conflict.Name
+	case p.editHint(err) != "":
+		text = p.editHint(err)
+	case errors.As(err, &empty):
+		text, object = "--allow-empty accepts a catalog without packages", empty.Catalog
+	case errors.As(err, &missing):
+		text, object = nameHint(missing), missing.Name
+	case errors.Is(err, http.ErrSchemeMismatch), errors.Is(err, registries.ErrPlainHTTP):
+		text = "the registry uses plain HTTP: set --use-http"
+	case errors.As(err, &expired) && expired.Reason == x509.Expired:
+		text = "the certificate has to be renewed, or the clock of this machine is wrong; --tls-verify=false goes on " +
+			"without verification"
+	case errors.As(err, &authority), errors.As(err, &certificate):
+		text = "trust a certificate authority with --ca-file FILE, or disable verification with --tls-verify=false"
+	case errors.As(err, &answer) && answer.Status == http.StatusForbidden && answer.Credentials != "":
+		return err // the registry knows the user and explains the refusal
+	case errors.As(err, &answer) && answer.Status == http.StatusUnauthorized && answer.Credentials != "":
+		text = "the registry refused the user name or the password from " + answer.Credentials +
+			"; \"podman login --authfile FILE\" writes new ones"
+	case errors.As(err, &unauthorized), registries.IsUnauthorized(err):
+		text = "provide credentials with --authfile FILE or $REGISTRY_AUTH_FILE; \"podman login --authfile FILE\" " +
+			"writes them"
+	case errors.As(err, &limit) && p.HasFlag(string(limit.Limit)):
+		text = fmt.Sprintf("--%s raises the limit", limit.Limit)
+	case errors.As(err, &name):
+		text = "a reference is a catalog directory, a bundle directory, an index database or an image: " +
+			"REGISTRY/NAME:TAG, docker://NAME, oci:DIR:TAG, oci-archive:FILE"
+	case errors.Is(err, library.ErrStore):
+		text = "without podman's storage: --output oci-archive:FILE and \"podman load -i FILE\"; to read \"podman " +
+			"save --format oci-archive -o FILE NAME\" and oci-archive:FILE"
+	case errors.Is(err, render.ErrFileType) && errors.As(err, &reference) && codecOf(reference.Reference) != "":
+		text = "the file is compressed: decompress it with \"" + codecOf(reference.Reference) + " -dc\""
+	case errors.Is(err, render.ErrFileType):
+		text = "a file must be an SQLite database; a file-based catalog is given by its directory, an archive of an " +
+			"image as oci-archive:FILE or docker-archive:FILE, and a template is for \"template render\""
+	case errors.As(err, &invalid) && p.HasFlag("repair") && slices.ContainsFunc(invalid.Problems, isAboutImage):
+		text = "--repair drops or normalizes related images that are no pull specs; --keep-going skips invalid packages"
+	case errors.As(err, &invalid) && foreignHint(invalid) != "":
+		text = foreignHint(invalid)
+	case errors.Is(err, build.ErrTooFewLayers) && p.HasFlag("max-layers"):
+		text = "--max-layers allows more"
+	case errors.As(err, &reference) && BundleHint(reference.Reference) != "":
+		text, object = BundleHint(reference.Reference), reference.Reference
+	case strings.Contains(err.Error(), "unknown migration level"):
+		text = fmt.Sprintf("the levels are %v", edit.Levels())
+	case strings.Contains(err.Error(), "unknown template schema"), strings.Contains(err.Error(), "has unknown schema"):
+		text = "the schemas of templates are " + strings.Join(template.Schemas(), ", ")
+	default:
+		if text = p.machineHint(err); text == "" {
+			return err
+		}
+	}
+	return &cmdline.Error{Class: cmdline.Classify(err), Object: object, Hint: text, Err: err}
+}
+
+// bracketed is what may be an IPv6 address as the registry of an image.
+var bracketed = regexp.MustCompile(`(^|[ "/])\[([0-9a-fA-F:.]+)(%[^\]]*)?\](:[0-9]+)?([/" ]|$)`)
+
+// namesAddress tells whether a text has an IPv6 address where a registry is named.
+func namesAddress(text string) bool {
+	for _, found := range bracketed.FindAllStringSubmatch(text, -1) {
+		if addr, err := netip.ParseAddr(found[2]); err == nil && addr.Is6() {
+			return true
+		}
+	}
+	return false
+}
+
+func isAboutImage(p declcfg.Problem) bool { return p.Rule == declcfg.RuleImage }
+
+// conflictHint explains how to proceed if the image's name refers to another digest than --if-digest.
+func conflictHint(e *store.ConflictError) string {
+	switch {
+	case e.Got == "":
+		return "the tag does not exist: use --if-digest none to create it"
+	case e.Want == "":
+		return "the tag already exists: inspect the image, and set --if-digest to its digest to replace it"
+	default:
+		return "the tag was changed concurrently: inspect the image, and set --if-digest to its digest"
+	}
+}
+
+// foreignHint explains how to exclude files that do not belong to a catalog, if problems are in such files: files below
+// a hidden directory, as in a checkout, and documents.
+func foreignHint(e *declcfg.ValidationError) string {
+	for _, problem := range e.Problems {
+		file := filepath.ToSlash(problem.Position.File)
+		for part := range strings.SplitSeq(file, "/") {
+			if part == ".git" || part == ".github" || part == ".svn" || part == ".hg" {
+				return fmt.Sprintf(
+					"%s is not part of a catalog: add a file %s with the line %q to the directory to exclude it", part,
+					declcfg.IgnoreFile, part)
+			}
+		}
+		if base := path.Base(file); strings.EqualFold(path.Ext(base), ".md") {
+			return fmt.Sprintf(
+				"every file in the directory is part of the catalog unless a file %s excludes it, with the line %q",
+				declcfg.IgnoreFile, base)
+		}
+	}
+	return ""
+}
+
+// nameHint suggests a similar name, or lists the existing ones.
+func nameHint(e *declcfg.NotFoundError) string {
+	const few = 10
+	known := slices.Compact(slices.Sorted(slices.Values(e.Known)))
+	if near, ok := nearest.Name(e.Name, known); ok {
+		return fmt.Sprintf("did you mean %q?", near)
+	}
+	switch n := len(known); {
+	case n == 0:
+		return "there is none"
+	case n == 1:
+		return "there is only " + known[0]
+	case n <= few:
+		return "there are " + strings.Join(known, ", ")
+	case e.Kind == "package":
+		return fmt.Sprintf("\"list packages\" shows all %d", n)
+	default:
+		return fmt.Sprintf("\"list %ss\" shows them", e.Kind)
+	}
+}
+
+// HasFlag reports whether the current command has a flag.
+func (p *Program) HasFlag(name string) bool {
+	leaf := p.Line.Leaf()
+	has := func(f cli.Flag) bool { return slices.Contains(f.Names(), name) }
+	return leaf != nil && slices.ContainsFunc(leaf.Flags, has)
+}
+
+// WithOutputHint adds to an error about a read-only working directory how to write elsewhere.
+func WithOutputHint(c *cli.Context, err error) error {
+	if !errors.Is(err, fs.ErrPermission) || c.IsSet("output") || c.Bool("push") || c.Bool("load") {
+		return err
+	}
+	return &cmdline.Error{Class: cmdline.ClassLocal,
+		Hint: "without --push, --load and --output the image is written to the working directory", Err: err}
+}
+
+// codecOf returns the codec of a compressed file, empty for others.
+func codecOf(path string) string {
+	f, err := regularfile.OpenSeekable(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	head := make([]byte, 8)
+	n, _ := f.ReadAt(head, 0) // a shorter file is not compressed
+	return archive.Codec(head[:n])
+}

@@ -1,0 +1,150 @@
+package program
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/images/registries"
+	"github.com/operator-bindery/bindery/sqlite"
+)
+
+// machineHint advises on errors that have no closer hint: of the machine, the network, damaged content and invalid
+// catalogs. It is empty if there is nothing to advise, as for opm, which prints no hints.
+func (p *Program) machineHint(err error) string {
+	var invalid *declcfg.ValidationError
+	if hint := variableHint(err); hint != "" {
+		return hint
+	}
+	switch class := cmdline.Classify(err); {
+	case errors.Is(err, declcfg.ErrNotEmpty):
+		return "name a directory that does not exist, or remove what is in this one"
+	case errors.Is(err, sqlite.ErrDamaged):
+		return "copy the database again from where it comes from"
+	case class == cmdline.ClassLocal:
+		return localHint(err)
+	case class == cmdline.ClassNetwork:
+		return networkHint(err)
+	case class == cmdline.ClassIntegrity:
+		return "the content is damaged or was replaced: write it again at its source; \"cache prune --all\" removes " +
+			"what was fetched before"
+	case class == cmdline.ClassLimit:
+		return "the limit keeps hostile input from filling memory and disk; docs/explain/security.md lists all limits"
+	case errors.As(err, &invalid) && ofFiles(invalid) && p.Line.Leaf() != nil && p.Line.Leaf().Name != "validate":
+		return "\"validate -o json\" prints every problem of a catalog directory with its file and line"
+	}
+	return ""
+}
+
+// ofFiles reports whether problems are those of a catalog directory, and not of a database.
+func ofFiles(invalid *declcfg.ValidationError) bool {
+	return slices.ContainsFunc(invalid.Problems, func(p declcfg.Problem) bool { return p.Position.File != "" })
+}
+
+// variableHint names the variable that names the file which an error is about.
+func variableHint(err error) string {
+	for _, name := range []string{"REGISTRY_AUTH_FILE", "CONTAINERS_REGISTRIES_CONF", "CONTAINERS_POLICY_JSON",
+		"CONTAINERS_STORAGE_CONF"} {
+		if file := os.Getenv(name); file != "" && strings.Contains(err.Error(), file) {
+			return "the variable " + name + " names this file"
+		}
+	}
+	var path *fs.PathError
+	home := os.Getenv("HOME")
+	if errors.Is(err, fs.ErrPermission) && errors.As(err, &path) && filepath.IsAbs(home) && within(home, path.Path) {
+		if !errors.Is(readable(home), fs.ErrPermission) {
+			return ""
+		}
+		return fmt.Sprintf("the variable HOME names %s, which is not of the user %d: set HOME to a directory of that user", home,
+			os.Getuid())
+	}
+	return ""
+}
+
+// readable returns the error of reading a directory.
+func readable(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// localHint advises on errors of files, memory and ports.
+func localHint(err error) string {
+	var path *fs.PathError
+	temporary := errors.As(err, &path) && within(os.TempDir(), path.Path)
+	switch {
+	case errors.Is(err, syscall.EROFS) && temporary:
+		return "the file system is read-only: set TMPDIR to a directory that can be written"
+	case errors.Is(err, syscall.EROFS):
+		return "the file system is read-only: choose an output on another one"
+	case errors.Is(err, fs.ErrPermission) && temporary:
+		return fmt.Sprintf("the user %d may not write there: set TMPDIR to a directory that can be written",
+			os.Getuid())
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Sprintf("the user %d lacks the permission: change the owner or the mode, or choose another path",
+			os.Getuid())
+	case errors.Is(err, syscall.ENOSPC) && temporary:
+		return "set TMPDIR to a directory on a file system with more room"
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return "make room on the file system; \"cache prune\" removes what was fetched before"
+	case errors.Is(err, syscall.EADDRINUSE):
+		return "another program listens there: choose another port, or 0 for a free one"
+	case errors.Is(err, syscall.EMFILE):
+		return "raise the limit of open files with \"ulimit -n\", or lower --jobs"
+	case errors.Is(err, fs.ErrNotExist) && temporary && !IsDir(os.TempDir()):
+		return "TMPDIR must name a directory that exists"
+	case errors.Is(err, fs.ErrNotExist) && path != nil && !filepath.IsAbs(path.Path):
+		return "paths start at the working directory; check the name"
+	}
+	return ""
+}
+
+func IsDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// within reports whether a path is a directory or below it.
+func within(dir, path string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+}
+
+// networkHint advises on errors of the way to a registry, and on its answers.
+func networkHint(err error) string {
+	var name *net.DNSError
+	var answer *registries.StatusError
+	switch {
+	case errors.As(err, &name):
+		return "check the name of the host; a mirror of it is set in registries.conf, a proxy by HTTPS_PROXY"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "nothing listens there: check host and port, and that the registry runs"
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
+		return "raise --timeout or --retries"
+	case !errors.As(err, &answer):
+		return ""
+	case answer.NoSpace:
+		return "make room at the registry, then repeat the command"
+	case answer.Status == http.StatusNotFound:
+		return "check the repository and the tag; a private registry may also answer so to users without permission"
+	case answer.Status == http.StatusForbidden:
+		return "the registry denies it: ask for the permission, or log in as another user with --authfile FILE"
+	case answer.Status == http.StatusTooManyRequests:
+		return "the registry limits requests: log in, wait, or lower --jobs"
+	case answer.Status >= 500:
+		return "the registry failed: see its log, or try again with more --retries"
+	}
+	return ""
+}

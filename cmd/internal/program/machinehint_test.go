@@ -1,0 +1,113 @@
+package program
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/images/registries"
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/sqlite"
+)
+
+// Each class of errors of the machine, the network and the content has advice; what has none prints no hint.
+func TestMachineHints(t *testing.T) {
+	inFile := &declcfg.ValidationError{Problems: []declcfg.Problem{{Position: declcfg.Position{File: "a.yaml"}}}}
+	file := func(path string, err error) error {
+		return fmt.Errorf("write: %w", &fs.PathError{Op: "open", Path: path, Err: err})
+	}
+	temporary := filepath.Join(os.TempDir(), "x", "y")
+	answer := func(status int) error {
+		return fmt.Errorf("push: %w: %w", fault.ErrRegistry, &registries.StatusError{Status: status})
+	}
+	dial := func(err error) error { return &net.OpError{Op: "dial", Net: "tcp", Err: err} }
+	for name, c := range map[string]struct {
+		err  error
+		want string // empty: no hint
+	}{
+		"read-only":             {file("/out", syscall.EROFS), "choose an output on another one"},
+		"read-only TMPDIR":      {file(temporary, syscall.EROFS), "set TMPDIR to a directory that can be written"},
+		"no permission":         {file("/out", syscall.EACCES), "lacks the permission"},
+		"no permission, TMPDIR": {file(temporary, syscall.EACCES), "set TMPDIR"},
+		"a full disk":           {file("/out", syscall.ENOSPC), "make room on the file system"},
+		"a full TMPDIR": {file(temporary, syscall.ENOSPC),
+			"set TMPDIR to a directory on a file system with more room"},
+		"a quota":        {file("/out", syscall.EDQUOT), "make room"},
+		"too many files": {file("/out", syscall.EMFILE), "ulimit -n"},
+		"a port in use": {&net.OpError{Op: "listen", Err: os.NewSyscallError("bind", syscall.EADDRINUSE)},
+			"choose another port"},
+		"a file in TMPDIR":   {file(temporary, syscall.ENOENT), ""},
+		"a relative path":    {file("catalgo", syscall.ENOENT), "paths start at the working directory"},
+		"an absolute path":   {file("/nosuch", syscall.ENOENT), ""},
+		"a directory beside": {file(os.TempDir()+"x", syscall.EROFS), "choose an output"},
+		"no such host": {dial(&net.DNSError{Name: "registry.example.com", IsNotFound: true}),
+			"check the name of the host"},
+		"nothing listens":     {dial(syscall.ECONNREFUSED), "check host and port"},
+		"a timeout":           {dial(os.ErrDeadlineExceeded), "raise --timeout or --retries"},
+		"not found":           {answer(http.StatusNotFound), "check the repository and the tag"},
+		"denied":              {answer(http.StatusForbidden), "the registry denies it"},
+		"too many requests":   {answer(http.StatusTooManyRequests), "log in, wait, or lower --jobs"},
+		"the registry failed": {answer(http.StatusBadGateway), "the registry failed"},
+		"the registry is full": {fmt.Errorf("push: %w: %w", fault.ErrRegistry,
+			&registries.StatusError{Status: http.StatusInternalServerError, NoSpace: true}), "make room"},
+		"another answer":           {answer(http.StatusTeapot), ""},
+		"damaged":                  {fmt.Errorf("layer: %w", fault.ErrIntegrity), "\"cache prune --all\" removes"},
+		"too large":                {fmt.Errorf("layer: %w", fault.ErrLimit), "docs/explain/security.md"},
+		"an invalid catalog":       {inFile, "\"validate -o json\" prints every problem"},
+		"an invalid database":      {&declcfg.ValidationError{Problems: []declcfg.Problem{{}}}, ""},
+		"a damaged database":       {fmt.Errorf("x: %w", sqlite.ErrDamaged), "copy the database again"},
+		"an error without a class": {errors.New("no"), ""},
+		"an interruption":          {context.Canceled, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := &Program{Line: cmdline.Line{Path: []*cli.Command{{Name: "render"}}}}
+			hint := p.machineHint(c.err)
+			if c.want == "" && hint != "" || !strings.Contains(hint, c.want) || strings.Contains(hint, "\n") {
+				t.Errorf("%q, want %q", hint, c.want)
+			}
+			var known *cmdline.Error
+			if err := p.WithHint(c.err); errors.As(err, &known) != (c.want != "") {
+				t.Errorf("got %#v", err)
+			}
+		})
+	}
+	p := &Program{Line: cmdline.Line{Path: []*cli.Command{{Name: "validate"}}}}
+	if hint := p.machineHint(inFile); hint != "" {
+		t.Errorf("validate refers to itself: %q", hint)
+	}
+}
+
+// Where there is no directory for temporary files, that is the advice; not where another file in it is missing.
+func TestHintOfMissingTMPDIR(t *testing.T) {
+	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "none"))
+	got := localHint(&fs.PathError{Op: "open", Path: filepath.Join(os.TempDir(), "x"), Err: syscall.ENOENT})
+	if got != "TMPDIR must name a directory that exists" {
+		t.Error(got)
+	}
+}
+
+// An error of a home directory that cannot be read has the name of the variable.
+func TestHomeIsNamed(t *testing.T) {
+	home := filepath.Join(t.TempDir(), "home")
+	if err := os.Mkdir(home, 0); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("HOME", home)
+	hint := variableHint(&fs.PathError{Op: "open", Path: filepath.Join(home, ".config"), Err: fs.ErrPermission})
+	if readable(home) != nil && !strings.Contains(hint, "the variable HOME names "+home) || // root may read it
+		readable(home) == nil && hint != "" || variableHint(errors.New("other")) != "" {
+		t.Errorf("%q", hint)
+	}
+}

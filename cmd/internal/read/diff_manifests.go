@@ -1,0 +1,196 @@
+package read
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/bundle/manifests"
+	"github.com/operator-bindery/bindery/bundle/manifests/upgrade"
+	bundlecmd "github.com/operator-bindery/bindery/cmd/internal/bundle"
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/cmd/internal/option"
+	"github.com/operator-bindery/bindery/cmd/internal/program"
+	"github.com/operator-bindery/bindery/internal/bundlefs"
+	"github.com/operator-bindery/bindery/internal/printable"
+	"github.com/operator-bindery/bindery/internal/regularfile"
+)
+
+const manifestsCategory = "with --manifests"
+
+// diffManifestsFlags are the flags of diff for bundles.
+func diffManifestsFlags() []cli.Flag {
+	return append([]cli.Flag{&cli.BoolFlag{Name: "manifests",
+		Usage: "compare what OLM v1 applies for two bundles, or two directories or files of manifests"},
+		bundlecmd.RuntimeFlag(manifestsCategory)}, bundlecmd.SettingsFlags(manifestsCategory)...)
+}
+
+// catalogDiffNames are the flags of diff that have an effect on catalogs only.
+var catalogDiffNames = []string{"only", "color", "migrate-level", "migrate", "compat"}
+
+// checkDiffFlags refuses flags of one kind of comparison with the other.
+func checkDiffFlags(c *cli.Context) error {
+	names, why := append([]string{"runtime"}, bundlecmd.SettingsNames...), "--%s requires --manifests"
+	if c.Bool("manifests") {
+		names, why = catalogDiffNames, "--%s has no effect with --manifests"
+	}
+	for _, name := range names {
+		if c.IsSet(name) {
+			return cmdline.Usagef(why, name)
+		}
+	}
+	return nil
+}
+
+// diffManifests compares what is applied for two bundles.
+func diffManifests(p *option.Session, c *cli.Context) error {
+	format := c.String("output")
+	if format != "text" && format != "json" {
+		return cmdline.Usagef("invalid --output value %q, expected (text|json)", format)
+	}
+	s, err := bundlecmd.ReadSettings(c)
+	if err != nil {
+		return err
+	}
+	runtime, err := bundlecmd.ReadRuntime(c)
+	if err != nil {
+		return err
+	}
+	var sides [2]side
+	for i := range sides {
+		if sides[i], err = openSide(p, c, c.Args().Get(i)); err != nil {
+			return err
+		}
+	}
+	objects, err := renderSides(p, c, sides, s, runtime)
+	if err != nil {
+		return err
+	}
+	report, err := upgrade.Compare(c.Context, objects[0], objects[1])
+	if err != nil {
+		return err
+	}
+	if format == "json" {
+		err = p.PrintJSON(report)
+	} else {
+		err = p.Spooled(c.Context, func(w io.Writer) error { return report.WriteText(w, printable.Cell) })
+	}
+	if err != nil {
+		return fmt.Errorf("write the answer: %w", err)
+	}
+	if !report.Same {
+		return &cmdline.ExitStatus{Status: 1}
+	}
+	return nil
+}
+
+// renderSides returns the objects of both sides. Both versions are compared in one namespace, the new one's: otherwise
+// every object would differ.
+func renderSides(p *option.Session, c *cli.Context, sides [2]side, s manifests.Settings,
+	runtime manifests.Runtime) (out [2][]manifests.Object, err error) {
+	from := ""
+	for i := len(sides) - 1; i >= 0; i-- {
+		b := sides[i].bundle
+		if b == nil {
+			out[i] = sides[i].objects
+			continue
+		}
+		if from == "" {
+			from = bundlecmd.InstallNamespace(b, &s)
+		}
+		if out[i], err = bundlecmd.RenderBundle(p, c.Args().Get(i), b, s, from); err != nil {
+			return out, err
+		}
+		var written []manifests.Object
+		if other := sides[1-i]; other.bundle == nil {
+			written = other.objects
+		}
+		if out[i], err = dressedAs(out[i], written, s.InstallNamespace, runtime); err != nil {
+			return out, err
+		}
+	}
+	return out, nil
+}
+
+// dressedAs returns the objects of a bundle as the runtime applies them. What manifests have that --create-namespace and
+// --olm-labels wrote is no difference between versions: the objects get it too.
+func dressedAs(objects, written []manifests.Object, namespace string, runtime manifests.Runtime) ([]manifests.Object,
+	error) {
+	if len(written) == 0 {
+		return runtime.For(objects, manifests.Marks{})
+	}
+	for _, o := range written {
+		if o.Kind == "Namespace" && o.Group() == "" && o.Name == namespace {
+			ns, err := manifests.Namespace(namespace)
+			if err != nil {
+				return nil, err
+			}
+			objects = append([]manifests.Object{ns}, objects...)
+			break
+		}
+	}
+	marks, by := written[len(written)-1].Marks()
+	if by == manifests.Boxcutter {
+		runtime = by
+	}
+	return runtime.For(objects, marks)
+}
+
+// side is what is compared: a bundle, or objects.
+type side struct {
+	bundle  *manifests.Bundle
+	objects []manifests.Object
+}
+
+// openSide reads a bundle; a file, or a directory that is no bundle, has manifests.
+func openSide(p *option.Session, c *cli.Context, ref string) (side, error) {
+	info, err := os.Stat(ref)
+	switch {
+	case err != nil || info.IsDir() && program.IsBundle(ref):
+		b, err := bundlecmd.ReadBundle(p, c, ref)
+		return side{bundle: b}, err
+	case info.IsDir():
+		objects, err := dirManifests(ref)
+		return side{objects: objects}, manifestsError(ref, err)
+	}
+	objects, err := fileManifests(c.Context, ref)
+	return side{objects: objects}, manifestsError(ref, err)
+}
+
+func dirManifests(dir string) (_ []manifests.Object, err error) {
+	root, err := bundlefs.OpenDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	return manifests.ParseDir(root.FS())
+}
+
+// maxManifests is the size of a file of manifests in bytes.
+const maxManifests = 64 << 20
+
+func fileManifests(ctx context.Context, name string) ([]manifests.Object, error) {
+	text, err := regularfile.ReadNamed(ctx, name, maxManifests)
+	if err != nil {
+		return nil, err
+	}
+	return manifests.Parse(name, text)
+}
+
+// manifestsError adds the class and the object to an error about manifests.
+func manifestsError(ref string, err error) error {
+	var file *fs.PathError
+	switch {
+	case err == nil || errors.As(err, &file):
+		return err
+	case errors.Is(err, bundlefs.ErrLimit):
+		return &cmdline.Error{Class: cmdline.ClassLimit, Object: ref, Err: fmt.Errorf("%q: %w", ref, err)}
+	}
+	return &cmdline.Error{Class: cmdline.ClassInput, Object: ref, Err: fmt.Errorf("%q: %w", ref, bundlecmd.Clip(err)),
+		Hint: "with --manifests the arguments are bundles, or directories or files of rendered manifests"}
+}

@@ -1,0 +1,73 @@
+package schema
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/cmd/internal/option"
+	"github.com/operator-bindery/bindery/cmd/internal/program"
+	"github.com/operator-bindery/bindery/docs/reference/schemas"
+	"github.com/operator-bindery/bindery/internal/nearest"
+)
+
+func Command(p *option.Session) *cli.Command {
+	return &cli.Command{
+		Name:      "schema",
+		Usage:     "print the JSON Schema of a file or an answer",
+		ArgsUsage: "[SCHEMA]",
+		Description: `Every file that the program reads or writes, and every answer in JSON, has a JSON Schema
+(draft 2020-12). Without SCHEMA the names are listed.` +
+			program.Examples("bindery schema", "bindery schema selection",
+				"bindery schema -o json"),
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"},
+				Usage: "output `FORMAT` of the list (json); a table by default"},
+		},
+		Action: program.Between(0, 1, func(c *cli.Context) error { return schema(p, c) }),
+	}
+}
+
+func schema(p *option.Session, c *cli.Context) error {
+	format, err := program.ListFormat(c, "json")
+	if err != nil {
+		return err
+	}
+	if c.NArg() == 0 {
+		return listSchemas(p, format)
+	}
+	name := c.Args().First()
+	text, ok := schemas.Text(name)
+	if !ok {
+		e := &cmdline.Error{Class: cmdline.ClassUsage, Object: name, Err: fmt.Errorf("there is no schema %q", name),
+			Hint: "\"bindery schema\" lists the names"}
+		if near, found := nearest.Name(name, schemas.Names()); found {
+			e.Hint = fmt.Sprintf("did you mean %q?", near)
+		}
+		return e
+	}
+	_, err = p.Stdout.Write(text)
+	return err
+}
+
+// List is the answer without a name as JSON.
+type List struct {
+	Schemas []schemas.Schema `json:"schemas"`
+}
+
+func listSchemas(p *option.Session, format string) error {
+	all, err := schemas.All()
+	if err != nil {
+		return err
+	}
+	if format == "json" {
+		return p.PrintJSON(List{all})
+	}
+	var rows [][]string
+	for _, s := range all {
+		rows = append(rows, []string{s.Name, strings.TrimSuffix(s.Title, ".")})
+	}
+	return p.PrintTable([]string{"NAME", "DESCRIBES"}, rows...)
+}

@@ -1,0 +1,243 @@
+package sign
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/cmd/internal/option"
+	"github.com/operator-bindery/bindery/cmd/internal/program"
+	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/images/transport"
+	"github.com/operator-bindery/bindery/internal/printable"
+	"github.com/operator-bindery/bindery/internal/regularfile"
+)
+
+func CopyCommand(p *option.Session) *cli.Command {
+	return &cli.Command{
+		Name:      "copy",
+		Usage:     "copy images, with their signatures and what else is attached to them",
+		ArgsUsage: "SOURCE DESTINATION",
+		Description: `Copies an image byte for byte and with all its platforms, from one of docker://NAME or
+NAME in a registry, ` + program.Forms(0, 4) + ",\n" + program.Forms(4, len(program.Transports)) + ` to another. The tags .sig, .att and .sbom that cosign derives from a digest, and all
+referrers, go with it: those of an index, of its images, and of referrers. No manifest is rewritten. What the
+destination has is not sent again: an interrupted copy goes on when it is repeated.
+
+With --from-file the images are those of a file: each line has a source and a destination, separated by blanks
+or by an equals sign, as "registry mirror" prints them.` +
+			program.Examples("bindery copy registry.example.com/acme/catalog:v1 oci-archive:catalog.tar:v1",
+				"bindery copy oci:catalog.oci:v1 oci:mirror.oci:v1 --with signatures -o json",
+				"bindery copy --from-file mapping.txt --with none"),
+		Flags: program.Flags([]cli.Flag{
+			&cli.StringSliceFlag{Name: "with", Value: cli.NewStringSlice("signatures", "referrers"),
+				DefaultText: "signatures,referrers",
+				Usage: "copy `KINDS` of attachments (signatures|referrers|none): signatures are the tags .sig, .att " +
+					"and .sbom"},
+			&cli.StringFlag{Name: "from-file",
+				Usage: "`FILE` with a source and a destination on each line; \"-\" is standard input"},
+			&cli.BoolFlag{Name: "keep-going",
+				Usage: "go on with other images if one cannot be copied; exit status 4 if one was not"},
+			program.InCategory(program.JobsFlag(), "work"),
+		}, option.AnswerFlags(), option.ImageFlags()),
+		Action: program.Between(0, 2, func(c *cli.Context) error { return copyImages(p, c) }),
+	}
+}
+
+// imagePair is one image to copy.
+type imagePair struct {
+	source      string
+	destination transport.Destination
+}
+
+func copyImages(p *option.Session, c *cli.Context) error {
+	asJSON, err := option.CheckAnswer(c)
+	if err != nil {
+		return err
+	}
+	what, err := option.AttachmentKinds(c.StringSlice("with"))
+	if err != nil {
+		return err
+	}
+	pairs, err := imagePairs(p, c)
+	if err != nil {
+		return err
+	}
+	for _, pair := range pairs {
+		if err := images.CheckCopy(program.Transports, pair.source, pair.destination, what); err != nil {
+			return p.WithAttachmentHint(pair.destination.String(), err)
+		}
+	}
+	client, err := p.Client(c)
+	if err != nil {
+		return err
+	}
+	jobs := c.Int("jobs")
+	if jobs == 0 {
+		jobs = runtime.GOMAXPROCS(0)
+	}
+	results, failed, err := copyPairs(p, c, pairs, jobs,
+		func(ctx context.Context, pair imagePair) (images.CopyResult, error) {
+			return copyOne(p, ctx, c, client, pair, what)
+		})
+	if err != nil {
+		return p.WithAttachmentHint("", err)
+	}
+	if err := p.SaveLock(); err != nil {
+		return err
+	}
+	lost := 0
+	for _, r := range results {
+		lost += len(r.Problems)
+	}
+	partial := error(nil)
+	switch {
+	case failed > 0:
+		partial = &cmdline.ExitStatus{Status: 4, Err: fmt.Errorf("%d of %s not copied", failed,
+			program.Count(len(pairs), "image"))}
+	case lost > 0:
+		partial = &cmdline.ExitStatus{Status: 4, Err: fmt.Errorf("the images are copied, and %s not: what is listed "+
+			"is missing or is not what it is listed as", program.Count(lost, "attachment"))}
+	}
+	if asJSON {
+		return errors.Join(p.PrintJSON(CopiedImages{results}), partial)
+	}
+	var b strings.Builder
+	for _, r := range results {
+		if r.Error != "" {
+			continue
+		}
+		fmt.Fprintln(&b, r.Destination)
+		reference := r.Digest.String()
+		if strings.Contains(r.Reference, "@") {
+			reference = r.Reference
+		}
+		fmt.Fprintln(&b, reference)
+	}
+	_, err = p.Stdout.Write([]byte(printable.Text(b.String())))
+	return errors.Join(err, partial)
+}
+
+// CopiedImages is the answer as JSON.
+type CopiedImages struct {
+	Images []copyOutcome `json:"images"`
+}
+
+// copyOne copies one image and logs what was copied.
+func copyOne(p *option.Session, ctx context.Context, c *cli.Context, client *images.Client, pair imagePair,
+	what referrers.Kinds) (images.CopyResult, error) {
+	o := p.CopyOptions(c)
+	moved := p.Moved()
+	o.Events = func(e store.Event) {
+		moved.Event("writing", e)
+		p.LogEvent(e)
+	}
+	r, err := client.Copy(ctx, pair.source, pair.destination, what, o)
+	if err != nil {
+		return r, err
+	}
+	text := fmt.Sprintf("copied %s to %s", r.Source, r.Destination)
+	if r.Traffic != nil {
+		text += ": " + option.TrafficLine(*r.Traffic)
+	}
+	if n := len(r.Copied); n > 0 {
+		there := 0
+		for _, a := range r.Copied {
+			if a.There {
+				there++
+			}
+		}
+		text += "; " + program.Count(n, "attachment")
+		if there > 0 {
+			text += fmt.Sprintf(", of which it had %d", there)
+		}
+	}
+	p.Log.Info(printable.Text(text))
+	if len(r.Unread) > 0 {
+		var answers []string
+		for _, u := range r.Unread[:min(len(r.Unread), 5)] {
+			answers = append(answers, u.Answer)
+		}
+		p.Log.Warn(printable.Text(fmt.Sprintf("%s: not all signatures could be read: %s", r.Source,
+			strings.Join(answers, "; "))))
+	}
+	for _, problem := range r.Problems {
+		p.Log.Warn(printable.Text(fmt.Sprintf("%s: not copied: %s", r.Source, problem)))
+	}
+	return r, nil
+}
+
+// imagePairs reads the images to copy: the arguments, or the lines of --from-file.
+func imagePairs(p *option.Session, c *cli.Context) ([]imagePair, error) {
+	file := c.String("from-file")
+	switch {
+	case file == "" && c.NArg() != 2:
+		return nil, cmdline.Usagef("accepts 2 arg(s), received %d", c.NArg())
+	case file != "" && c.NArg() > 0:
+		return nil, cmdline.Usagef("--from-file and arguments exclude each other")
+	case file == "":
+		d, err := destinationOf(c.Args().Get(1))
+		return []imagePair{{c.Args().First(), d}}, err
+	}
+	var text []byte
+	var err error
+	if file == "-" {
+		text, err = option.ReadAtMost(p.Stdin, maxPairs)
+	} else {
+		text, err = regularfile.ReadNamed(c.Context, file, maxPairs)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var pairs []imagePair
+	places := map[string]bool{}
+	for n, line := range strings.Split(string(text), "\n") {
+		line, _, _ = strings.Cut(line, " #")
+		if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
+			continue
+		}
+		wrong := func(err error) error {
+			return &cmdline.Error{Class: cmdline.ClassInput, Object: file, Err: fmt.Errorf("%s:%d: %w", file, n+1, err)}
+		}
+		parts := strings.Fields(line)
+		if len(parts) == 1 {
+			parts = strings.SplitN(line, "=", 2)
+		}
+		if len(parts) != 2 {
+			return nil, wrong(errors.New("expected a source and a destination"))
+		}
+		d, err := destinationOf(parts[1])
+		if err != nil {
+			return nil, wrong(err)
+		}
+		place := d.String()
+		if row := program.Transports.Row(d.Transport); row.Files && !row.Many {
+			place = d.Path // it holds one image
+		}
+		if places[place] {
+			return nil, wrong(fmt.Errorf("%s is the destination of two images", place))
+		}
+		places[place] = true
+		pairs = append(pairs, imagePair{parts[0], d})
+	}
+	if len(pairs) == 0 {
+		return nil, &cmdline.Error{Class: cmdline.ClassInput, Object: file, Err: fmt.Errorf("%s names no image", file)}
+	}
+	return slices.Clip(pairs), nil
+}
+
+// place is where an image of a list goes: the repository, or the path.
+func (i imagePair) place() string {
+	if !i.destination.InRegistry() {
+		return i.destination.Path
+	}
+	repository, _ := option.SplitName(i.destination.Name)
+	return repository
+}

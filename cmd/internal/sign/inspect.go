@@ -1,0 +1,137 @@
+package sign
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/build/inspect"
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/cmd/internal/option"
+	"github.com/operator-bindery/bindery/cmd/internal/program"
+	"github.com/operator-bindery/bindery/internal/redact"
+)
+
+func InspectCommand(p *option.Session) *cli.Command {
+	return &cli.Command{
+		Name:      "inspect",
+		Usage:     "show what an image contains",
+		ArgsUsage: "IMAGE",
+		Description: `Shows the platforms, labels, layers and sizes of an image, its packages with the layers
+that contain them, and its caches. By default only manifests and configurations are read, and the packages are
+those that the annotations declare. With --deep all layers are read: packages are those found, and caches are
+compared with the catalog.` +
+			program.Examples("bindery inspect oci:catalog.oci:v1", "bindery inspect oci:catalog.oci:v1 --deep",
+				"bindery inspect oci:etcd.oci:v1 -o json"),
+		Flags: append([]cli.Flag{
+			&cli.BoolFlag{Name: "deep", Usage: "read all layers"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "table",
+				Usage: "output `FORMAT` (table|json)"},
+			program.InCategory(program.JobsFlag(), "work"),
+		}, option.ImageFlags()...),
+		Action: program.Exactly(1, func(c *cli.Context) error { return runInspect(p, c) }),
+	}
+}
+
+func VerifyCommand(p *option.Session) *cli.Command {
+	return &cli.Command{
+		Name:      "verify",
+		Usage:     "verify an image against its catalog, or its signatures",
+		ArgsUsage: "IMAGE",
+		Description: `Reads all layers and compares them with their digests, validates the catalog, rebuilds
+every bindery layer and every cache from the files in the image, and compares them as well as labels, modes,
+platforms and annotations. All differences are reported. The exit status is 0 without differences and 1 with.
+It is also 1 on an error, but then standard output is empty.
+
+With --key it verifies the signatures of any image instead, .sig tags and Sigstore bundles, and with --type
+its attestations; with --signatures it asks the policy. An index is signed if it is signed itself, or if every
+image in it is.` +
+			program.Examples("bindery verify oci:catalog.oci:v1", "bindery verify oci:catalog.oci:v1 -o json",
+				"bindery verify registry.example.com/acme/catalog:v1 --key release.pub",
+				"bindery verify registry.example.com/acme/catalog:v1 --key release.pub --type cyclonedx",
+				"bindery verify registry.example.com/acme/catalog:v1 --signatures --policy policy.json "+
+					"--registries-d registries.d"),
+		Flags: program.Flags([]cli.Flag{
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "text",
+				Usage: "output `FORMAT` (text|json)"},
+			program.InCategory(program.JobsFlag(), "work"),
+		}, verifySignatureFlags(), option.ImageFlags()),
+		Action: program.Exactly(1, func(c *cli.Context) error { return verify(p, c) }),
+	}
+}
+
+func runInspect(p *option.Session, c *cli.Context) error {
+	format := c.String("output")
+	if format != "table" && format != "json" {
+		return cmdline.Usagef("invalid --output value %q, expected (table|json)", format)
+	}
+	report, err := examine(p, c, c.Bool("deep"))
+	if err != nil {
+		return err
+	}
+	if report.Proof != nil && !report.Proof.Same {
+		p.Log.Warn(fmt.Sprintf("the image differs from its catalog in %s: \"verify\" lists them",
+			program.Count(len(report.Proof.Differences)+report.Proof.More, "thing")))
+	}
+	if format == "json" {
+		report.Proof = nil // only verify prints it
+		return p.PrintJSON(report)
+	}
+	return printReport(p, report)
+}
+
+func verify(p *option.Session, c *cli.Context) error {
+	if verifiesSignatures(c) {
+		return verifySignatures(p, c)
+	}
+	for _, flag := range []string{"type", "identity"} {
+		if c.IsSet(flag) {
+			return cmdline.Usagef("--%s is about signatures and needs --key", flag)
+		}
+	}
+	format := c.String("output")
+	if format != "text" && format != "json" {
+		return cmdline.Usagef("invalid --output value %q, expected (text|json)", format)
+	}
+	report, err := examine(p, c, true)
+	if err != nil {
+		return err
+	}
+	if format == "json" {
+		err = p.PrintJSON(report)
+	} else {
+		err = printProof(p, report)
+	}
+	if err != nil {
+		return fmt.Errorf("write the answer: %w", err)
+	}
+	p.Log.Info("signatures were not looked at (--key, --signatures)")
+	if !report.Proof.Same {
+		return &cmdline.ExitStatus{Status: 1}
+	}
+	return nil
+}
+
+// examine reads the image that the argument names.
+func examine(p *option.Session, c *cli.Context, deep bool) (_ *inspect.Report, err error) {
+	ref := c.Args().First()
+	survey, err := p.Survey(c, ref)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, survey.Close()) }()
+	report := inspect.Inspect(survey)
+	if deep {
+		limits, err := option.ImageLimits(c)
+		if err != nil {
+			return nil, err
+		}
+		if report, err = inspect.Examine(c.Context, survey,
+			inspect.Options{Limits: limits, Jobs: c.Int("jobs")}); err != nil {
+			return nil, err
+		}
+	}
+	report.Name = redact.Text(report.Name)
+	return report, p.SaveLock()
+}

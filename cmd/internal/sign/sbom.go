@@ -1,0 +1,197 @@
+package sign
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/opencontainers/go-digest"
+	"github.com/urfave/cli/v2"
+	"go.podman.io/image/v5/docker/reference"
+
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/cmd/internal/option"
+	"github.com/operator-bindery/bindery/cmd/internal/program"
+	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/atomicfs"
+	"github.com/operator-bindery/bindery/internal/redact"
+	"github.com/operator-bindery/bindery/supply"
+	"github.com/operator-bindery/bindery/supply/inventory"
+	"github.com/operator-bindery/bindery/supply/sbom"
+)
+
+func SBOMCommand(p *option.Session) *cli.Command {
+	return &cli.Command{
+		Name:      "sbom",
+		Usage:     "write the bill of materials (SBOM) of an image",
+		ArgsUsage: "IMAGE",
+		Description: `Writes what is in an image as an SPDX 2.3 or CycloneDX 1.6 document in JSON: of a
+catalog its packages, bundles, related images and the Go modules of the server, of a bundle its operator and
+the images that it needs, of other images the layers. Layers whose files are not described are listed by their
+digests. An image that is named by a tag alone has no digest in the document: its content is not known.
+
+The document is a function of the image and its name. Its time is SOURCE_DATE_EPOCH, or 1970. It is the
+document that --sbom attaches to an image when it is built.` +
+			program.Examples("bindery sbom oci:catalog.oci:v1", "bindery sbom oci:etcd.oci:v1 --format cyclonedx -o etcd.json",
+				"bindery sbom oci:catalog.oci:v1 --name registry.example.com/acme/catalog"),
+		Flags: append([]cli.Flag{
+			&cli.StringFlag{Name: "format", Value: string(sbom.SPDX),
+				Usage: "`FORMAT` of the document (spdx|cyclonedx)"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write the document to `FILE`",
+				DefaultText: "standard output"},
+			&cli.StringFlag{Name: "name", DefaultText: "that of the image, if it is in a registry or a store",
+				Usage: "`REPOSITORY` that the document names the image by"},
+			&cli.StringFlag{Name: "platform", DefaultText: "the index with all its images",
+				Usage: "describe the image for `OS/ARCH` of an index", Category: "content"},
+			program.InCategory(program.JobsFlag(), "work"),
+		}, option.ImageFlags()...),
+		Action: program.Exactly(1, func(c *cli.Context) error { return runSbom(p, c) }),
+	}
+}
+
+func runSbom(p *option.Session, c *cli.Context) (err error) {
+	format, err := sbom.ParseFormat(c.String("format"))
+	if err != nil {
+		return cmdline.Usagef("invalid --format value %.80q, expected (spdx|cyclonedx)", c.String("format"))
+	}
+	name, err := repositoryFlag(c)
+	if err != nil {
+		return err
+	}
+	ref := c.Args().First()
+	file := c.String("output")
+	if err := option.CheckResult("output", file, ref); err != nil {
+		return err
+	}
+	survey, err := p.Survey(c, ref)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, survey.Close()) }()
+	subject, err := subjectOf(c, survey)
+	if err != nil {
+		return err
+	}
+	o, err := p.InventoryOptions(c)
+	if err != nil {
+		return err
+	}
+	if subject != survey.Digest {
+		o.Only = subject
+	}
+	found, err := inventory.Examine(c.Context, survey, o)
+	if err != nil {
+		return &cmdline.Error{Class: cmdline.Classify(err), Object: redact.Text(ref), Err: err}
+	}
+	if name == "" {
+		if name, err = nameOf(p, c, ref, found.Repository, survey.Digest); err != nil {
+			return err
+		}
+	}
+	written, err := option.DocumentOptions()
+	if err != nil {
+		return err
+	}
+	of, ok := found.Of(subject, name)
+	if !ok {
+		return fmt.Errorf("%w: no image %s in the index", images.ErrInvalid, subject)
+	}
+	return writeDocument(p, c, file, func(w io.Writer) error { return format.Write(w, of, written) })
+}
+
+// nameOf returns the repository that documents name an image by: that of the name it was opened by, else what a layout
+// says of it: its name there, or that in a bill of materials that was attached when it was built.
+func nameOf(p *option.Session, c *cli.Context, ref, repository string, top digest.Digest) (_ string, err error) {
+	dest, perr := program.Transports.Parse(ref)
+	if repository != "" || perr != nil || dest.InRegistry() || program.Transports.CheckAttachments(dest) != nil {
+		return repository, nil
+	}
+	at, image, err := openAttached(c.Context, p.Images, ref)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, at.Close()) }()
+	if image.Name != "" {
+		return supply.Repository(image.Name), nil
+	}
+	list, err := at.Referrers(c.Context, top, nil)
+	if err != nil {
+		return "", err
+	}
+	for _, d := range list {
+		named, err := reference.ParseNormalizedNamed(d.Annotations[supply.NameAnnotation])
+		if err == nil && reference.IsNameOnly(named) {
+			return named.Name(), nil
+		}
+	}
+	return "", nil
+}
+
+// repositoryFlag reads --name.
+func repositoryFlag(c *cli.Context) (string, error) {
+	text := c.String("name")
+	if text == "" {
+		return "", nil
+	}
+	named, err := reference.ParseNormalizedNamed(text)
+	if err != nil || !reference.IsNameOnly(named) {
+		return "", cmdline.Usagef("invalid --name value %.200q, expected REGISTRY/REPOSITORY without a tag", text)
+	}
+	return named.Name(), nil
+}
+
+// subjectOf returns the digest of what the document describes: the image for --platform, else the whole.
+func subjectOf(c *cli.Context, s *images.Survey) (digest.Digest, error) {
+	text := c.String("platform")
+	if text == "" {
+		return s.Digest, nil
+	}
+	want, err := option.ParsePlatform(text)
+	if err != nil {
+		return "", err
+	}
+	var have []string
+	for _, i := range s.Images {
+		at := i.Platform
+		if at.OS == want.OS && at.Architecture == want.Architecture && (want.Variant == "" ||
+			want.Variant == at.Variant) {
+			return i.Digest, nil
+		}
+		have = append(have, redact.Text(fmt.Sprintf("%.40s/%.40s", at.OS, at.Architecture)))
+	}
+	return "", &cmdline.Error{Class: cmdline.ClassInput, Object: redact.Text(s.Name),
+		Err:  fmt.Errorf("there is no image for %s in it", text),
+		Hint: "it has images for " + strings.Join(have, ", ")}
+}
+
+// writeDocument writes a document to a file, or to standard output if there is no file, when all of it is there.
+func writeDocument(p *option.Session, c *cli.Context, file string, write func(io.Writer) error) (err error) {
+	if file == "" {
+		var spool cmdline.Spool
+		defer func() { err = errors.Join(err, spool.Close()) }()
+		if err := write(&spool); err != nil {
+			return err
+		}
+		if err := p.SaveLock(); err != nil {
+			return err
+		}
+		return spool.Flush(c.Context, p.Stdout)
+	}
+	f, err := atomicfs.NewFile(file, 0o666)
+	if err != nil {
+		return fmt.Errorf("write the document: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, f.Abort())
+		}
+	}()
+	if err := write(f); err != nil {
+		return err
+	}
+	if err := p.SaveLock(); err != nil {
+		return err
+	}
+	return f.Commit()
+}

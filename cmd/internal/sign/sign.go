@@ -1,0 +1,220 @@
+package sign
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/cmd/internal/option"
+	"github.com/operator-bindery/bindery/cmd/internal/program"
+	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/signature"
+	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/images/transport"
+	"github.com/operator-bindery/bindery/internal/printable"
+	"github.com/operator-bindery/bindery/internal/regularfile"
+)
+
+func SignCommand(p *option.Session) *cli.Command {
+	return &cli.Command{
+		Name:      "sign",
+		Usage:     "sign an image that exists",
+		ArgsUsage: "IMAGE",
+		Description: `Signs the image and, of an index, every image in it, in a registry, an OCI layout or an
+archive of one. By default both forms are written: a .sig tag, which policies (policy.json) of podman, CRI-O
+and OpenShift read, and a Sigstore bundle as a referrer, which cosign reads. A signature by the same key that
+is there already is not made again, and the image's digest stays what it is. The commands that write images
+sign them with the same flags.` +
+			program.Examples("bindery sign registry.example.com/acme/catalog:v1 --sign-key release.key",
+				"bindery sign oci:catalog.oci:v1 --sign-key release.key --sign-identity "+
+					"registry.example.com/acme/catalog:v1"),
+		Flags:  program.Flags(option.SignFlags(), option.AnswerFlags(), option.WriteFlags()),
+		Action: program.Exactly(1, func(c *cli.Context) error { return sign(p, c) }),
+	}
+}
+
+func AttestCommand(p *option.Session) *cli.Command {
+	return &cli.Command{
+		Name:      "attest",
+		Usage:     "attach a signed statement about an image",
+		ArgsUsage: "IMAGE",
+		Description: `Signs a statement about the image, an in-toto statement with a predicate of your own,
+and attaches it as a Sigstore bundle. An attestation is never taken for a signature of the image. The type is
+a URI or a short name.` +
+			program.Examples("bindery attest registry.example.com/acme/catalog:v1 --type cyclonedx --predicate sbom.json "+
+				"--sign-key release.key",
+				"bindery attest oci:catalog.oci:v1 --type https://example.com/tested/v1 --predicate tested.json "+
+					"--sign-key release.key"),
+		Flags: program.Flags([]cli.Flag{
+			&cli.StringFlag{Name: "type", Usage: "`TYPE` of the predicate, a URI or a short name " + predicateNames},
+			&cli.StringFlag{Name: "predicate", Usage: "`FILE` with the predicate, a JSON object"},
+			option.LegacyFlag(),
+		}, option.KeyFlags("sign-key", "signing"), option.AnswerFlags(), option.WriteFlags()),
+		Action: program.Exactly(1, func(c *cli.Context) error { return attest(p, c) }),
+	}
+}
+
+// predicateNames are the short names of predicate types, in the form that completion reads.
+const predicateNames = "(spdxjson|cyclonedx|slsaprovenance|slsaprovenance1|custom|vuln|openvex|link)"
+
+func sign(p *option.Session, c *cli.Context) error {
+	keys, err := neededKeys(p, c)
+	if err != nil {
+		return err
+	}
+	o, err := option.SignOptions(c)
+	if err != nil {
+		return err
+	}
+	o.Keys = keys
+	s := signature.NewSigning(o)
+	return attachTo(p, c, s, s.Made)
+}
+
+func attest(p *option.Session, c *cli.Context) error {
+	predicateType, err := signature.ParsePredicateType(c.String("type"))
+	switch {
+	case c.String("type") == "" || c.String("predicate") == "":
+		return cmdline.Usagef("--type and --predicate are required")
+	case err != nil:
+		return cmdline.Usagef("--type: %w", err)
+	case predicateType == signature.PredicateSign:
+		return cmdline.Usagef("--type %s is that of signatures: \"sign\" makes them", predicateType)
+	}
+	keys, err := neededKeys(p, c)
+	if err != nil {
+		return err
+	}
+	file := c.String("predicate")
+	predicate, err := regularfile.ReadNamed(c.Context, file, maxPredicate)
+	if err == nil {
+		err = signature.CheckPredicate(predicate)
+	}
+	if err != nil {
+		return &cmdline.Error{Class: cmdline.Classify(err), Object: file,
+			Err: fmt.Errorf("--predicate %s: %w", file, err)}
+	}
+	created, err := program.SourceDate()
+	if err != nil {
+		return err
+	}
+	top := true
+	a := signature.NewAttesting(signature.AttestOptions{Keys: keys, Type: predicateType,
+		Legacy: c.Bool("legacy-attestations"), Created: created,
+		// The statement is about what the name refers to. The images of an index are attested by their digests.
+		Predicate: func(context.Context, v1.Descriptor) (json.RawMessage, error) {
+			if !top {
+				return nil, nil
+			}
+			top = false
+			return predicate, nil
+		}})
+	return attachTo(p, c, a, a.Made)
+}
+
+// maxPredicate is the largest file with a predicate in bytes.
+const maxPredicate = 12 << 20
+
+// neededKeys opens the keys of --sign-key, of which there must be one.
+func neededKeys(p *option.Session, c *cli.Context) (signature.Keys, error) {
+	keys, err := p.SigningKeys(c, "sign-key")
+	if err == nil && keys == nil {
+		e := cmdline.Usagef("required flag(s) \"sign-key\" not set")
+		e.Hint = "\"bindery keys generate\" makes a key"
+		return nil, e
+	}
+	return keys, err
+}
+
+// attachTo attaches something to the image that the argument names, and prints what was made.
+func attachTo(p *option.Session, c *cli.Context, a store.Attachment, made func() []signature.Made) (err error) {
+	asJSON, err := option.CheckAnswer(c)
+	if err != nil {
+		return err
+	}
+	name := c.Args().First()
+	dest, err := destinationOf(name)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := timeoutOf(c)
+	defer cancel()
+	w, err := images.OpenWriter(ctx, dest, p.CopyOptions(c))
+	if err != nil {
+		return p.WithAttachmentHint(dest.String(), err)
+	}
+	defer func() { err = errors.Join(err, w.Discard()) }()
+	if err := a.Attach(ctx, w, w.Image); err != nil {
+		return option.WithSigningHint(name, fmt.Errorf("%s: %w", dest, err))
+	}
+	if err := w.Commit(ctx); err != nil {
+		return fmt.Errorf("%s: %w", dest, err)
+	}
+	return printMade(p, asJSON, w.Image, option.SortedMade(made()))
+}
+
+// destinationOf reads the name of an image that is written to: TRANSPORT:DETAILS or a name in a registry.
+func destinationOf(name string) (transport.Destination, error) {
+	d, err := program.Transports.Parse(name)
+	if err == nil {
+		return d, option.CheckRegistry(d)
+	}
+	transport, _, named := strings.Cut(name, ":")
+	if remote, rerr := program.Transports.Parse("docker://" + name); rerr == nil {
+		if refused := option.CheckRegistry(remote); refused == nil || named && strings.Contains(transport, "/") {
+			return remote, refused
+		}
+	}
+	return d, &cmdline.Error{Class: cmdline.ClassUsage, Object: name, Err: err}
+}
+
+// MadeForImage is the answer of "sign" and "attest" as JSON.
+type MadeForImage struct {
+	// Image is the digest of the image.
+	Image string           `json:"image"`
+	Made  []signature.Made `json:"made"`
+}
+
+// printMade prints signatures or attestations.
+func printMade(p *option.Session, asJSON bool, image store.Image, made []signature.Made) error {
+	if asJSON {
+		return p.PrintJSON(MadeForImage{image.Top.Digest.String(), append([]signature.Made{}, made...)})
+	}
+	var b strings.Builder
+	for _, m := range made {
+		did := "wrote"
+		if m.Found {
+			did = "found"
+		}
+		fmt.Fprintf(&b, "%s %s of %s by key %s", did, m.Form, m.Subject, m.Key)
+		if m.Identity != "" {
+			fmt.Fprintf(&b, " for %s", m.Identity)
+		}
+		if m.PredicateType != "" {
+			fmt.Fprintf(&b, " of type %s", m.PredicateType)
+		}
+		b.WriteByte('\n')
+	}
+	fmt.Fprintln(&b, besideImage(image, image.Top.Digest))
+	_, err := p.Stdout.Write([]byte(printable.Text(b.String())))
+	return err
+}
+
+// besideImage returns the name of a manifest in the repository of an image, or its digest alone if that has no name.
+func besideImage(image store.Image, d digest.Digest) string {
+	if image.Name == "" {
+		return d.String()
+	}
+	repository, _, byDigest := strings.Cut(image.Name, "@")
+	if !byDigest {
+		repository, _ = option.SplitName(repository)
+	}
+	return repository + "@" + d.String()
+}

@@ -1,0 +1,269 @@
+package sign
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/cmd/internal/option"
+	"github.com/operator-bindery/bindery/cmd/internal/program"
+	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/signature"
+	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/images/trust"
+	"github.com/operator-bindery/bindery/internal/printable"
+	"github.com/operator-bindery/bindery/internal/redact"
+)
+
+// verifySignatureFlags make "verify" look at signatures instead of the content of the image.
+func verifySignatureFlags() []cli.Flag {
+	const group = "signatures"
+	return []cli.Flag{
+		&cli.StringSliceFlag{Name: "key", Category: group,
+			Usage: "verify signatures with the public key in `FILE` (PEM); can be repeated: any one suffices"},
+		&cli.BoolFlag{Name: "signatures", Category: group,
+			Usage: "verify signatures by the policy (--policy, else the system's policy.json)"},
+		&cli.StringFlag{Name: "type", Category: group,
+			Usage: "verify attestations with this `TYPE` of predicate, a URI or a short name " +
+				predicateNames},
+		&cli.StringFlag{Name: "identity", Category: group,
+			DefaultText: "the name of the image, in a registry",
+			Usage:       "`NAME` that .sig signatures must be for: REPOSITORY:TAG, or REPOSITORY for any tag"},
+	}
+}
+
+// verifiesSignatures tells whether the flags ask for signatures.
+func verifiesSignatures(c *cli.Context) bool { return c.IsSet("key") || c.Bool("signatures") }
+
+// verifySignatures verifies the signatures or attestations of an image, and nothing else of it.
+func verifySignatures(p *option.Session, c *cli.Context) error {
+	asJSON, err := option.CheckAnswer(c)
+	if err != nil {
+		return err
+	}
+	if !c.IsSet("key") {
+		return verifyByPolicy(p, c, asJSON)
+	}
+	if c.Bool("signatures") && c.IsSet("policy") {
+		return cmdline.Usagef("--key and --signatures --policy cannot be combined: one of them decides")
+	}
+	name := c.Args().First()
+	o, files, err := verifyOptions(c)
+	if err != nil {
+		return err
+	}
+	client, err := p.Client(c)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := timeoutOf(c)
+	defer cancel()
+	at, image, err := openAttached(ctx, client, name)
+	if err != nil {
+		return err
+	}
+	defer at.Close()
+	if c.IsSet("trusted-key") || c.String("policy") != "" {
+		if err := at.CheckAccepted(ctx); err != nil {
+			return err
+		}
+	}
+	// The name of an image in a layout is not where it will be pulled from: the identity is reported only.
+	if o.Identity == (signature.Identity{}) && at.InRegistry() {
+		if o.Identity, err = signature.ParseIdentity(image.Name); err != nil {
+			return err
+		}
+	}
+	report, err := signature.Verify(ctx, at, image, o)
+	if err != nil {
+		return &cmdline.Error{Class: cmdline.Classify(err), Object: name, Err: fmt.Errorf("image %q: %w", name, err)}
+	}
+	if asJSON {
+		err = p.PrintJSON(report)
+	} else {
+		err = printVerified(p, report, files, o)
+	}
+	if err != nil {
+		return &cmdline.Error{Class: cmdline.Classify(err), Object: name,
+			Err: fmt.Errorf("write the answer about image %q: %w", name, err)}
+	}
+	if !report.Verified {
+		return &cmdline.ExitStatus{Status: 1}
+	}
+	return p.SaveLock()
+}
+
+// verifyOptions reads the flags about keys, and returns the files of the keys by their fingerprints.
+func verifyOptions(c *cli.Context) (o signature.VerifyOptions, files map[string]string, err error) {
+	if o.Keys, files, err = option.PublicKeys(c, "key"); err != nil {
+		return o, nil, err
+	}
+	for _, flag := range []string{"type", "identity"} {
+		if c.IsSet(flag) && c.String(flag) == "" {
+			return o, nil, cmdline.Usagef("--%s is empty", flag)
+		}
+	}
+	if text := c.String("type"); text != "" {
+		if o.Type, err = signature.ParsePredicateType(text); err != nil {
+			return o, nil, cmdline.Usagef("--type: %w", err)
+		}
+	}
+	if text := c.String("identity"); text != "" {
+		if o.Identity, err = signature.ParseIdentity(text); err != nil {
+			return o, nil, cmdline.Usagef("--identity: %w", err)
+		}
+	}
+	return o, files, nil
+}
+
+// printVerified prints who signed what, and what was refused.
+func printVerified(p *option.Session, r *signature.Report, files map[string]string, o signature.VerifyOptions) error {
+	var b strings.Builder
+	// A line break in a text from outside would look like another line of the answer.
+	line := func(format string, args ...any) {
+		fmt.Fprintln(&b, printable.Cell(fmt.Sprintf(format, args...)))
+	}
+	for _, s := range r.Subjects {
+		about := string(s.Digest)
+		if s.Platform != "" {
+			about += " (" + s.Platform + ")"
+		}
+		if len(s.Findings) == 0 {
+			line("none: %s", about)
+		}
+		for _, f := range s.Findings {
+			if !f.Verified {
+				verdict := "refused"
+				if f.Class == signature.NotASignature || f.Class == signature.OtherPredicate {
+					verdict = "other" // good, and not what was asked for
+				}
+				line("%s: %s: %s in %s: %s: %s", verdict, about, f.Form, program.ShortDigest(cmp.Or(f.Layer, f.Manifest)), f.Class,
+					f.Problem)
+				continue
+			}
+			text := fmt.Sprintf("good: %s: %s by %s (%s)", about, f.Form, files[f.Key], f.KeyType)
+			if f.Identity != "" {
+				text += " for " + f.Identity
+			}
+			if f.PredicateType != "" && f.PredicateType != signature.PredicateSign {
+				text += " of type " + f.PredicateType
+			}
+			line("%s", text)
+		}
+	}
+	what := "signed"
+	if r.Type != signature.PredicateSign {
+		what = "attested"
+	}
+	switch {
+	case !r.Verified:
+		line("not %s: %s", what, r.Image)
+	case r.By == signature.ByInstances:
+		line("%s: %s, by each of its images", what, r.Image)
+	default:
+		line("%s: %s", what, r.Image)
+	}
+	for _, f := range r.Refusals() {
+		if f.Class == signature.OtherIdentity && !r.Verified {
+			p.Log.Info("signatures for another name: --identity REPOSITORY accepts every tag of a repository")
+			break
+		}
+	}
+	_, err := io.WriteString(p.Stdout, b.String())
+	return err
+}
+
+// openAttached opens an image for what is attached to it, without asking the policy.
+func openAttached(ctx context.Context, client *images.Client, name string) (*images.Source, store.Image, error) {
+	asked, err := client.Transports().Source(name)
+	if err == nil {
+		err = client.Transports().CheckAttached(asked)
+	}
+	if err != nil {
+		return nil, store.Image{}, &images.PullError{Name: redact.Text(name), Err: redact.Error(err)}
+	}
+	at, err := client.OpenUnverified(ctx, name)
+	if err != nil {
+		return nil, store.Image{}, err
+	}
+	image, err := at.Entries(ctx)
+	if err != nil {
+		return nil, image, errors.Join(err, at.Close())
+	}
+	return at, image, nil
+}
+
+// describeAccepted describes an image that the policy accepts for all platforms.
+func describeAccepted(ctx context.Context, client *images.Client, name string) (_ *images.Description, err error) {
+	at, err := client.Open(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, at.Close()) }()
+	found, err := at.Describe(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return found, at.CheckAccepted(ctx)
+}
+
+// PolicyVerdict is the answer of "verify --signatures".
+type PolicyVerdict struct {
+	Image    string `json:"image"`
+	Verified bool   `json:"verified"`
+	Class    string `json:"class,omitempty"`
+	Problem  string `json:"problem,omitempty"`
+}
+
+// verifyByPolicy judges an image by the policy. An image that the policy accepts without a signature is not verified.
+func verifyByPolicy(p *option.Session, c *cli.Context, asJSON bool) error {
+	for _, flag := range []string{"type", "identity"} {
+		if c.IsSet(flag) {
+			return cmdline.Usagef("--%s needs --key: the policy decides on identities, and on signatures alone", flag)
+		}
+	}
+	p.RequireSigned = true // what the policy accepts without a signature is not signed
+	name := c.Args().First()
+	client, err := p.Client(c)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := timeoutOf(c)
+	defer cancel()
+	found, err := describeAccepted(ctx, client, name)
+	verdict := PolicyVerdict{Image: name, Verified: err == nil}
+	var policy *trust.PolicyError
+	switch {
+	case err == nil:
+		verdict.Image = found.Top.String()
+	case errors.As(err, &policy):
+		verdict.Class, verdict.Problem = "policy", err.Error()
+	default:
+		return err
+	}
+	if asJSON {
+		err = p.PrintJSON(verdict)
+	} else if verdict.Verified {
+		_, err = fmt.Fprintf(p.Stdout, "signed: %s\n", verdict.Image)
+	} else {
+		err = p.WithHint(err)
+		var hinted *cmdline.Error
+		if errors.As(err, &hinted) && hinted.Hint != "" {
+			p.Log.Info(p.Words(hinted.Hint))
+		}
+		_, err = fmt.Fprintf(p.Stdout, "not signed: %s\n", printable.Cell(verdict.Problem))
+	}
+	if err != nil {
+		return fmt.Errorf("write the answer: %w", err)
+	}
+	if !verdict.Verified {
+		return &cmdline.ExitStatus{Status: 1}
+	}
+	return p.SaveLock()
+}
