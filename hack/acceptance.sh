@@ -49,7 +49,7 @@ quiet() { "$bindery" "$@" -q; }
 go build -o "$work/rpc" ./hack/rpc || exit 1
 quiet list packages "$db" | awk 'NR > 1 {print $1}' >"$work/packages" || exit 1
 quiet migrate "$db" "$work/catalog" -o json --verify || exit 1
-quiet build catalog "$work/catalog" -t localhost/acme/catalog:v1 --output "oci:$work/layout:v1" --digest-file "$work/digest" >/dev/null || exit 1
+quiet build catalog "$work/catalog" -t localhost/acme/catalog:v1 --to "oci:$work/layout:v1" --digest-file "$work/digest" >/dev/null || exit 1
 digest=$(cat "$work/digest")
 echo "image $digest"
 
@@ -118,7 +118,7 @@ catalogd() {
 
 podman_flags="--cgroup-manager cgroupfs --runtime runc"
 container() {
-    quiet build catalog "$work/catalog" -t localhost/acme/catalog:v1 --output "docker-archive:$work/image.tar" >/dev/null
+    quiet build catalog "$work/catalog" -t localhost/acme/catalog:v1 --to "docker-archive:$work/image.tar" >/dev/null
     podman load -q -i "$work/image.tar"
     local p=$((port + 1)) name=bindery-acceptance-$$
     # An arbitrary uid with group 0, a read-only root, no capabilities: the restricted pod of a cluster.
@@ -144,7 +144,7 @@ reproducible() {
         i=$((i + 1)); dir=$work/repro$i/some/where; mkdir -p "$dir"; cp -r "$work/catalog" "$dir/c"; chmod -R a+rX "$work/repro$i" "$dir"; chmod 1777 "$dir"
         find "$dir/c" -exec touch -d "2001-01-0$((i % 9 + 1))" {} +
         got=$(cd "$dir" && umask $umask && TZ=$tz HOME=/nonexistent TMPDIR=$dir setpriv --reuid $uid --regid 0 --clear-groups \
-            "$bindery" build catalog c -t localhost/acme/catalog:v1 --output oci:out -q | tail -n 1)
+            "$bindery" build catalog c -t localhost/acme/catalog:v1 --to oci:out -q | tail -n 1)
         [ "${got#*@}" = "$digest" ] || { echo "umask $umask TZ $tz uid $uid: $got"; return 1; }
         rm -rf "$work/repro$i"
     done; done; done
@@ -161,14 +161,14 @@ killed() {
         sleep "$(awk "BEGIN{srand($i); print rand() * 0.12}")"
         kill -9 $pid 2>/dev/null || true; wait $pid 2>/dev/null || true
         if [ -e "$work/k/out" ] && [ -n "$(ls -A "$work/k/out")" ]; then diff -r "$work/k/want" "$work/k/out" || return 1; rm -rf "$work/k/out"; fi
-        "$bindery" build catalog "$work/catalog" -t a/b:v1 --output "oci:$work/k/image" -q >/dev/null 2>&1 &
+        "$bindery" build catalog "$work/catalog" -t a/b:v1 --to "oci:$work/k/image" -q >/dev/null 2>&1 &
         pid=$!
         sleep "$(awk "BEGIN{srand($i + 1000); print rand() * 0.25}")"
         kill -9 $pid 2>/dev/null || true; wait $pid 2>/dev/null || true
         if [ -e "$work/k/image/index.json" ]; then [ "$(skopeo inspect --format '{{.Digest}}' "oci:$work/k/image:v1")" = "$digest" ] || return 1; fi
     done
     quiet migrate "$db" "$work/k/out" -o json && diff -r "$work/k/want" "$work/k/out"
-    quiet build catalog "$work/catalog" -t a/b:v1 --output "oci:$work/k/image" >/dev/null
+    quiet build catalog "$work/catalog" -t a/b:v1 --to "oci:$work/k/image" >/dev/null
     [ "$(skopeo inspect --format '{{.Digest}}' "oci:$work/k/image:v1")" = "$digest" ]
     # Nothing of the killed runs is left beside the outputs.
     ls -A "$work/k" | sort >"$work/k.ls"
@@ -186,7 +186,7 @@ full() {
             echo "$size: migrate: $(head -c 150 "$work/full.err")"
             grep -qi 'space' "$work/full.err"; [ "$(ls -A "$dir")" = "$before" ] || { ls -lA "$dir"; umount "$dir"; return 1; }
         fi
-        if TMPDIR=$dir "$bindery" build catalog "$work/catalog" -t a/b:v1 --output "oci:$dir/image" -q >/dev/null 2>"$work/full.err"; then echo "$size: build fits"; else
+        if TMPDIR=$dir "$bindery" build catalog "$work/catalog" -t a/b:v1 --to "oci:$dir/image" -q >/dev/null 2>"$work/full.err"; then echo "$size: build fits"; else
             echo "$size: build: $(head -c 150 "$work/full.err")"
             grep -qi 'space' "$work/full.err"; [ "$(ls -A "$dir")" = "$before" ] || { ls -lAR "$dir"; umount "$dir"; return 1; }
         fi
@@ -211,8 +211,8 @@ END
     local i; for i in $(seq 100); do (exec 3<>"/dev/tcp/127.0.0.1/$((port + 1))") 2>/dev/null && break; sleep 0.05; done
     local at=$work/bundles
     quiet bundle validate $bundle
-    quiet build bundle $bundle -t "$repo:v0.9.4" --push --use-http --output "oci:$at/layout:v1" --output "oci-archive:$at/archive.tar:v1" \
-        --output "docker-archive:$at/docker.tar" --output "dir:$at/dir" --digest-file "$at/digest" >/dev/null
+    quiet build bundle $bundle -t "$repo:v0.9.4" --push --use-http --to "oci:$at/layout:v1" --to "oci-archive:$at/archive.tar:v1" \
+        --to "docker-archive:$at/docker.tar" --to "dir:$at/dir" --digest-file "$at/digest" >/dev/null
     [ "$(skopeo inspect --tls-verify=false --format '{{.Digest}}' "docker://$repo:v0.9.4")" = "$(cat "$at/digest")" ]
     skopeo copy -q --src-tls-verify=false "docker://$repo:v0.9.4" "oci-archive:$at/skopeo.tar:v1"
     skopeo copy -q --src-tls-verify=false "docker://$repo:v0.9.4" "docker-archive:$at/skopeo-docker.tar:acme/etcd:v1"
@@ -226,7 +226,7 @@ END
     quiet render --use-http "$repo:v0.9.4" -o yaml --lock "$at/lock" >"$at/named"
     [ "$(diff "$at/want" "$at/named" | grep -c '^>')" -le 3 ] || { diff "$at/want" "$at/named"; return 1; }
     quiet render --use-http "$repo:v0.9.4" -o yaml --lock "$at/lock" --no-cache | cmp - "$at/named"
-    quiet bundle unpack --use-http "$repo:v0.9.4" -o "$at/unpacked"
+    quiet bundle unpack --use-http "$repo:v0.9.4" --to "$at/unpacked"
     diff -r $bundle/manifests "$at/unpacked/manifests"
     umoci unpack --rootless --image "$at/layout:v1" "$at/umoci" >/dev/null 2>&1
     diff -r "$at/umoci/rootfs" "$at/unpacked"
@@ -240,7 +240,7 @@ END
     grep -qx "$repo:v0.9.4" "$at/images"
     grep "^127.0.0.1" "$at/images" | xargs -I{} skopeo copy -q --src-tls-verify=false docker://{} "dir:$at/mirrored"
     quiet diff "$at/catalog" "$at/catalog"
-    quiet graph "$at/catalog" --out "$at/graph.html"
+    quiet graph "$at/catalog" --to "$at/graph.html"
     ls -la "$at" | awk 'NR > 1 {print $5, $9}'
 }
 
@@ -260,12 +260,12 @@ render catalog
 migrate catalog migrated -o yaml
 list bundles catalog
 init example
-build catalog catalog -t a/b:v1 --output oci-archive:$work/x.tar
-build catalog catalog -t a/b:v1 --format docker --output docker-archive:$work/y.tar
+build catalog catalog -t a/b:v1 --to oci-archive:$work/x.tar
+build catalog catalog -t a/b:v1 --format docker --to docker-archive:$work/y.tar
 serve catalog --cache-dir $work/servecache --cache-only --pprof-addr=
 bundle validate $PWD/testdata/bundles/etcd/0.9.4
-build bundle $PWD/testdata/bundles/etcd/0.9.4 -t a/etcd:v1 --output oci:$work/etcd.oci
-bundle unpack oci:$work/etcd.oci:v1 -o $work/etcd-unpacked
+build bundle $PWD/testdata/bundles/etcd/0.9.4 -t a/etcd:v1 --to oci:$work/etcd.oci
+bundle unpack oci:$work/etcd.oci:v1 --to $work/etcd-unpacked
 bundle extract $PWD/testdata/bundles/etcd/0.9.4 -c etcd -z --dry-run
 bundle unpack-job quay.io/acme/etcd:v1 -o yaml
 render oci:$work/etcd.oci:v1 $PWD/testdata/bundles/etcd/0.9.4
@@ -274,9 +274,9 @@ graph catalog -o svg
 diff catalog catalog
 catalog prune catalog --keep etcd --dry-run
 registry add -d added.db -b $PWD/testdata/bundles/synth-constraint/0.1.0
-index rm -f oci:$work/layout:v1 -o etcd -t a/index:v2 --output oci:$work/index-pruned.oci
-index add -b $PWD/testdata/bundles/synth-constraint/0.1.0 -t a/index:v1 --output-format sqlite -c podman --output oci:$work/index-new.oci
-migrate oci:$work/layout:v1 -t a/migrated:v1 --output oci:$work/migrated.oci
+index rm -f oci:$work/layout:v1 -o etcd -t a/index:v2 --to oci:$work/index-pruned.oci
+index add -b $PWD/testdata/bundles/synth-constraint/0.1.0 -t a/index:v1 --output-format sqlite -c podman --to oci:$work/index-new.oci
+migrate oci:$work/layout:v1 -t a/migrated:v1 --to oci:$work/migrated.oci
 template convert substitutes catalog -o yaml
 cache info
 inspect oci:$work/layout:v1 --deep

@@ -72,7 +72,7 @@ flags=(--secret "id=token,src=$work/secret" --build-arg WHO=you -t localhost/acm
 
 if file "$full" | grep -q 'statically linked'; then ok "one static file"; else fail "$(file "$full")"; fi
 
-as_root "$work/context" "${flags[@]}" --output "oci:$work/root:v1" --digest-file "$work/digest" >/dev/null 2>"$work/log" || { cat "$work/log"; fail "a build as root"; }
+as_root "$work/context" "${flags[@]}" --to "oci:$work/root:v1" --digest-file "$work/digest" >/dev/null 2>"$work/log" || { cat "$work/log"; fail "a build as root"; }
 nothing_left "a build as root"
 if grep -q s3cret -r "$work/log" "$work/root"; then fail "the secret is in log or image"; fi
 as_user "$work/context" "${flags[@]}" --dry-run 2>"$work/log" | grep -q "$(cat "$work/digest")" || { cat "$work/log"; fail "a user's build has another digest"; }
@@ -83,11 +83,11 @@ ok "RUN as root and as a user with subordinate ids: $(cat "$work/digest")"
 printf 'FROM scratch\nCOPY busybox /bin/busybox\n' >"$work/Base"
 (
     cd "$work"
-    as_root context -f Base -t localhost/acme/base:v1 --output oci:base:v1 --output oci-archive:base.tar --output docker-archive:base-docker.tar \
-        --output dir:base-dir >/dev/null 2>log || { cat log; fail "the base"; }
+    as_root context -f Base -t localhost/acme/base:v1 --to oci:base:v1 --to oci-archive:base.tar --to docker-archive:base-docker.tar \
+        --to dir:base-dir >/dev/null 2>log || { cat log; fail "the base"; }
     for ref in oci:base:v1 "oci:$work/base:v1" oci-archive:base.tar docker-archive:base-docker.tar dir:base-dir; do
         printf 'FROM %s\nCOPY --from=%s /bin/busybox /copy\nRUN ["/bin/busybox", "touch", "/made"]\n' "$ref" "$ref" >OnBase
-        as_root context -f OnBase -t localhost/acme/on:v1 --output oci:on:v1 >/dev/null 2>log || { cat log; fail "RUN on $ref"; }
+        as_root context -f OnBase -t localhost/acme/on:v1 --to oci:on:v1 >/dev/null 2>log || { cat log; fail "RUN on $ref"; }
         printf 'FROM oci:on:v1\nCOPY --from=oci:on:v1 /made /copy /again/\n' >Plain
         as_root context -f Plain -t localhost/acme/plain:v1 --dry-run >/dev/null 2>log || { cat log; fail "what RUN made on $ref is not there"; }
     done
@@ -99,7 +99,7 @@ if [ -z "$short" ]; then
 STORAGE_DRIVER=vfs as_root "$work/context" "${flags[@]}" --dry-run 2>/dev/null | grep -q "$(cat "$work/digest")" || fail "vfs makes another image"
 ok "the same with vfs"
 
-status=0; as_root "$work/context" -f "$work/Fails" -t localhost/acme/f:v1 --output "oci:$work/none:v1" >/dev/null 2>"$work/log" || status=$?
+status=0; as_root "$work/context" -f "$work/Fails" -t localhost/acme/f:v1 --to "oci:$work/none:v1" >/dev/null 2>"$work/log" || status=$?
 [ "$status" = 42 ] || fail "a failing RUN ends with $status"
 [ ! -e "$work/none" ] || fail "a failing RUN leaves an image"
 nothing_left "a failing RUN"
@@ -107,7 +107,7 @@ ok "a failing RUN gives its status and leaves nothing"
 
 killed() { # SIGNAL as_root|as_user
     local out=$work/tmp-${2#as_}/none
-    "$2" "$work/context" -f "$work/Sleeps" -t localhost/acme/f:v1 --output "oci:$out:v1" >/dev/null 2>&1 &
+    "$2" "$work/context" -f "$work/Sleeps" -t localhost/acme/f:v1 --to "oci:$out:v1" >/dev/null 2>&1 &
     local job=$! pid="" _
     for _ in $(seq 100); do
         sleep 0.1

@@ -150,7 +150,7 @@ index_killed() {
     index add -q -b "$index_list" --mode replaces --output-format sqlite -t "$image:v1" --push >/dev/null
     want=$(index rm -q -o etcd -f "$image:v1" -t "$image:want" --push | tail -n 1); want=${want#*@}
     for i in $(seq "$n"); do
-        index_exec rm -q -o etcd -f "$image:v1" -t "$image:new$i" --push --output "oci:$at/out/layout:v1" >/dev/null 2>&1 &
+        index_exec rm -q -o etcd -f "$image:v1" -t "$image:new$i" --push --to "oci:$at/out/layout:v1" >/dev/null 2>&1 &
         pid=$!
         sleep "$(awk "BEGIN{srand($i); print rand() * 1.5}")"
         kill -9 $pid 2>/dev/null || true; wait $pid 2>/dev/null || true
@@ -165,7 +165,7 @@ index_killed() {
         kill -9 $pid 2>/dev/null || true; wait $pid 2>/dev/null || true
         if [ -e "$at/mine/database/index.db" ]; then [ "$(quiet list packages "$at/mine/database/index.db" | wc -l)" = 2 ] || return 1; fi
     done
-    index rm -q -o etcd -f "$image:v1" --output "oci:$at/out/layout:v1" >/dev/null
+    index rm -q -o etcd -f "$image:v1" --to "oci:$at/out/layout:v1" >/dev/null
     (cd "$at/mine" && index rm -q -o etcd -f "$image:v1" --generate)
     [ "$(skopeo inspect --format '{{.Digest}}' "oci:$at/out/layout:v1")" = "$want" ]
     [ "$(ls -A "$at/out")" = layout ]

@@ -86,7 +86,7 @@ layers_package() {
 # NEW that OLD has not.
 groups_of() {
     local name=$1; shift
-    layered build catalog "$layers_dir/groups/catalog" -t acme/groups:v1 --server none --cache none --max-layers 10 --output "oci:$layers_dir/groups/$name:v1" \
+    layered build catalog "$layers_dir/groups/catalog" -t acme/groups:v1 --server none --cache none --max-layers 10 --to "oci:$layers_dir/groups/$name:v1" \
         --metadata-file "$layers_dir/groups/$name.json" "$@" >/dev/null
     jq -r '.layers[] | select(.packages) | .digest' "$layers_dir/groups/$name.json" | sort >"$layers_dir/groups/$name.txt"
     [ "$(wc -l <"$layers_dir/groups/$name.txt")" -le 10 ]
@@ -171,7 +171,7 @@ layers_opm() {
     local kind at
     for kind in opm-json opm-pogreb; do
         at=$layers_dir/$kind; mkdir -p "$at"
-        layered build catalog $layers_catalog -t acme/opm:v1 --server none --cache $kind --output "oci:$at/layout:v1" >/dev/null
+        layered build catalog $layers_catalog -t acme/opm:v1 --server none --cache $kind --to "oci:$at/layout:v1" >/dev/null
         skopeo copy -q --preserve-digests "oci:$at/layout:v1" "dir:$at/dir"
         skopeo copy -q --preserve-digests "dir:$at/dir" "oci-archive:$at/archive.tar:v1"
         umoci tag --image "$at/layout:v1" v2; umoci gc --layout "$at/layout"
@@ -233,7 +233,7 @@ layers_containerd() {
     while read -r flags; do
         i=$((i + 1))
         # shellcheck disable=SC2086
-        layered build catalog $layers_catalog -t acme/catalog:v1 --output "oci:$at/$i:v1" $flags >/dev/null
+        layered build catalog $layers_catalog -t acme/catalog:v1 --to "oci:$at/$i:v1" $flags >/dev/null
         containerd_index "$at/$i" "$at/$i/index.json"
         echo "$flags: $(jq -r '.manifests[0].mediaType' "$at/$i/index.json"), $(find "$at/$i/blobs/sha256" -type f | wc -l) blobs"
     done <<END_FLAGS
@@ -275,16 +275,16 @@ layers_killed() {
     want=$(layered_digest $layers_catalog -t a/b:v1 --dry-run --no-cache)
     for i in $(seq $n); do
         [ $((i % 5)) = 0 ] && rm -rf "$layers_cache"
-        layered_exec build catalog $layers_catalog -t a/b:v1 --output "oci:$at/out$i:v1" >/dev/null 2>&1 &
+        layered_exec build catalog $layers_catalog -t a/b:v1 --to "oci:$at/out$i:v1" >/dev/null 2>&1 &
         pid=$!
         sleep "$(awk "BEGIN{srand($i); print rand() * 0.5}")"
         kill -9 $pid 2>/dev/null || true; wait $pid 2>/dev/null || true
-        d=$(layered_digest $layers_catalog -t a/b:v1 --output "oci:$at/after:v1")
+        d=$(layered_digest $layers_catalog -t a/b:v1 --to "oci:$at/after:v1")
         [ "$d" = "$want" ] || { echo "after a builder that was killed: $d and not $want"; return 1; }
         rm -rf "$at/out$i" "$at/after"
     done
     rm -rf "$layers_cache"; running=()
-    for i in 1 2 3 4; do layered_exec build catalog $layers_catalog -t a/b:v1 --output "oci:$at/together$i:v1" --digest-file "$at/digest$i" >/dev/null & running+=($!); done
+    for i in 1 2 3 4; do layered_exec build catalog $layers_catalog -t a/b:v1 --to "oci:$at/together$i:v1" --digest-file "$at/digest$i" >/dev/null & running+=($!); done
     for pid in "${running[@]}"; do wait "$pid"; done
     for i in 1 2 3 4; do [ "$(cat "$at/digest$i")" = "$want" ]; [ "$(skopeo inspect --format '{{.Digest}}' "oci:$at/together$i:v1")" = "$want" ]; layers_whole "$at/together$i"; done
     other=$(layered cache info -o json | jq .blobs)
@@ -302,7 +302,7 @@ layers_whole() { (cd "$1/blobs/sha256" && for b in *; do echo "$b  $b"; done | s
 layers_damaged() {
     local at=$layers_dir/damaged want how got f first
     mkdir -p "$at"
-    want=$(layers_cache=$at/good layered_digest $layers_catalog -t a/b:v1 --server none --output "oci:$at/good-out:v1")
+    want=$(layers_cache=$at/good layered_digest $layers_catalog -t a/b:v1 --server none --to "oci:$at/good-out:v1")
     for how in empty short flipped longer text directory exchanged links fifo; do
         rm -rf "$at/bad" "$at/out"; cp -r "$at/good" "$at/bad"; first=
         find "$at/bad" -type f -size +0 | sort >"$at/files"
@@ -319,7 +319,7 @@ layers_damaged() {
             fifo) rm "$f"; mkfifo "$f" ;;
             esac
         done <"$at/files"
-        got=$(layers_cache=$at/bad layered_digest $layers_catalog -t a/b:v1 --server none --output "oci:$at/out:v1" 2>"$at/err") || { echo "$how: $(cat "$at/err")"; return 1; }
+        got=$(layers_cache=$at/bad layered_digest $layers_catalog -t a/b:v1 --server none --to "oci:$at/out:v1" 2>"$at/err") || { echo "$how: $(cat "$at/err")"; return 1; }
         [ "$got" = "$want" ] || { echo "$how: $got and not $want"; return 1; }
         layers_whole "$at/out"
         got=$(layers_cache=$at/bad layered_digest $layers_catalog -t a/b:v1 --server none --dry-run 2>/dev/null)
@@ -336,7 +336,7 @@ layers_full() {
     for size in 64k 1m; do
         mount -t tmpfs -o size=$size tmpfs "$at/small"
         for _ in 1 2; do
-            got=$(layers_cache=$at/small layered_digest $layers_catalog -t a/b:v1 --server none --output "oci:$at/out:v1" 2>"$at/err") || { cat "$at/err"; umount "$at/small"; return 1; }
+            got=$(layers_cache=$at/small layered_digest $layers_catalog -t a/b:v1 --server none --to "oci:$at/out:v1" 2>"$at/err") || { cat "$at/err"; umount "$at/small"; return 1; }
             [ "$got" = "$want" ] || { echo "$size: $got"; umount "$at/small"; return 1; }
             layers_whole "$at/out"; rm -rf "$at/out"
         done
@@ -344,7 +344,7 @@ layers_full() {
     done
     for size in 4KiB 1MiB; do
         for _ in 1 2; do
-            got=$(layers_cache=$at/bounded layered_digest $layers_catalog -t a/b:v1 --server none --output "oci:$at/out:v1" --cache-size $size)
+            got=$(layers_cache=$at/bounded layered_digest $layers_catalog -t a/b:v1 --server none --to "oci:$at/out:v1" --cache-size $size)
             [ "$got" = "$want" ] || { echo "--cache-size $size: $got"; return 1; }
             layers_whole "$at/out"; rm -rf "$at/out"
         done

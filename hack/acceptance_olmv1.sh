@@ -71,8 +71,8 @@ olmv1_check() {
     quiet check "$repo/etcd:v0.9.5" --profile olmv1 -o junit >"$at/bundle.xml"
     grep -q '<testsuite name="bindery check [^>]* failures="0"' "$at/bundle.xml"
     [ "$(grep -c '<testcase ' "$at/bundle.xml")" -gt 10 ]
-    [ "$(quiet resolve etcd "$repo/catalog:v1" -o json | jq -r .image)" = "$repo/etcd:v0.9.5" ]
-    ! quiet resolve etcd "$repo/catalog:v1" --version '>1' 2>"$at/resolve.err"
+    [ "$(quiet resolve "$repo/catalog:v1" etcd -o json | jq -r .image)" = "$repo/etcd:v0.9.5" ]
+    ! quiet resolve "$repo/catalog:v1" etcd --version '>1' 2>"$at/resolve.err"
     grep -q 'no bundles found for package "etcd" matching version ">1"' "$at/resolve.err"
 }
 
@@ -86,7 +86,7 @@ olmv1_manifests() {
     grep -q '^RoleBinding etcdoperator.v0.9' "$at/kinds"
     [ "$(quiet diff --manifests "$at/deploy" "$repo/etcd:v0.9.4" --install-namespace etcd --watch-namespace team-a)" = 'no differences' ]
     quiet build bundle testdata/bundles/etcd/0.9.4 --bundle-format plain --install-namespace etcd --watch-namespace team-a \
-        -t "$repo/plain:v1" --output "oci:$at/plain:v1" >/dev/null
+        -t "$repo/plain:v1" --to "oci:$at/plain:v1" >/dev/null
     [ "$(skopeo inspect "oci:$at/plain:v1" | jq -r '.Labels["operators.operatorframework.io.bundle.mediatype.v1"]')" = plain+v0 ]
     umoci unpack --rootless --image "$at/plain:v1" "$at/plain.umoci" >/dev/null 2>&1
     diff -r -x kustomization.yaml -x '.*' -x 'namespace_*' "$at/deploy" "$at/plain.umoci/rootfs/manifests"

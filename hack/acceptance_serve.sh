@@ -43,7 +43,7 @@ serve_setup() {
     du -sh "$serve_dir/catalog"
     find "$serve_dir/catalog" -name '*.json' -exec cat {} + | jq -r 'select(.schema == "olm.channel") | .package as $p | .name as $c | .entries[] | "\($p) \($c) \(.name)"' | sort >"$serve_dir/want"
     for kind in opm-json opm-pogreb; do
-        quiet build catalog "$serve_dir/catalog" -t "$serve_image_name:$kind" --cache native --cache $kind --max-layers 3 --output "docker-archive:$serve_dir/$kind.tar" >/dev/null
+        quiet build catalog "$serve_dir/catalog" -t "$serve_image_name:$kind" --cache native --cache $kind --max-layers 3 --to "docker-archive:$serve_dir/$kind.tar" >/dev/null
         podman load -q -i "$serve_dir/$kind.tar" >/dev/null
         rm "$serve_dir/$kind.tar"
     done
@@ -223,7 +223,7 @@ serve_recorded() {
         recorded=serve/testdata/recorded/$name
         rm -rf "$at"; cp -r "$recorded" "$at"
         find "$at" -name '*.zst' -exec zstd -dq --rm {} +
-        quiet build catalog "$at/catalog" -t "$serve_image_name:$name" --cache "$kind" --max-layers 3 --output "docker-archive:$at.tar" >/dev/null
+        quiet build catalog "$at/catalog" -t "$serve_image_name:$name" --cache "$kind" --max-layers 3 --to "docker-archive:$at.tar" >/dev/null
         podman load -q -i "$at.tar" >/dev/null
         pod "$name" "$name" "${nobody[@]}" -- serve /configs --cache-dir="$([ "$kind" = native ] && echo /cache || echo /tmp/cache)" -p $p
         "$work/rpc" 127.0.0.1:$p replay "$at/calls.ndjson"

@@ -6,7 +6,7 @@ store() {
     local dir=$work/store user=bindery-store name=localhost/acme/store:v1 spec digest pod
     mkdir -p "$dir"; chmod 755 "$dir"
     spec="[vfs@$dir/root+$dir/run]"; pod=(podman --root "$dir/root" --runroot "$dir/run" --storage-driver vfs)
-    digest=$("$bindery" -q build catalog testdata/fbc/mini -t "$name" --server none --no-cache --output "containers-storage:$spec$name" | tail -n 1) || return
+    digest=$("$bindery" -q build catalog testdata/fbc/mini -t "$name" --server none --no-cache --to "containers-storage:$spec$name" | tail -n 1) || return
     digest=${digest#*@}
     [ "$("${pod[@]}" images --digests --format '{{.Digest}}')" = "$digest" ] || return
     "$bindery" -q inspect "containers-storage:$spec$name" >"$dir/inspected" && grep -q "$digest" "$dir/inspected" || return

@@ -37,7 +37,7 @@ compare() {
 	rm -rf ours theirs
 	sed "s,@BASE@,oci:$work/layout:v1," <<< "$text" > ours.Containerfile
 	sed "s,@BASE@,localhost/base," <<< "$text" > theirs.Containerfile
-	"$bindery" build containerfile -f ours.Containerfile ctx -t t:v1 --output oci:ours:v1 --no-cache > /dev/null 2> log || { echo "$n: bindery: $(cat log)"; failed=1; return 0; }
+	"$bindery" build containerfile -f ours.Containerfile ctx -t t:v1 --to oci:ours:v1 --no-cache > /dev/null 2> log || { echo "$n: bindery: $(cat log)"; failed=1; return 0; }
 	buildah "${store[@]}" bud --layers=false -q -f theirs.Containerfile -t localhost/t ctx > /dev/null 2> log || { echo "$n: buildah: $(tail -1 log)"; failed=1; return 0; }
 	buildah "${store[@]}" push -q localhost/t oci:theirs:v1
 	if ! ./compare oci:ours:v1 oci:theirs:v1 > log; then

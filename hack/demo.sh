@@ -42,9 +42,9 @@ timed "$bindery" validate catalog
 
 step "4. Assemble the catalog image, twice: the digest is the same"
 timed "$bindery" build catalog catalog -t demo/catalog:v1 --compression zstd \
-    --output oci:image --digest-file digest -q
+    --to oci:image --digest-file digest -q
 timed "$bindery" build catalog catalog -t demo/catalog:v1 --compression zstd \
-    --output oci:again --digest-file digest2 -q
+    --to oci:again --digest-file digest2 -q
 cmp digest digest2
 echo "  image: $(size image) with the server in it"
 
@@ -79,7 +79,7 @@ echo "\$ bindery render oci:etcd.oci:v0.9.4 --migrate -o yaml --image-ref-templa
     --image-ref-template 'registry.example.com/{{.Package}}:v{{.Version}}' >bundle.yaml
 grep -E '^(image|name|package|schema):' bundle.yaml
 echo "  an olm.bundle blob of $(size bundle.yaml), its metadata in place of the manifests"
-timed "$bindery" graph catalog -p etcd --out etcd.svg -q
+timed "$bindery" graph catalog etcd --to etcd.svg -q
 echo "  etcd.svg: $(size etcd.svg)"
 timed "$bindery" diff "$db" catalog
 echo "  the database and its catalog hold the same"

@@ -16,7 +16,7 @@ if busybox=$(command -v busybox) && ! readelf -l "$busybox" | grep -q INTERP; th
     mkdir "$work/base"
     cp "$busybox" "$work/base/busybox"
     printf 'FROM scratch\nCOPY busybox /bin/busybox\nCOPY busybox /bin/sh\n' >"$work/base/Containerfile"
-    "$bindery" -q build containerfile "$work/base" -t localhost/base:v1 --platform "$host" --output "oci:$work/base.oci:v1" >/dev/null
+    "$bindery" -q build containerfile "$work/base" -t localhost/base:v1 --platform "$host" --to "oci:$work/base.oci:v1" >/dev/null
     base="oci:$work/base.oci:v1"
 else
     echo "no static busybox is installed (Debian: busybox-static): no debug image"
@@ -45,9 +45,9 @@ tar -xzf "$dist/bindery_1.0.0_linux_$arch.tar.gz" -C "$work" bindery
 platforms=$("$bindery" version -o json | jq -r '.servers | join(",")')
 made() { # PROGRAM: the digests of a catalog, whose layers come from no cache, and of a bundle
     local at; at=$(mktemp -d -p "$work")
-    XDG_CACHE_HOME=$at "$1" -q build catalog testdata/fbc/mini -t example.com/acme/catalog:v1 --output "oci:$at/catalog" \
+    XDG_CACHE_HOME=$at "$1" -q build catalog testdata/fbc/mini -t example.com/acme/catalog:v1 --to "oci:$at/catalog" \
         --platform "$platforms" | tail -n 1 &&
-    XDG_CACHE_HOME=$at "$1" -q build bundle testdata/bundles/etcd/0.9.4 -t example.com/acme/bundle:v1 --output "oci:$at/bundle" | tail -n 1
+    XDG_CACHE_HOME=$at "$1" -q build bundle testdata/bundles/etcd/0.9.4 -t example.com/acme/bundle:v1 --to "oci:$at/bundle" | tail -n 1
 }
 one=$(made "$bindery")
 two=$(made "$work/bindery")

@@ -117,7 +117,8 @@ func TestViolationsAreFound(t *testing.T) {
 		{"edit/change", module + "build", "edit/change imports build"},
 		{"cmd/internal/cmdline", module + "declcfg", "cmd/internal/cmdline imports declcfg"},
 		{"build", "github.com/urfave/cli/v2", "build imports github.com/urfave/cli/v2"},
-		{"cmd/bindery", "os/exec", "cmd/bindery imports os/exec"},
+		{"cmd/internal/read", "os/exec", "cmd/internal/read imports os/exec"},
+		{"cmd/internal/read", module + "cmd/internal/clitest", "cmd/internal/read imports cmd/internal/clitest"},
 		{"render", module + "internal/testing/testregistry", "render imports internal/testing/testregistry"},
 		{"build", module + "cmd/internal/cmdline", "build imports cmd/internal/cmdline"},
 		{"render", module + "supply", "render imports supply"},
@@ -143,10 +144,13 @@ func violations(packages []pkg) []string {
 	names := map[string]string{}
 	for _, p := range packages {
 		from := strings.TrimPrefix(p.ImportPath, module)
-		if first, taken := names[p.Name]; taken && p.Name != "main" {
+		family := path.Dir(from) == "cmd/internal" // it has the name of the package that it is the command line of
+		if first, taken := names[p.Name]; taken && p.Name != "main" && !family {
 			found = append(found, fmt.Sprintf("%s and %s share the name %s", first, from, p.Name))
 		}
-		names[p.Name] = from
+		if !family {
+			names[p.Name] = from
+		}
 		for _, to := range p.Imports {
 			if why := forbidden(from, to); why != "" {
 				found = append(found, fmt.Sprintf("%s imports %s: %s", from, strings.TrimPrefix(to, module), why))
@@ -158,7 +162,7 @@ func violations(packages []pkg) []string {
 
 // forbidden explains why a package may not import another; it is empty if it may.
 func forbidden(from, to string) string {
-	tool := below(from, "hack") // tools and checks are not part of the program
+	tool := below(from, "hack") || forTests(from) // tools and checks are not part of the program
 	for prefix, only := range foreign {
 		if below(to, prefix) && !below(from, only) && !tool {
 			return "only " + only + " may"
@@ -168,9 +172,9 @@ func forbidden(from, to string) string {
 	switch {
 	case !own || tool:
 		return ""
-	case below(from, forTests):
+	case forTests(from):
 		return ""
-	case below(to, forTests):
+	case forTests(to):
 		return "it is for tests"
 	case below(to, "cmd") && !below(from, "cmd"):
 		return "the command line is above everything else"
@@ -194,8 +198,8 @@ func forbidden(from, to string) string {
 	return ""
 }
 
-// forTests has the packages that only tests import, and that may import any package.
-const forTests = "internal/testing"
+// forTests reports whether only tests import a package, which then may import any other.
+func forTests(name string) bool { return below(name, "internal/testing") || name == "cmd/internal/clitest" }
 
 // publicLeaves are the leaves that other programs may rely on: what every place of images does, how places are named and
 // opened, the repositories of registries, and the files that a client uses.

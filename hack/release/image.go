@@ -62,7 +62,7 @@ func (r *release) imageOf(context string, containerfile []byte, tag string, plat
 		return nil, err
 	}
 	args := append([]string{"-q", "build", "containerfile", "-f", file, "-t", r.image + ":" + tag, "--platform",
-		strings.Join(platforms, ","), "--output", "oci:" + filepath.Join(r.stage, layout) + ":" + tag, "--digest-file",
+		strings.Join(platforms, ","), "--to", "oci:" + filepath.Join(r.stage, layout) + ":" + tag, "--digest-file",
 		digest,
 		"--no-cache", "--build-arg", "VERSION=" + strings.TrimPrefix(r.version, "v"), "--build-arg",
 		"COMMIT=" + r.commit,

@@ -42,48 +42,42 @@ Flags may precede or follow arguments. Separate list values with commas, or repe
 		Before: p.ReadGlobals,
 		Action: func(c *cli.Context) error { return root(p, c) },
 		Writer: p.Stdout, ErrWriter: p.Stderr,
-		Commands: []*cli.Command{
-			buildcmd.Command(p),
-			migratecmd.Command(p),
-			readcmd.RenderCommand(p),
-			checkcmd.ValidateCommand(p),
-			readcmd.ListCommand(p),
-			readcmd.GraphCommand(p),
-			readcmd.DiffCommand(p),
-			checkcmd.CheckCommand(p),
-			checkcmd.ResolveCommand(p),
-			signcmd.InspectCommand(p),
-			signcmd.VerifyCommand(p),
-			signcmd.SignCommand(p),
-			signcmd.AttestCommand(p),
-			signcmd.AttachCommand(p),
-			signcmd.CopyCommand(p),
-			signcmd.TreeCommand(p),
-			signcmd.SBOMCommand(p),
-			signcmd.KeysCommand(p),
-			servecmd.Command(p),
-			servecmd.ProbeCommand(p),
-			cachecmd.Command(p),
-			catalogcmd.Command(p),
-			catalogcmd.InitCommand(p),
-			readcmd.GenerateCommand(p),
-			readcmd.TemplateCommand(p),
-			bundlecmd.Command(p),
-			indexcmd.Command(p),
-			indexcmd.RegistryCommand(p),
-			mirrorcmd.Command(p),
-			alphaCommand(p),
-			program.Hidden(readcmd.TemplateRenderCommand(p, "render-template")),
-			schemacmd.Command(p),
-			versionCommand(p),
-			completionCommand(p),
-			completeCommand(p),
-			manCommand(p),
-		},
+	}
+	for _, g := range groups(p) {
+		for _, c := range g.commands {
+			c.Category = g.title
+		}
+		app.Commands = append(app.Commands, g.commands...)
 	}
 	app.Commands = append(app.Commands, ocmirrorcmd.Commands(p)...)
 	cmdline.Prepare(app)
 	return app
+}
+
+// group is a heading in the help of the program, with the commands below it.
+type group struct {
+	title    string
+	commands []*cli.Command
+}
+
+func groups(p *option.Session) []group {
+	return []group{
+		{"Build", []*cli.Command{buildcmd.Command(p), migratecmd.Command(p), bundlecmd.Command(p)}},
+		{"Read and check", []*cli.Command{readcmd.RenderCommand(p), readcmd.ListCommand(p), readcmd.GraphCommand(p),
+			readcmd.DiffCommand(p), signcmd.InspectCommand(p), checkcmd.ValidateCommand(p), checkcmd.CheckCommand(p),
+			checkcmd.ResolveCommand(p)}},
+		{"Edit", []*cli.Command{catalogcmd.Command(p), catalogcmd.InitCommand(p), readcmd.TemplateCommand(p),
+			readcmd.GenerateCommand(p)}},
+		{"Publish and sign", []*cli.Command{signcmd.CopyCommand(p), signcmd.SignCommand(p), signcmd.VerifyCommand(p),
+			signcmd.AttestCommand(p), signcmd.AttachCommand(p), signcmd.TreeCommand(p), signcmd.SBOMCommand(p),
+			signcmd.KeysCommand(p)}},
+		{"Mirror", []*cli.Command{mirrorcmd.Command(p)}},
+		{"Serve", []*cli.Command{servecmd.Command(p), servecmd.ProbeCommand(p)}},
+		{"Under opm's names", []*cli.Command{indexcmd.Command(p), indexcmd.RegistryCommand(p), alphaCommand(p),
+			program.Hidden(readcmd.TemplateRenderCommand(p, "render-template"))}},
+		{"More", []*cli.Command{cachecmd.Command(p), schemacmd.Command(p), versionCommand(p), completionCommand(p),
+			completeCommand(p), manCommand(p)}},
+	}
 }
 
 // root runs if no command is named.

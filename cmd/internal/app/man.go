@@ -19,11 +19,13 @@ func manCommand(p *option.Session) *cli.Command {
 		Name:      "man",
 		Usage:     "print a manual page",
 		ArgsUsage: "[COMMAND...]",
-		Description: "The page is in roff, for \"man -l\" and for packaging: that of COMMAND, such as \"build " +
-			"catalog\", or one of the whole program. --to writes the page of the program and one for each command." +
-			program.Examples("bindery man", "bindery man build catalog", "bindery man --to man1"),
-		Flags: []cli.Flag{&cli.StringFlag{Name: "to", Usage: "write all pages to the directory `DIR`, which is made " +
-			"if it does not exist"},
+		Description: "The page is that of COMMAND, such as \"build catalog\", or one of the whole program. --roff " +
+			"prints it for \"man -l -\". --to writes the page of the program and one for each command in roff." +
+			program.Examples("bindery man", "bindery man build catalog", "bindery man --roff migrate",
+				"bindery man --to man1"),
+		Flags: []cli.Flag{&cli.BoolFlag{Name: "roff", Usage: "print the page in roff, in place of plain text"},
+			&cli.StringFlag{Name: "to", Usage: "write all pages to the directory `DIR`, which is made " +
+				"if it does not exist"},
 			// For the documentation site.
 			&cli.BoolFlag{Name: "markdown", Hidden: true, Usage: "write the pages of --to in Markdown"}},
 		Action: func(c *cli.Context) error { return man(p, c) },
@@ -51,7 +53,10 @@ func man(p *option.Session, c *cli.Context) error {
 	if len(line.Path) != len(names) {
 		return cmdline.Usagef("%q has no commands", line.Name(c.App.HelpName))
 	}
-	return cmdline.WriteMan(p.Stdout, c.App, line, manSections()...)
+	if c.Bool("roff") {
+		return cmdline.WriteMan(p.Stdout, c.App, line, manSections()...)
+	}
+	return cmdline.WritePage(p.Stdout, c.App, line, manSections()...)
 }
 
 // writeMarkdownPages writes the page of the program, commands.md, and one for each of its commands to a directory.

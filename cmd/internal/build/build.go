@@ -41,7 +41,7 @@ func buildCatalogCommand(p *option.Session) *cli.Command {
 		Usage:     "build a catalog image from a directory or a database",
 		ArgsUsage: "DIR|DB",
 		Description: `The catalog is validated, packed into one layer per package, and written to the
-destinations of --push, --load and --output; without them to the OCI layout NAME.oci in the working directory.
+destinations of --push, --load and --to; without them to the OCI layout NAME.oci in the working directory.
 The build is reproducible: the creation time is SOURCE_DATE_EPOCH, or 1970, and files in layers are dated
 1970. Standard output lists the destinations, one per line, and last the image's name with its digest.
 
@@ -51,7 +51,7 @@ README.md, in DIR/.indexignore, in the syntax of .gitignore.
 If there are more packages than layers (--max-layers), packages share layers. The grouping depends on names
 and sizes only; --previous keeps that of an earlier image. --plan shows it.` +
 			program.Examples("bindery build catalog catalog -t registry.example.com/acme/catalog:v1",
-				"bindery build catalog index.db -t example.com/acme/catalog:v1 --output oci-archive:catalog.tar --compression zstd",
+				"bindery build catalog index.db -t example.com/acme/catalog:v1 --to oci-archive:catalog.tar --compression zstd",
 				"bindery build catalog catalog -t registry.example.com/acme/catalog:v1 --push --digest-file digest "+
 					"--dry-run",
 				"bindery build catalog catalog -t example.com/acme/catalog:v1 --server none --cache opm-pogreb --dry-run",

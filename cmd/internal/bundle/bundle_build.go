@@ -32,7 +32,7 @@ func BuildBundleCommand(p *option.Session, path string) *cli.Command {
 			Category: "content"},
 		&cli.BoolFlag{Name: "overwrite", Aliases: []string{"o"},
 			Usage: "replace annotations.yaml, and write it and bundle.Dockerfile to disk", Category: "content"},
-		&cli.StringFlag{Name: "output-dir", Aliases: []string{"u"},
+		&cli.StringFlag{Name: "output-dir", Aliases: []string{"u"}, Hidden: !p.Opm,
 			Usage: "`DIR` to write a copy of the manifests and the metadata to as well", Category: "content"},
 		&cli.StringFlag{Name: "base", Aliases: []string{"base-image", "binary-image"}, Value: "scratch",
 			Usage: "`IMAGE` below the bundle", Category: "content"},
@@ -50,7 +50,7 @@ func BuildBundleCommand(p *option.Session, path string) *cli.Command {
 		Description: `DIR contains the directories manifests and metadata, or it is the manifests directory
 beside metadata. If metadata/annotations.yaml is missing, the image gets one from --package, --channels and
 --default, or from package.yaml in the parent directory. The bundle is validated and written to the
-destinations of --push, --load and --output; without them to the OCI layout NAME.oci in the working directory.
+destinations of --push, --load and --to; without them to the OCI layout NAME.oci in the working directory.
 The build is reproducible. Standard output lists the destinations, one per line, and last the image's name
 with its digest.
 
@@ -58,7 +58,7 @@ With --bundle-format plain the image has the manifests that "bundle manifests" r
 one kind of cluster. OLM v1 does not install plain+v0 bundles today; other tools may.` +
 			program.Examples("bindery "+path+" bundle -t registry.example.com/acme/etcd:v0.9.4",
 				"bindery "+path+
-					" bundle/manifests -t example.com/acme/etcd:v1 -p etcd -c singlenamespace-alpha --output "+
+					" bundle/manifests -t example.com/acme/etcd:v1 -p etcd -c singlenamespace-alpha --to "+
 					"docker-archive:etcd.tar",
 				"bindery "+path+" bundle -t registry.example.com/acme/etcd:v1 --push --format docker --dry-run",
 				"bindery "+path+" bundle --containerfile bundle.Dockerfile -t example.com/acme/etcd:v1 --dry-run",
@@ -86,7 +86,7 @@ func buildBundle(p *option.Session, c *cli.Context) (err error) {
 	case builder == "":
 	case !slices.Contains([]string{"docker", "podman", "buildah"}, builder):
 		return cmdline.Usagef("%s is not supported image builder", builder)
-	case !c.Bool("push") && !c.Bool("load") && !c.IsSet("output") && !c.Bool("dry-run"):
+	case !c.Bool("push") && !c.Bool("load") && !c.IsSet("to") && !c.Bool("dry-run"):
 		p.Log.Warn(
 			fmt.Sprintf(
 				"%s is not used: the image is written to a layout in the working directory; --push writes it to the "+

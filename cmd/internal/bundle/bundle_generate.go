@@ -41,14 +41,14 @@ func bundleGenerateCommand(p *option.Session) *cli.Command {
 		Usage:     "generate the annotations and the Dockerfile of a bundle",
 		ArgsUsage: "[DIR]",
 		Description: `DIR contains the manifests, or it is the bundle's root with them. The annotations are written to
-metadata/annotations.yaml beside the manifests, or with --output-dir to that directory together with a copy of
+metadata/annotations.yaml beside the manifests, or with --to to that directory together with a copy of
 them; bundle.Dockerfile is written to the working directory. Package and channels default to those of
 package.yaml in the parent directory of the manifests. An existing file with different content is an error unless --overwrite is set. "build
 bundle" needs none of these files.` +
 			program.Examples("bindery bundle generate bundle/manifests -p etcd -c stable,beta -e stable --overwrite",
-				"bindery bundle generate -d bundle/manifests -p etcd -c alpha --output-dir out"),
+				"bindery bundle generate -d bundle/manifests -p etcd -c alpha --to out"),
 		Flags: append(flags,
-			&cli.StringFlag{Name: "output-dir", Aliases: []string{"u"},
+			&cli.StringFlag{Name: "to", Aliases: []string{"output-dir", "u"},
 				Usage: "copy the manifests and metadata to `DIR`"},
 			&cli.StringFlag{Name: "base-image", Value: "scratch", Usage: "base `IMAGE` of the Dockerfile"},
 			&cli.BoolFlag{Name: "overwrite", Usage: "replace existing files"},
@@ -67,7 +67,7 @@ func bundleGenerate(p *option.Session, c *cli.Context) error {
 		dir, warn = generate.ManifestsDir(dir), func(message string) { p.Log.Warn(message) }
 	}
 	made, err := generate.Generate(c.Context, generate.Options{
-		Dir: dir, OutputDir: c.String("output-dir"), Metadata: readMetadata(c), BaseImage: c.String("base-image"),
+		Dir: dir, OutputDir: c.String("to"), Metadata: readMetadata(c), BaseImage: c.String("base-image"),
 		// opm overwrites existing files without a flag.
 		Overwrite: c.Bool("overwrite") || p.Opm,
 		Info:      func(message string) { p.Log.Info(message) },

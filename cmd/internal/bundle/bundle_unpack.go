@@ -27,11 +27,11 @@ func bundleUnpackCommand(p *option.Session) *cli.Command {
 		Description: `Writes all files of the image, or with --bundle-only those in its manifests and metadata
 directories. The bundle is validated first. Existing files are never replaced. Files get mode 0644; an image
 with links or devices is refused.` +
-			program.Examples("bindery bundle unpack registry.example.com/acme/etcd:v0.9.4 -o unpacked",
-				"bindery bundle unpack oci:etcd.oci:v1 -o unpacked",
-				"bindery bundle unpack oci:etcd.oci:v1 -o unpacked --bundle-only --skip-validation"),
+			program.Examples("bindery bundle unpack registry.example.com/acme/etcd:v0.9.4 --to unpacked",
+				"bindery bundle unpack oci:etcd.oci:v1 --to unpacked",
+				"bindery bundle unpack oci:etcd.oci:v1 --to unpacked --bundle-only --skip-validation"),
 		Flags: append([]cli.Flag{
-			&cli.StringFlag{Name: "out", Aliases: []string{"o"}, Value: "./", Usage: "`DIR` to write to"},
+			&cli.StringFlag{Name: "to", Aliases: []string{"out", "o"}, Value: "./", Usage: "`DIR` to write to"},
 			&cli.BoolFlag{Name: "skip-validation", Aliases: []string{"v"},
 				Usage: "write the bundle even if it is invalid"},
 			&cli.BoolFlag{Name: "bundle-only", Usage: "write only the manifests and metadata of the image"},
@@ -48,7 +48,7 @@ func bundleUnpack(p *option.Session, c *cli.Context) (err error) {
 	if c.NArg() != 1 {
 		e := cmdline.Usagef("accepts 1 arg(s), received %d", c.NArg())
 		if c.NArg() > 1 {
-			e.Hint = "-o DIR names the directory to write to"
+			e.Hint = "--to DIR names the directory to write to"
 		}
 		return e
 	}
@@ -60,9 +60,9 @@ func bundleUnpack(p *option.Session, c *cli.Context) (err error) {
 			return err
 		}
 	}
-	ref, out := c.Args().First(), c.String("out")
+	ref, out := c.Args().First(), c.String("to")
 	if out == "" {
-		return cmdline.Usagef("invalid --out value %q, expected a directory", out)
+		return cmdline.Usagef("invalid --to value %q, expected a directory", out)
 	}
 	limits, err := option.ImageLimits(c)
 	if err != nil {

@@ -3,6 +3,7 @@ package catalog
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
@@ -18,8 +19,8 @@ func catalogFilterCommand(p *option.Session) *cli.Command {
 		Name:      "filter",
 		Usage:     "keep only selected packages, channels and versions of a catalog",
 		ArgsUsage: "CATALOG",
-		Description: catalogEditHelp + ` With --to the catalog is not changed, and the result is written to
-another directory.
+		Description: catalogEditHelp + ` With --to DIR the catalog is not changed, and the result is written to
+that directory, which must be absent or empty.
 
 VERSIONS is a range such as ">=1.2.0 <2.0.0", for a package or for one channel. Upgrade edges are joined
 across removed bundles, so that installations of removed versions can still upgrade. The file of --selection
@@ -30,21 +31,23 @@ headsOnly, defaultChannel and a list "channels" of objects with name and version
 				"bindery catalog filter index.db --selection selection.yaml --to filtered",
 				"bindery catalog filter index.db -p etcd:clusterwide-alpha --default-channel etcd=clusterwide-alpha "+
 					"--dry-run --explain"),
-		Flags: catalogFlags(filterFlags(), []cli.Flag{
-			&cli.StringFlag{Name: "to", Usage: "write the result to `DIR`, which must be absent or empty"},
-			newFilesFlag(),
-		}),
+		Flags:  catalogFlags(filterFlags(), []cli.Flag{newFilesFlag()}),
 		Action: program.Exactly(1, func(c *cli.Context) error { return catalogFilter(p, c) }),
 	}
 }
 
 func catalogFilter(p *option.Session, c *cli.Context) error {
-	to := c.String("to")
-	if to == "" {
+	places, err := cmdline.List(c.StringSlice("to"))
+	if err != nil {
+		return err
+	}
+	at := slices.IndexFunc(places, func(place string) bool { return !program.Transports.Has(place) })
+	if at < 0 {
 		return catalogEdit(p, c, func() (change.Edit, error) { return filterEdit(p, c) })
 	}
-	if makesImage(c) {
-		return cmdline.Usagef("--to %q is a directory: --tag, --push and --output say where an image goes", to)
+	to := places[at]
+	if len(places) > 1 || c.IsSet("tag") || c.Bool("push") || c.Bool("load") {
+		return cmdline.Usagef("--to %q is a directory: --tag, --push and --to TRANSPORT:PATH say where an image goes", to)
 	}
 	if err := checkNoImage(c); err != nil {
 		return err

@@ -17,7 +17,7 @@ func catalogFlags(own ...[]cli.Flag) []cli.Flag {
 
 // makesImage reports whether the flags name a destination of an image.
 func makesImage(c *cli.Context) bool {
-	return c.IsSet("tag") || c.IsSet("output") || c.Bool("push") || c.Bool("load")
+	return c.IsSet("tag") || c.IsSet("to") || c.Bool("push") || c.Bool("load")
 }
 
 // checkNoImage refuses image flags if the command writes no image. --platform is excepted, as it also applies to
@@ -34,7 +34,7 @@ func isCatalogImage(p *option.Session, c *cli.Context, ref string) (bool, error)
 	case err != nil:
 		return false, err
 	case kind != render.Image && makesImage(c):
-		e := cmdline.Usagef("%q is not an image and is changed in place: --tag, --push and --output are for images",
+		e := cmdline.Usagef("%q is not an image and is changed in place: --tag, --push and --to are for images",
 			ref)
 		e.Object, e.Hint = ref,
 			"\"build catalog\" builds an image of the changed catalog, \"index add -f\" builds one without changing "+

@@ -67,7 +67,7 @@ func EditIndex(p *option.Session, c *cli.Context, i ImageEdit, begun change.Kind
 	return index, nil
 }
 
-// EditImage builds the image of the edited index and copies it to the destinations of --push and --output.
+// EditImage builds the image of the edited index and copies it to the destinations of --push and --to.
 func EditImage(p *option.Session, c *cli.Context, i ImageEdit) (err error) {
 	if err := CheckAccount(p, c, i.From); err != nil {
 		return err

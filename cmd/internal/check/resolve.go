@@ -22,7 +22,7 @@ func ResolveCommand(p *option.Session) *cli.Command {
 	return &cli.Command{
 		Name:      "resolve",
 		Usage:     "say which bundle OLM installs, and to which one it upgrades",
-		ArgsUsage: "PACKAGE CATALOG...",
+		ArgsUsage: "CATALOG... PACKAGE",
 		Description: option.CatalogHelp + `
 
 Answers as the resolver of OLM v1 does, with its messages, and warns of what "check --profile olmv1" finds in
@@ -33,10 +33,10 @@ installed bundle is judged by the CustomResourceDefinitions of both, if the cata
 with --pull, and so is each that follows. The exit status is 1 if an API server refuses the request, if no
 bundle is resolved, if OLM v1 refuses the one that is or the upgrade to it, or if an installed bundle has no
 way to the head.` +
-			program.Examples("bindery resolve etcd catalog", "bindery resolve etcd catalog --installed 0.9.0 --path",
-				"bindery resolve etcd catalog --installed 0.9.0 --crd-upgrade-safety None",
-				"bindery resolve etcd index.db --v0 --channel singlenamespace-alpha --installed etcdoperator.v0.9.0",
-				"bindery resolve etcd catalog --version 0.9.x -o json"),
+			program.Examples("bindery resolve catalog etcd", "bindery resolve catalog etcd --installed 0.9.0 --path",
+				"bindery resolve catalog etcd --installed 0.9.0 --crd-upgrade-safety None",
+				"bindery resolve index.db etcd --v0 --channel singlenamespace-alpha --installed etcdoperator.v0.9.0",
+				"bindery resolve catalog etcd --version 0.9.x -o json"),
 		Flags: slices.Concat([]cli.Flag{
 			&cli.StringFlag{Name: "version", Category: request,
 				Usage: "constraint `RANGE` of the version (1.2.3, \">=1 <2\", ~1.2, 1.x)"},
@@ -79,7 +79,7 @@ func runResolve(p *option.Session, c *cli.Context) error {
 			return cmdline.Usagef("--%s is empty", name)
 		}
 	}
-	if c.Args().First() == "" {
+	if packageOf(c) == "" {
 		return cmdline.Usagef("the name of the package is empty")
 	}
 	if err := checkSafetyFlags(c); err != nil {
@@ -97,7 +97,7 @@ func runResolve(p *option.Session, c *cli.Context) error {
 	if c.Bool("v0") {
 		return resolveV0(p, c, catalogs, format)
 	}
-	q := resolve.Request{Package: c.Args().First(), Channels: c.StringSlice("channel"), Version: c.String("version"),
+	q := resolve.Request{Package: packageOf(c), Channels: c.StringSlice("channel"), Version: c.String("version"),
 		SelfCertified: c.Bool("self-certified")}
 	if q.SelfCertified && !c.IsSet("installed") {
 		return cmdline.Usagef("--self-certified needs --installed: without it any bundle may be chosen")
@@ -147,10 +147,22 @@ func runResolve(p *option.Session, c *cli.Context) error {
 	return printResolved(p, c, format, out)
 }
 
-// resolveCatalogs opens the catalogs that the arguments after the package name, each under its reference.
+// packageOf returns the package of the arguments.
+func packageOf(c *cli.Context) string {
+	_, pkg := option.CatalogsAndPackage(c.Args().Slice())
+	return pkg
+}
+
+// catalogsOf returns the references of the arguments.
+func catalogsOf(c *cli.Context) []string {
+	catalogs, _ := option.CatalogsAndPackage(c.Args().Slice())
+	return slices.Clone(catalogs)
+}
+
+// resolveCatalogs opens the catalogs of the arguments, each under its reference.
 func resolveCatalogs(p *option.Session, c *cli.Context) ([]resolve.Catalog, error) {
 	priorities := map[string]int32{}
-	refs := c.Args().Slice()[1:]
+	refs := catalogsOf(c)
 	for _, text := range c.StringSlice("priority") {
 		n := strings.LastIndexByte(text, '=')
 		if n < 0 || !slices.Contains(refs, text[:n]) {
@@ -168,7 +180,7 @@ func resolveCatalogs(p *option.Session, c *cli.Context) ([]resolve.Catalog, erro
 		return nil, err
 	}
 	// The rules of OLM v1 look at manifests, too.
-	o.Allow, o.Skeleton, o.Packages = option.CatalogKinds(), c.Bool("v0"), []string{c.Args().First()}
+	o.Allow, o.Skeleton, o.Packages = option.CatalogKinds(), c.Bool("v0"), []string{packageOf(c)}
 	o.Schemaless = true // catalogd stores them
 	var catalogs []resolve.Catalog
 	for i, ref := range refs {

@@ -247,7 +247,7 @@ func refusedAnswer(a *resolve.Answer, err error, hint string) error {
 // of the others.
 func blobsOf(p *option.Session, c *cli.Context, o render.Options, first string, names []string) (map[string]*declcfg.Bundle,
 	error) {
-	refs := slices.DeleteFunc(c.Args().Slice()[1:], func(ref string) bool { return ref == first })
+	refs := slices.DeleteFunc(catalogsOf(c), func(ref string) bool { return ref == first })
 	out := map[string]*declcfg.Bundle{}
 	for _, ref := range slices.Insert(refs, 0, first) {
 		here, err := blobsIn(p, c, o, ref, names)
@@ -268,7 +268,7 @@ func blobsOf(p *option.Session, c *cli.Context, o render.Options, first string, 
 
 // blobsIn reads bundles of the package with their manifests, which --pull does not need, out of a catalog.
 func blobsIn(p *option.Session, c *cli.Context, o render.Options, ref string, names []string) (map[string]*declcfg.Bundle, error) {
-	o.Allow, o.Skeleton, o.Packages, o.Schemaless = option.CatalogKinds(), c.Bool("pull"), []string{c.Args().First()}, true
+	o.Allow, o.Skeleton, o.Packages, o.Schemaless = option.CatalogKinds(), c.Bool("pull"), []string{packageOf(c)}, true
 	blobs, err := render.Reference(c.Context, ref, o)
 	if err != nil {
 		return nil, p.OpmMessage(err)

@@ -40,11 +40,11 @@ func resolveV0(p *option.Session, c *cli.Context, catalogs []resolve.Catalog, fo
 	if len(channels) == 1 {
 		channel = channels[0]
 	}
-	v, err := resolve.NewV0(c.Context, catalogs[0], c.Args().First(), channel)
+	v, err := resolve.NewV0(c.Context, catalogs[0], packageOf(c), channel)
 	if err != nil {
 		var unusable *resolve.V0Error
 		if errors.As(err, &unusable) {
-			return &cmdline.Error{Class: cmdline.ClassInput, Object: c.Args().First(), Err: err,
+			return &cmdline.Error{Class: cmdline.ClassInput, Object: packageOf(c), Err: err,
 				Hint: "\"bindery list channels CATALOG PACKAGE\" lists the channels, \"bindery validate\" says what " +
 					"is wrong with them"}
 		}

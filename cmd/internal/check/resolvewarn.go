@@ -20,7 +20,7 @@ import (
 
 // checkRequest refuses what an API server refuses in a ClusterExtension, before a catalog is read.
 func checkRequest(c *cli.Context) error {
-	q := resolve.Request{Package: c.Args().First(), Channels: c.StringSlice("channel"), Version: c.String("version")}
+	q := resolve.Request{Package: packageOf(c), Channels: c.StringSlice("channel"), Version: c.String("version")}
 	err := q.Validate()
 	if err == nil {
 		return nil

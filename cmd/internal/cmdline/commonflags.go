@@ -11,7 +11,7 @@ const maxCommon = 15
 
 // firstNames are flags that nearly all users of a command that has them need; secondNames are those that many need.
 var (
-	firstNames = []string{"tag", "push", "load", "output", "dry-run", "to", "from-index", "bundles", "http-addr",
+	firstNames = []string{"tag", "push", "load", "to", "dry-run", "output", "from-index", "bundles", "http-addr",
 		"authfile"}
 	// secondNames come after the command's own flags.
 	secondNames = []string{"platform", "base", "digest-file", "sign-key", "sbom", "key", "trusted-key", "compression",

@@ -119,20 +119,22 @@ func WriteHelp(out io.Writer, app *cli.App, l Line) error {
 	return w.Flush()
 }
 
+// writeCommands lists the visible commands under the heading of their category, in the order of the first of each.
 func writeCommands(w io.Writer, cmds []*cli.Command) {
-	width := 0
+	width, groups := 0, []string(nil)
+	cmds = slices.DeleteFunc(slices.Clone(cmds), func(c *cli.Command) bool { return c.Hidden })
 	for _, c := range cmds {
-		if !c.Hidden {
-			width = max(width, len(c.Name))
+		width = max(width, len(c.Name))
+		if !slices.Contains(groups, c.Category) {
+			groups = append(groups, c.Category)
 		}
 	}
-	if width == 0 {
-		return
-	}
-	fmt.Fprintf(w, "\nCommands:\n")
-	for _, c := range cmds {
-		if !c.Hidden {
-			fmt.Fprintf(w, "  %-*s  %s\n", width, c.Name, c.Usage)
+	for _, group := range groups {
+		fmt.Fprintf(w, "\n%s:\n", cmp.Or(group, "Commands"))
+		for _, c := range cmds {
+			if c.Category == group {
+				fmt.Fprintf(w, "  %-*s  %s\n", width, c.Name, c.Usage)
+			}
 		}
 	}
 }
@@ -213,8 +215,8 @@ func writeFlag(w io.Writer, label, text string) {
 // variable. The back-quoted word in the flag's usage text names the value.
 func flagText(f cli.Flag) (label, text string) {
 	var long, short string
-	for _, n := range f.Names() {
-		if len(n) == 1 {
+	for i, n := range f.Names() { // other spellings are not shown
+		if len(n) == 1 && i < 2 {
 			short = "-" + n + ", "
 		} else if long == "" {
 			long = "--" + n

@@ -67,6 +67,23 @@ func WriteMan(out io.Writer, app *cli.App, l Line, sections ...ManSection) error
 	return w.Flush()
 }
 
+// WritePage writes the manual page of the named command as plain text: its help with all flags, and for the program the
+// additional sections.
+func WritePage(out io.Writer, app *cli.App, l Line, sections ...ManSection) error {
+	l.All = true
+	if err := WriteHelp(out, app, l); err != nil || l.Leaf() != nil {
+		return err
+	}
+	w := bufio.NewWriter(out)
+	for _, s := range sections {
+		fmt.Fprintf(w, "\n%s:\n", upper(strings.ToLower(s.Title)))
+		for _, item := range s.Items {
+			writeFlag(w, item[0], item[1])
+		}
+	}
+	return w.Flush()
+}
+
 // PageName returns the name of a command's manual page, such as "bindery-list-packages".
 func PageName(app *cli.App, l Line) string {
 	names := []string{app.HelpName}

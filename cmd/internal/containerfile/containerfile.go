@@ -54,10 +54,10 @@ neither .containerignore nor .dockerignore excludes; links never lead out of CON
 layer. The build is reproducible: the creation time is SOURCE_DATE_EPOCH, or 1970, and files in layers are
 dated 1970 (SOURCE_DATE_EPOCH if the file has RUN).
 
-Without --push and --output the image is written to the OCI layout NAME.oci in the working directory. Standard
+Without --push and --to the image is written to the OCI layout NAME.oci in the working directory. Standard
 output lists the destinations, one per line, and last the image's name with its digest.` +
 			program.Examples("bindery build containerfile bundle -f bundle.Dockerfile -t registry.example.com/acme/etcd:v0.9.4",
-				"bindery build containerfile bundle -f bundle.Dockerfile -t example.com/acme/etcd:v1 --output "+
+				"bindery build containerfile bundle -f bundle.Dockerfile -t example.com/acme/etcd:v1 --to "+
 					"oci-archive:etcd.tar --build-arg VERSION=1 --target 0",
 				"bindery build containerfile bundle -f bundle.Dockerfile -t registry.example.com/acme/etcd:v1 --push "+
 					"--platform linux/amd64,linux/arm64 --dry-run"),

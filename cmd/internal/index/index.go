@@ -30,7 +30,7 @@ const indexHelp = "The index is a database image or a catalog image, in a regist
 	"keeps its format unless\n" +
 	"--output-format is set, and has new layers only: they contain nothing that was removed. It is written to the " +
 	"destinations\n" +
-	"of --push and --output, else to an OCI layout in the working directory. No container tool is needed. --dry-run " +
+	"of --push and --to, else to an OCI layout in the working directory. No container tool is needed. --dry-run " +
 	"shows the\n" +
 	"changes, --explain their reasons."
 
@@ -96,7 +96,7 @@ func indexPruneCommand(p *option.Session) *cli.Command {
 		Usage: "remove all packages except some from an index image",
 		Description: indexHelp +
 			program.Examples("bindery index prune -p etcd -f oci:catalog.oci:v1 -t example.com/acme/catalog:v2",
-				"bindery index prune -p etcd -f index.db -t example.com/acme/index:v2 --output-format fbc --output "+
+				"bindery index prune -p etcd -f index.db -t example.com/acme/index:v2 --output-format fbc --to "+
 					"oci-archive:index.tar"),
 		Flags: indexFlags(false, []cli.Flag{
 			&cli.StringSliceFlag{Name: "packages", Aliases: []string{"p"}, Usage: "keep `PACKAGES`"},
@@ -159,7 +159,7 @@ func indexEdit(p *option.Session, c *cli.Context, prepare func() (change.Edit, e
 			e.Hint = "name the image with -t NAME"
 			return e
 		}
-		if !c.IsSet("output") {
+		if !c.IsSet("to") {
 			if err := c.Set("tag", defaultIndexTag); err != nil {
 				return err
 			}

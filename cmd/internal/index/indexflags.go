@@ -69,7 +69,7 @@ func checkTools(p *option.Session, c *cli.Context) error {
 	}
 	slices.Sort(named)
 	tools := strings.Join(slices.Compact(named), " and ")
-	if c.Bool("generate") || c.Bool("push") || c.Bool("load") || c.IsSet("output") || c.Bool("dry-run") {
+	if c.Bool("generate") || c.Bool("push") || c.Bool("load") || c.IsSet("to") || c.Bool("dry-run") {
 		p.Log.Info(tools + ": ignored, no container tool is needed")
 		return nil
 	}

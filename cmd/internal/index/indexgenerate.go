@@ -27,7 +27,7 @@ const generatedCatalog = "configs"
 
 // generateIndex writes the edited index and a Dockerfile for its image to the working directory.
 func generateIndex(p *option.Session, c *cli.Context, i catalogcmd.ImageEdit) (err error) {
-	for _, flag := range []string{"push", "load", "output", "platform", "digest-file", "iid-file", "image-refs",
+	for _, flag := range []string{"push", "load", "to", "platform", "digest-file", "iid-file", "image-refs",
 		"metadata-file", "server", "annotation", "format", "compression", "cache", "max-layers", "previous"} {
 		if c.IsSet(flag) {
 			return cmdline.Usagef("--generate builds no image: it cannot be combined with --%s", flag)

@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -22,8 +23,10 @@ func Command(p *option.Session) *cli.Command {
 	const many = "many migrations"
 	flags := []cli.Flag{
 		&cli.StringSliceFlag{Name: "output", Aliases: []string{"o"}, DefaultText: "json",
-			Usage: "`FORMAT` of the catalog (json|yaml), or the destination TRANSPORT:PATH of an image: " +
-				program.OutputTransports()},
+			Usage: "`FORMAT` of the catalog (json|yaml)"},
+		&cli.StringSliceFlag{Name: "to", Aliases: []string{"out-dir"}, Category: "destination",
+			Usage: "write the image to `TRANSPORT:PATH`: " + program.OutputTransports() + "; or, with --from-file, all " +
+				"directories and local images below the directory PATH, also for lines without an output"},
 		program.MigrateLevelFlag(""),
 		&cli.StringFlag{Name: "report",
 			Usage: "write a JSON report of source and output to `FILE`; \"-\" is standard output"},
@@ -46,9 +49,6 @@ func Command(p *option.Session) *cli.Command {
 		&cli.StringFlag{Name: "from-file",
 			Usage:    "run the migrations in `LIST`, one per line: SOURCE [OUT] [-> IMAGE]; \"-\" is standard input",
 			Category: many},
-		&cli.StringFlag{Name: "out-dir",
-			Usage:    "write all directories and local images below `DIR`, also for lines without an output",
-			Category: many},
 		&cli.StringFlag{Name: "report-dir", Usage: "write a report per line to `DIR`, and resume from existing ones",
 			DefaultText: "LIST.reports", Category: many},
 		&cli.StringFlag{Name: "results",
@@ -60,7 +60,7 @@ func Command(p *option.Session) *cli.Command {
 			Category: many},
 	}
 	for _, f := range option.DestinationFlags() {
-		if f.Names()[0] != "output" {
+		if f.Names()[0] != "to" {
 			flags = append(flags, f)
 		}
 	}
@@ -75,7 +75,7 @@ or empty; it is written completely or not at all. --verify reads it back and com
 plain SQL queries on the database. --keep-going skips invalid packages, with exit status 4. --repair makes
 unambiguous repairs; the report has the values before and after.
 
-With -t or with TRANSPORT:PATH for --output a catalog image is written, with or without OUT. It keeps the
+With -t or with --to TRANSPORT:PATH a catalog image is written, with or without OUT. It keeps the
 labels, annotations and platforms of SRC if that is an image. Nothing is written before everything is built
 and verified.
 
@@ -84,10 +84,10 @@ and verified.
 				"bindery migrate index.db migrated -o yaml --report report.json",
 				"bindery migrate catalog migrated --migrate-level bundle-object-to-csv-metadata",
 				"bindery migrate registry.example.com/acme/catalog:v1 migrated --verify",
-				"bindery migrate index.db -t registry.example.com/acme/catalog:v2 --output oci-archive:catalog.tar "+
+				"bindery migrate index.db -t registry.example.com/acme/catalog:v2 --to oci-archive:catalog.tar "+
 					"--verify --server none",
-				"bindery migrate --from-file indexes.txt --out-dir migrated --verify --keep-going",
-				"bindery migrate --from-file indexes.txt --out-dir migrated --shard 2/8"),
+				"bindery migrate --from-file indexes.txt --to migrated --verify --keep-going",
+				"bindery migrate --from-file indexes.txt --to migrated --shard 2/8"),
 		Flags:  append(flags, option.ImageFlags()...),
 		Action: func(c *cli.Context) error { return runMigrate(p, c) },
 	}
@@ -97,20 +97,20 @@ and verified.
 type migration struct {
 	o       migrate.Options
 	outputs []string         // destinations of images
+	dir     string           // the directory of --to
 	spec    *indeximage.Spec // of images
 }
 
 // runMigrate runs one migration, or those of a list.
 func runMigrate(p *option.Session, c *cli.Context) error {
 	m := &migration{}
-	format, outputs, err := migrateOutput(c)
-	if err != nil {
+	if err := m.readPlaces(c); err != nil {
 		return err
 	}
-	m.o.Format, m.outputs = format, outputs
+	var err error
 	m.o.Verify = c.Bool("verify")
 	list := c.IsSet("from-file")
-	imaged := c.IsSet("tag") || len(outputs) > 0 || c.Bool("push") || c.Bool("load")
+	imaged := c.IsSet("tag") || len(m.outputs) > 0 || c.Bool("push") || c.Bool("load")
 	if err := migratePlatform(p, c, imaged || list); err != nil {
 		return err
 	}
@@ -130,7 +130,9 @@ func runMigrate(p *option.Session, c *cli.Context) error {
 	switch {
 	case list:
 		return migrateList(p, c, m)
-	case imaged && c.NArg() == 1:
+	case m.dir != "" && c.NArg() == 2:
+		return cmdline.Usagef("the output is given twice: %q and --to %q", c.Args().Get(1), m.dir)
+	case (imaged || m.dir != "") && c.NArg() == 1:
 	case c.NArg() != 2:
 		err := cmdline.Usagef("accepts %d arg(s), received %d", 2, c.NArg())
 		if c.NArg() == 1 && !p.Opm {
@@ -138,7 +140,7 @@ func runMigrate(p *option.Session, c *cli.Context) error {
 		}
 		return err
 	}
-	for _, flag := range []string{"out-dir", "report-dir", "results", "shard", "overwrite"} {
+	for _, flag := range []string{"report-dir", "results", "shard", "overwrite"} {
 		if c.IsSet(flag) {
 			return cmdline.Usagef("--%s requires --from-file", flag)
 		}
@@ -146,22 +148,36 @@ func runMigrate(p *option.Session, c *cli.Context) error {
 	return migrateOne(p, c, m, imaged)
 }
 
-// migrateOutput reads --output: formats of the catalog, which have no colon, and destinations of images, which do. Of
-// several formats the last counts, as in opm.
-func migrateOutput(c *cli.Context) (format declcfg.Format, destinations []string, err error) {
-	values, err := cmdline.List(c.StringSlice("output"))
+// readPlaces reads the format of the catalog and where it and its images go: --output has formats, of which the last
+// counts, as in opm, and was once the flag of destinations; --to has destinations of images and a directory.
+func (m *migration) readPlaces(c *cli.Context) error {
+	formats, err := cmdline.List(c.StringSlice("output"))
 	if err != nil {
-		return "", nil, err
+		return err
 	}
-	format = declcfg.FormatJSON
-	for _, v := range values {
+	m.o.Format = declcfg.FormatJSON
+	for _, v := range formats {
 		if strings.Contains(v, ":") {
-			destinations = append(destinations, v)
-		} else if format, err = declcfg.ParseFormat(v); err != nil {
-			return "", nil, cmdline.Usagef("invalid --output value %q, expected (json|yaml) or TRANSPORT:PATH", v)
+			m.outputs = append(m.outputs, v)
+		} else if m.o.Format, err = declcfg.ParseFormat(v); err != nil {
+			return cmdline.Usagef("invalid --output value %q, expected (json|yaml)", v)
 		}
 	}
-	return format, destinations, nil
+	places, err := cmdline.List(c.StringSlice("to"))
+	if err != nil {
+		return err
+	}
+	for _, v := range places {
+		switch {
+		case program.Transports.Has(v):
+			m.outputs = append(m.outputs, v)
+		case m.dir != "":
+			return cmdline.Usagef("--to names two directories: %q and %q", m.dir, v)
+		default:
+			m.dir = v
+		}
+	}
+	return nil
 }
 
 // migratePlatform determines which platform of an image is read. The catalog is the same for all of them, so any
@@ -191,8 +207,8 @@ func checkMigrateOutput(src, out string) error {
 
 // migrateOne runs the migration in the arguments.
 func migrateOne(p *option.Session, c *cli.Context, m *migration, imaged bool) (err error) {
-	src, out, reportFile := c.Args().Get(0), c.Args().Get(1), c.String("report")
-	if c.NArg() == 2 {
+	src, out, reportFile := c.Args().Get(0), cmp.Or(m.dir, c.Args().Get(1)), c.String("report")
+	if c.NArg() == 2 || m.dir != "" {
 		if err := checkMigrateOutput(src, out); err != nil {
 			return err
 		}

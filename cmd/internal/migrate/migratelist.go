@@ -61,7 +61,7 @@ func readListFlags(p *option.Session, c *cli.Context) (listFlags, error) {
 		names = append(names, string(k))
 	}
 	return listFlags{
-		file: c.String("from-file"), reportDir: c.String("report-dir"), outDir: c.String("out-dir"),
+		file: c.String("from-file"), reportDir: c.String("report-dir"),
 		results: c.String("results"), shard: shard,
 		push: c.Bool("push"), load: c.Bool("load"), keepGoing: c.Bool("keep-going"), overwrite: c.Bool("overwrite"),
 		base: c.String("binary-image"), cache: strings.Join(names, ","), copy: p.CopyOptions(c),
@@ -100,13 +100,14 @@ func migrateList(p *option.Session, c *cli.Context, m *migration) (err error) {
 		return err
 	}
 	if len(m.outputs) > 0 {
-		return cmdline.Usagef("--output %q cannot be combined with --from-file: the list names the outputs",
+		return cmdline.Usagef("--to %q cannot be combined with --from-file: the list names the outputs",
 			m.outputs[0])
 	}
 	l := &migrationList{p: p, m: m}
 	if l.flags, err = readListFlags(p, c); err != nil {
 		return err
 	}
+	l.flags.outDir = m.dir
 	if l.lines, err = l.read(c.Context); err != nil {
 		return err
 	}
@@ -201,7 +202,7 @@ func (l *migrationList) read(ctx context.Context) ([]jobs.Line, error) {
 	return lines, nil
 }
 
-// Destinations returns the destinations of the image of a line, as -t, --push, --load and --output determine them for a
+// Destinations returns the destinations of the image of a line, as -t, --push, --load and --to determine them for a
 // single migration.
 func (l *migrationList) destinations(names []string,
 	given []transport.Destination) ([]string, []transport.Destination, error) {

@@ -37,7 +37,7 @@ func PlanFlag() cli.Flag {
 
 // pushes reports whether the image goes to a registry.
 func pushes(c *cli.Context) bool {
-	return !c.Bool("dry-run") && (c.Bool("push") || slices.ContainsFunc(c.StringSlice("output"),
+	return !c.Bool("dry-run") && (c.Bool("push") || slices.ContainsFunc(c.StringSlice("to"),
 		func(o string) bool { return strings.HasPrefix(o, "docker://") }))
 }
 

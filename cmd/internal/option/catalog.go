@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -196,4 +197,30 @@ func (p *Session) opened(i render.OpenedImage) {
 		return
 	}
 	p.Log.Info(fmt.Sprintf("%s %s", i.Kind, i.Digest))
+}
+
+// PackageArgument takes the name of a package out of arguments that are references else: the last one, unless it is the
+// only one or names a file, a directory or an image.
+func PackageArgument(args []string) (refs []string, pkg string) {
+	last := len(args) - 1
+	if last < 1 || !namesNothing(args[last]) {
+		return args, ""
+	}
+	return args[:last], args[last]
+}
+
+// namesNothing reports whether a text is neither a file nor the name of an image, as the name of a package is neither.
+func namesNothing(text string) bool {
+	kind, err := render.Classify(text)
+	return err == nil && kind == render.Image && !render.IsImageName(text) && !strings.ContainsAny(text, "/:")
+}
+
+// CatalogsAndPackage reads CATALOG... PACKAGE. The package may also come first, if that is no reference and the last
+// argument is one.
+func CatalogsAndPackage(args []string) (catalogs []string, pkg string) {
+	last := len(args) - 1
+	if namesNothing(args[0]) && !namesNothing(args[last]) {
+		return args[1:], args[0]
+	}
+	return args[:last], args[last]
 }

@@ -34,7 +34,7 @@ func DestinationFlags() []cli.Flag {
 		&cli.StringFlag{Name: "if-digest",
 			Usage:    "push only if the tag currently resolves to `DIGEST`, or with \"none\" only if it does not exist",
 			Category: "destination"},
-		&cli.StringSliceFlag{Name: "output",
+		&cli.StringSliceFlag{Name: "to", Aliases: []string{"output"},
 			Usage: "write the image to `TRANSPORT:PATH`: " + program.OutputTransports(), Category: "destination"},
 	}, SignFlags()...)
 }
@@ -89,17 +89,17 @@ type Target struct {
 	Destinations []transport.Destination
 }
 
-// readTarget reads [DestinationFlags]. Without --push, --load and --output the image goes to an OCI layout in the
+// readTarget reads [DestinationFlags]. Without --push, --load and --to the image goes to an OCI layout in the
 // working directory.
 func readTarget(c *cli.Context) (Target, error) {
-	outputs, err := cmdline.List(c.StringSlice("output"))
+	outputs, err := cmdline.List(c.StringSlice("to"))
 	if err != nil {
 		return Target{}, err
 	}
 	return ReadTargetOf(c, outputs)
 }
 
-// ReadTargetOf is [readTarget] with these values in place of --output.
+// ReadTargetOf is [readTarget] with these values in place of --to.
 func ReadTargetOf(c *cli.Context, outputs []string) (Target, error) {
 	var t Target
 	var err error
@@ -133,7 +133,7 @@ func ReadTargetOf(c *cli.Context, outputs []string) (Target, error) {
 		d, err := program.Transports.Parse(text)
 		if err != nil {
 			return t, &cmdline.Error{Class: cmdline.ClassUsage, Object: text,
-				Err: fmt.Errorf("--output %q: %w", text, err)}
+				Err: fmt.Errorf("--to %q: %w", text, err)}
 		}
 		if err := CheckRegistry(d); err != nil {
 			return t, err
@@ -171,7 +171,7 @@ func (t Target) checkIfDigest(text string) error {
 		return cmdline.Usagef("invalid --if-digest value %.200q, expected sha256:... or none", text)
 	}
 	if !slices.ContainsFunc(t.Destinations, transport.Destination.InRegistry) {
-		return cmdline.Usagef("--if-digest requires --push or --output docker://NAME")
+		return cmdline.Usagef("--if-digest requires --push or --to docker://NAME")
 	}
 	return nil
 }

@@ -114,7 +114,7 @@ func (p *Program) WithHint(err error) error {
 		text = "a reference is a catalog directory, a bundle directory, an index database or an image: " +
 			"REGISTRY/NAME:TAG, docker://NAME, oci:DIR:TAG, oci-archive:FILE"
 	case errors.Is(err, library.ErrStore):
-		text = "without podman's storage: --output oci-archive:FILE and \"podman load -i FILE\"; to read \"podman " +
+		text = "without podman's storage: --to oci-archive:FILE and \"podman load -i FILE\"; to read \"podman " +
 			"save --format oci-archive -o FILE NAME\" and oci-archive:FILE"
 	case errors.Is(err, render.ErrFileType) && errors.As(err, &reference) && codecOf(reference.Reference) != "":
 		text = "the file is compressed: decompress it with \"" + codecOf(reference.Reference) + " -dc\""
@@ -219,11 +219,11 @@ func (p *Program) HasFlag(name string) bool {
 
 // WithOutputHint adds to an error about a read-only working directory how to write elsewhere.
 func WithOutputHint(c *cli.Context, err error) error {
-	if !errors.Is(err, fs.ErrPermission) || c.IsSet("output") || c.Bool("push") || c.Bool("load") {
+	if !errors.Is(err, fs.ErrPermission) || c.IsSet("to") || c.Bool("push") || c.Bool("load") {
 		return err
 	}
 	return &cmdline.Error{Class: cmdline.ClassLocal,
-		Hint: "without --push, --load and --output the image is written to the working directory", Err: err}
+		Hint: "without --push, --load and --to the image is written to the working directory", Err: err}
 }
 
 // codecOf returns the codec of a compressed file, empty for others.

@@ -1,6 +1,7 @@
 package read
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -25,22 +26,22 @@ func GraphCommand(p *option.Session) *cli.Command {
 	return &cli.Command{
 		Name:      "graph",
 		Usage:     "draw the upgrade graphs of a catalog",
-		ArgsUsage: "REF...",
+		ArgsUsage: "CATALOG [PACKAGE]",
 		Description: option.CatalogHelp + `
 
 svg and html are finished drawings: bundles are rows, newest first, channels are lanes, and upgrades point
 upwards. html is a self-contained page. mermaid and dot are for other programs. The catalog need not be valid:
 a drawing also shows what is wrong.` +
-			program.Examples("bindery graph catalog -p etcd --out etcd.svg", "bindery graph index.db --out graphs.html",
-				"bindery graph catalog -p etcd -c alpha -o mermaid"),
+			program.Examples("bindery graph catalog etcd --to etcd.svg", "bindery graph index.db --to graphs.html",
+				"bindery graph catalog etcd -c alpha -o mermaid"),
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "output `FORMAT` (svg|html|mermaid|dot)",
-				DefaultText: "by the extension of --out, or svg"},
+				DefaultText: "by the extension of --to, or svg"},
 			&cli.StringFlag{Name: "package", Aliases: []string{"p", "package-name"},
-				Usage: "draw `PACKAGE` only"},
+				Usage: "draw `PACKAGE` only, as the argument"},
 			&cli.StringSliceFlag{Name: "channel", Aliases: []string{"c"},
 				Usage: "draw `CHANNEL` only; can be repeated"},
-			&cli.StringFlag{Name: "out", Aliases: []string{"O"}, Usage: "write to `FILE` instead of standard output"},
+			&cli.StringFlag{Name: "to", Aliases: []string{"out", "O"}, Usage: "write to `FILE` instead of standard output"},
 			program.CompatFlag(),
 		}, option.ReadFlags()...),
 		Action: program.AtLeast(1, func(c *cli.Context) error { return runGraph(p, c) }),
@@ -55,25 +56,24 @@ func runGraph(p *option.Session, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	file := c.String("out")
-	if c.IsSet("out") {
+	file := c.String("to")
+	if c.IsSet("to") {
 		if err := atomicfs.CheckFile(file); err != nil {
-			return fmt.Errorf("--out: %w", err)
+			return fmt.Errorf("--to: %w", err)
 		}
 	}
-	catalog, err := skeleton(p, c, c.String("package"))
-	var name *render.NameError
-	if errors.As(err, &name) && name.Reference != c.Args().First() && !c.IsSet("package") {
-		// Unlike here, "list bundles REF PACKAGE" takes the package as an argument.
-		return &cmdline.Error{Class: cmdline.ClassLocal, Object: name.Reference,
-			Hint: "every argument is a reference; -p PACKAGE draws one package", Err: err}
+	refs, pkg := option.PackageArgument(c.Args().Slice())
+	if pkg != "" && c.String("package") != "" {
+		return cmdline.Usagef("two packages are named: %q and --package %q", pkg, c.String("package"))
 	}
+	pkg = cmp.Or(pkg, c.String("package"))
+	catalog, err := skeleton(p, c, refs, pkg)
 	if err != nil {
 		return err
 	}
-	o := graph.Options{Package: c.String("package"), Channels: c.StringSlice("channel")}
+	o := graph.Options{Package: pkg, Channels: c.StringSlice("channel")}
 	write := func(w io.Writer) error { return draw(ctxio.Writer{Ctx: c.Context, W: w}, catalog, o) }
-	if c.IsSet("out") {
+	if c.IsSet("to") {
 		return writeFileAtomically(file, write)
 	}
 	return p.Spooled(c.Context, write)
@@ -83,7 +83,7 @@ func runGraph(p *option.Session, c *cli.Context) error {
 func readDrawing(p *option.Session, c *cli.Context) (drawing, error) {
 	format := c.String("output")
 	if !c.IsSet("output") {
-		switch format = strings.TrimPrefix(strings.ToLower(filepath.Ext(c.String("out"))), "."); format {
+		switch format = strings.TrimPrefix(strings.ToLower(filepath.Ext(c.String("to"))), "."); format {
 		case "mmd":
 			format = "mermaid"
 		case "gv":
@@ -92,8 +92,8 @@ func readDrawing(p *option.Session, c *cli.Context) (drawing, error) {
 			format = "html"
 		case "html", "dot", "svg", "mermaid":
 		case "png", "jpg", "jpeg", "gif", "webp", "pdf":
-			e := cmdline.Usagef("%s: unsupported format %s, expected (svg|html|mermaid|dot)", c.String("out"), format)
-			e.Object, e.Hint = c.String("out"), "convert an SVG with a browser, rsvg-convert or inkscape"
+			e := cmdline.Usagef("%s: unsupported format %s, expected (svg|html|mermaid|dot)", c.String("to"), format)
+			e.Object, e.Hint = c.String("to"), "convert an SVG with a browser, rsvg-convert or inkscape"
 			return nil, e
 		default:
 			format = "svg"
@@ -130,7 +130,7 @@ func warnGraph(p *option.Session, message string) {
 // skeleton reads the catalogs that the arguments name, without the manifests of bundles. A repeated reference counts
 // once. If pkg is not empty, only that package is read from file-based catalogs; if it is missing, the catalogs are
 // read completely, so that the error can suggest other names.
-func skeleton(p *option.Session, c *cli.Context, pkg string) (*declcfg.Catalog, error) {
+func skeleton(p *option.Session, c *cli.Context, named []string, pkg string) (*declcfg.Catalog, error) {
 	o, err := p.RenderOptions(c)
 	if err != nil {
 		return nil, err
@@ -140,7 +140,7 @@ func skeleton(p *option.Session, c *cli.Context, pkg string) (*declcfg.Catalog, 
 		o.Packages = []string{pkg}
 	}
 	var refs []string
-	for _, ref := range c.Args().Slice() {
+	for _, ref := range named {
 		if !slices.Contains(refs, ref) {
 			refs = append(refs, ref)
 		}
@@ -160,7 +160,7 @@ func skeleton(p *option.Session, c *cli.Context, pkg string) (*declcfg.Catalog, 
 		catalog.Add(blob)
 	}
 	if pkg != "" && len(catalog.Packages)+len(catalog.Channels)+len(catalog.Bundles) == 0 {
-		return skeleton(p, c, "")
+		return skeleton(p, c, named, "")
 	}
 	return catalog, nil
 }

@@ -35,7 +35,7 @@ deprecations more exactly.` +
 }
 
 func renderGraph(p *option.Session, c *cli.Context) error {
-	catalog, err := skeleton(p, c, "")
+	catalog, err := skeleton(p, c, c.Args().Slice(), "")
 	if err != nil {
 		return err
 	}

@@ -38,11 +38,12 @@ bundles), semver (images, from whose versions channels are generated) or substit
 substitutions of bundles). The schema field determines the type; TYPE requires one. FILE is - or absent for
 standard input. Every image is rendered once. All problems of the template are reported together with their
 lines; the output is complete or empty.` +
-			program.Examples("bindery "+name+" template.yaml", "bindery "+name+" semver semver.yaml -o yaml",
+			program.Examples("bindery "+name+" template.yaml", "bindery "+name+" template.yaml --to rendered", "bindery "+name+" semver semver.yaml -o yaml",
 				"bindery "+name+" basic template.yaml -o yaml --migrate-level bundle-object-to-csv-metadata"),
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "json",
 				Usage: "output `FORMAT` (json|yaml), or a drawing of the channels (mermaid)"},
+			&cli.StringFlag{Name: "to", Usage: "write the catalog to `DIR`, which must be absent or empty"},
 			program.MigrateLevelFlag(""),
 			&cli.BoolFlag{Name: "resolve-digests", Usage: "replace the tags of bundle images by digests"},
 			program.CompatFlag(),
@@ -91,7 +92,26 @@ func templateRender(p *option.Session, c *cli.Context) error {
 	if err != nil {
 		return templateError(p, err)
 	}
+	if dir := c.String("to"); dir != "" {
+		return writeCatalog(p, c, dir, catalog)
+	}
 	return p.Spooled(c.Context, func(w io.Writer) error { return write(w, catalog) })
+}
+
+// writeCatalog writes a catalog to the directory of --to.
+func writeCatalog(p *option.Session, c *cli.Context, dir string, catalog *declcfg.Catalog) error {
+	format, err := declcfg.ParseFormat(c.String("output"))
+	if err != nil {
+		return cmdline.Usagef("invalid --output value %q, expected (json|yaml) with --to", c.String("output"))
+	}
+	if err := p.SaveLock(); err != nil {
+		return err
+	}
+	if err := declcfg.WriteFS(c.Context, dir, format, catalog.Blobs()); err != nil {
+		return err
+	}
+	p.Log.Info(fmt.Sprintf("wrote %s to %q", program.Count(len(catalog.Packages), "package"), dir))
+	return nil
 }
 
 // templateArgs reads [TYPE] [FILE]. A single argument is a type if it is the name of one.

@@ -1,6 +1,7 @@
 package sign
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -33,13 +34,13 @@ digests. An image that is named by a tag alone has no digest in the document: it
 
 The document is a function of the image and its name. Its time is SOURCE_DATE_EPOCH, or 1970. It is the
 document that --sbom attaches to an image when it is built.` +
-			program.Examples("bindery sbom oci:catalog.oci:v1", "bindery sbom oci:etcd.oci:v1 --format cyclonedx -o etcd.json",
+			program.Examples("bindery sbom oci:catalog.oci:v1", "bindery sbom oci:etcd.oci:v1 -o cyclonedx --to etcd.json",
 				"bindery sbom oci:catalog.oci:v1 --name registry.example.com/acme/catalog"),
 		Flags: append([]cli.Flag{
-			&cli.StringFlag{Name: "format", Value: string(sbom.SPDX),
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, DefaultText: string(sbom.SPDX),
 				Usage: "`FORMAT` of the document (spdx|cyclonedx)"},
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write the document to `FILE`",
-				DefaultText: "standard output"},
+			&cli.StringFlag{Name: "format", Usage: "alias of --output", Hidden: true},
+			&cli.StringFlag{Name: "to", Usage: "write the document to `FILE`", DefaultText: "standard output"},
 			&cli.StringFlag{Name: "name", DefaultText: "that of the image, if it is in a registry or a store",
 				Usage: "`REPOSITORY` that the document names the image by"},
 			&cli.StringFlag{Name: "platform", DefaultText: "the index with all its images",
@@ -51,17 +52,16 @@ document that --sbom attaches to an image when it is built.` +
 }
 
 func runSbom(p *option.Session, c *cli.Context) (err error) {
-	format, err := sbom.ParseFormat(c.String("format"))
+	format, file, err := documentFlags(c)
 	if err != nil {
-		return cmdline.Usagef("invalid --format value %.80q, expected (spdx|cyclonedx)", c.String("format"))
+		return err
 	}
 	name, err := repositoryFlag(c)
 	if err != nil {
 		return err
 	}
 	ref := c.Args().First()
-	file := c.String("output")
-	if err := option.CheckResult("output", file, ref); err != nil {
+	if err := option.CheckResult("to", file, ref); err != nil {
 		return err
 	}
 	survey, err := p.Survey(c, ref)
@@ -98,6 +98,20 @@ func runSbom(p *option.Session, c *cli.Context) (err error) {
 		return fmt.Errorf("%w: no image %s in the index", images.ErrInvalid, subject)
 	}
 	return writeDocument(p, c, file, func(w io.Writer) error { return format.Write(w, of, written) })
+}
+
+// documentFlags reads the format of the document and the file to write it to. --output was the name of the file once,
+// and --format that of the format: a value with a dot or a slash is still a file.
+func documentFlags(c *cli.Context) (sbom.Format, string, error) {
+	text, file := cmp.Or(c.String("output"), c.String("format"), string(sbom.SPDX)), c.String("to")
+	if strings.ContainsAny(text, "./") && !c.IsSet("to") {
+		text, file = cmp.Or(c.String("format"), string(sbom.SPDX)), text
+	}
+	format, err := sbom.ParseFormat(text)
+	if err != nil {
+		return "", "", cmdline.Usagef("invalid --output value %.80q, expected (spdx|cyclonedx)", text)
+	}
+	return format, file, nil
 }
 
 // nameOf returns the repository that documents name an image by: that of the name it was opened by, else what a layout
