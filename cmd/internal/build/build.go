@@ -69,7 +69,7 @@ func buildCatalog(p *option.Session, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	previous, err := option.PreviousOptions(c)
+	previous, err := option.PreviousOptions(p, c)
 	if err != nil {
 		return err
 	}

@@ -164,7 +164,7 @@ func composeConfig(p *option.Session, c *cli.Context) (*compose.Config, error) {
 
 // openReferences opens the images of a composite and finds the servers for the new image.
 func openReferences(p *option.Session, c *cli.Context, config *compose.Config, o *build.Options) (*compose.Images, error) {
-	of, err := option.Platforms(c)
+	of, err := option.Platforms(p, c)
 	if err != nil {
 		return nil, err
 	}

@@ -42,7 +42,7 @@ func bundleFiles(p *option.Session, c *cli.Context, ref string, use func(fs.FS) 
 		"the argument is a bundle's directory, or an image as REGISTRY/REPOSITORY:TAG"); err != nil {
 		return err
 	}
-	limits, err := option.ImageLimits(c)
+	limits, err := option.ImageLimits(p, c)
 	if err != nil {
 		return err
 	}

@@ -64,7 +64,7 @@ func bundleUnpack(p *option.Session, c *cli.Context) (err error) {
 	if out == "" {
 		return cmdline.Usagef("invalid --to value %q, expected a directory", out)
 	}
-	limits, err := option.ImageLimits(c)
+	limits, err := option.ImageLimits(p, c)
 	if err != nil {
 		return err
 	}

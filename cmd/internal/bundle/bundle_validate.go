@@ -222,7 +222,7 @@ func checkBundleImage(p *option.Session, c *cli.Context, ref string, o check.Opt
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, img.Close()) }()
-	limits, err := option.ImageLimits(c)
+	limits, err := option.ImageLimits(p, c)
 	if err != nil {
 		return nil, err
 	}

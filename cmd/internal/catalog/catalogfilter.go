@@ -49,7 +49,7 @@ func catalogFilter(p *option.Session, c *cli.Context) error {
 	if len(places) > 1 || c.IsSet("tag") || c.Bool("push") || c.Bool("load") {
 		return cmdline.Usagef("--to %q is a directory: --tag, --push and --to TRANSPORT:PATH say where an image goes", to)
 	}
-	if err := checkNoImage(c); err != nil {
+	if err := checkNoImage(p, c); err != nil {
 		return err
 	}
 	ref := c.Args().First()

@@ -22,8 +22,8 @@ func makesImage(c *cli.Context) bool {
 
 // checkNoImage refuses image flags if the command writes no image. --platform is excepted, as it also applies to
 // bundles.
-func checkNoImage(c *cli.Context) error {
-	return option.WithoutImage(c, program.Flags(EditImageFlags(), option.ResultFlags(), option.SignFlags()), "\"build catalog\" builds an image of a catalog, "+
+func checkNoImage(p *option.Session, c *cli.Context) error {
+	return option.WithoutImage(p, program.Flags(EditImageFlags(), option.ResultFlags(), option.SignFlags()), "\"build catalog\" builds an image of a catalog, "+
 		"\"index add -f\" builds one without changing the catalog")
 }
 
@@ -41,7 +41,7 @@ func isCatalogImage(p *option.Session, c *cli.Context, ref string) (bool, error)
 				"the catalog"
 		return false, e
 	case kind != render.Image || !render.IsImageName(ref) || begins(p, c) && !makesImage(c):
-		return false, checkNoImage(c)
+		return false, checkNoImage(p, c)
 	case !makesImage(c):
 		e := cmdline.Usagef("required flag(s) \"tag\" not set: the result is a new image")
 		e.Object, e.Hint = ref,

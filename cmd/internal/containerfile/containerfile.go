@@ -111,7 +111,7 @@ func ReadContainerfile(p *option.Session, c *cli.Context, name, dir string) (_ *
 	if err := fullbuild.CheckSecrets(c.StringSlice("secret")); err != nil {
 		return nil, &cmdline.Error{Class: cmdline.ClassUsage, Err: err}
 	}
-	if b.o.Limits, err = option.ImageLimits(c); err != nil {
+	if b.o.Limits, err = option.ImageLimits(p, c); err != nil {
 		return nil, err
 	}
 	b.o.Warn = func(text string) { p.Log.Warn(text) }
@@ -185,7 +185,7 @@ func buildContainerfile(p *option.Session, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	of, err := option.Platforms(c)
+	of, err := option.Platforms(p, c)
 	if err != nil {
 		return err
 	}

@@ -43,7 +43,7 @@ func runContainerfile(p *option.Session, c *cli.Context, b *ofContainerfile, o b
 	if b.File.Name == "-" {
 		stdin = bytes.NewReader(b.text) // standard input has been read already
 	}
-	policy, err := option.PolicyFlag(c)
+	policy, err := option.PolicyFlag(p, c)
 	if err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func runContainerfile(p *option.Session, c *cli.Context, b *ofContainerfile, o b
 			return nil, err // before commands run
 		}
 		start := time.Now()
-		if r.System, err = option.RegistryOptions(c).System(c.Context, o.Dir); err != nil {
+		if r.System, err = option.RegistryOptions(p, c).System(c.Context, o.Dir); err != nil {
 			return nil, err
 		}
 		result, err := fullbuild.Build(c.Context, r)

@@ -33,7 +33,7 @@ func generateIndex(p *option.Session, c *cli.Context, i catalogcmd.ImageEdit) (e
 			return cmdline.Usagef("--generate builds no image: it cannot be combined with --%s", flag)
 		}
 	}
-	if err := option.CheckNoDocuments(c, "with --generate, which builds no image"); err != nil {
+	if err := option.CheckNoDocuments(p, "with --generate, which builds no image"); err != nil {
 		return err
 	}
 	if err := catalogcmd.CheckAccount(p, c, i.From); err != nil {

@@ -186,7 +186,7 @@ func migratePlatform(p *option.Session, c *cli.Context, imaged bool) error {
 	if len(c.StringSlice("platform")) == 0 {
 		return nil
 	}
-	of, err := option.Platforms(c)
+	of, err := option.Platforms(p, c)
 	if err != nil {
 		return err
 	}
@@ -221,13 +221,13 @@ func migrateOne(p *option.Session, c *cli.Context, m *migration, imaged bool) (e
 		return cmdline.Usagef("--report - conflicts with the image name on standard output: name a file")
 	}
 	if !imaged {
-		if err := option.CheckNoDocuments(c, "without an image as output: name it with -t"); err != nil {
+		if err := option.CheckNoDocuments(p, "without an image as output: name it with -t"); err != nil {
 			return err
 		}
 		if !c.Bool("dry-run") {
 			of := program.Flags(option.BinaryImageFlags("image"), option.FormFlags("image"), option.LayerFlags("image"), option.ResultFlags(),
 				option.SignFlags())
-			if err := option.WithoutImage(c, of, "name the image with -t NAME"); err != nil {
+			if err := option.WithoutImage(p, of, "name the image with -t NAME"); err != nil {
 				return err
 			}
 		}

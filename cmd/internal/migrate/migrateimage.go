@@ -10,7 +10,6 @@ import (
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/build/indeximage"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
-	"github.com/operator-bindery/bindery/cmd/internal/program"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/migrate"
 	"github.com/operator-bindery/bindery/render"
@@ -40,7 +39,7 @@ func migrateImage(p *option.Session, c *cli.Context, m *migration, src, out stri
 	}
 	work, err := p.CopyOptions(c).Workspace(c.Context, dests)
 	if err != nil {
-		return nil, nil, program.WithOutputHint(c, err)
+		return nil, nil, option.WithOutputHint(p, c, err)
 	}
 	defer func() { err = errors.Join(err, work.Close()) }()
 	if dir == "" {
@@ -102,7 +101,7 @@ func migrateImage(p *option.Session, c *cli.Context, m *migration, src, out stri
 // migrateTarget determines the destinations of the image and refuses conflicting paths.
 func migrateTarget(p *option.Session, c *cli.Context, m *migration, src, out string, imaged bool) (t option.Target, err error) {
 	if imaged {
-		if t, err = option.ReadTargetOf(c, m.outputs); err == nil {
+		if t, err = option.ReadTargetOf(p, c, m.outputs); err == nil {
 			err = p.PrepareSigning(c, t)
 		}
 		if err == nil {
@@ -111,7 +110,7 @@ func migrateTarget(p *option.Session, c *cli.Context, m *migration, src, out str
 		if err != nil {
 			return t, err
 		}
-		if err := option.CheckResultFiles(c, src, out); err != nil {
+		if err := option.CheckResultFiles(p, c, src, out); err != nil {
 			return t, err
 		}
 	}

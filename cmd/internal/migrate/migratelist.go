@@ -48,13 +48,13 @@ type listFlags struct {
 
 // readListFlags reads the flags of a list of migrations.
 func readListFlags(p *option.Session, c *cli.Context) (listFlags, error) {
-	caches, err := option.ServeCaches(c)
+	caches, err := option.ServeCaches(p, c)
 	if err == nil {
 		err = p.PrepareSigning(c, option.Target{})
 	}
 	var shard mirror.Shard
 	if err == nil {
-		shard, err = option.ReadShard(c)
+		shard, err = option.ReadShard(c.String("shard"))
 	}
 	var names []string
 	for _, k := range caches {
@@ -96,7 +96,7 @@ func migrateList(p *option.Session, c *cli.Context, m *migration) (err error) {
 					"--results the reports", flag)
 		}
 	}
-	if err := option.CheckNoDocuments(c, "with --from-file, which writes directories"); err != nil {
+	if err := option.CheckNoDocuments(p, "with --from-file, which writes directories"); err != nil {
 		return err
 	}
 	if len(m.outputs) > 0 {

@@ -110,7 +110,7 @@ func mirrorClients(p *option.Session, c *cli.Context, o *mirror.Options, from, t
 // MirrorSpec is how catalogs are rebuilt. On the base of their source they have no serve cache unless one is asked for:
 // its server reads its own formats only.
 func MirrorSpec(p *option.Session, c *cli.Context, base mirror.Base) (*indeximage.Spec, error) {
-	s := &indeximage.Spec{Server: c.String("server"), Embedded: &p.Embedded, Registry: option.RegistryOptions(c),
+	s := &indeximage.Spec{Server: c.String("server"), Embedded: &p.Embedded, Registry: option.RegistryOptions(p, c),
 		Program: version.Program(), Log: p.Log}
 	s.Build = build.Options{MaxLayers: c.Int("max-layers"), Jobs: c.Int("jobs"),
 		Warn: func(text string) { p.Log.Warn(text) }}

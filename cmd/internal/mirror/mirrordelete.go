@@ -167,7 +167,7 @@ func listDeletions(p *option.Session, c *cli.Context, t imageset.Target) (_ *mir
 		}
 		defer func() { err = errors.Join(err, o.Workspace.Close()) }()
 	}
-	if o.Remote, err = newRemote(p, c, option.RegistryOptions(c), nil, nil); err != nil {
+	if o.Remote, err = newRemote(p, c, option.RegistryOptions(p, c), nil, nil); err != nil {
 		return nil, nil, err
 	}
 	list, problems, err := mirror.ListDeletions(c.Context, o)
@@ -244,7 +244,7 @@ func deleteImages(p *option.Session, c *cli.Context, list *mirror.DeleteList, t 
 	if o.Render, err = p.BundleOptions(c); err != nil {
 		return err
 	}
-	if o.Remote, err = newRemote(p, c, option.RegistryOptions(c), nil, nil); err != nil {
+	if o.Remote, err = newRemote(p, c, option.RegistryOptions(p, c), nil, nil); err != nil {
 		return err
 	}
 	progress := p.Progress()

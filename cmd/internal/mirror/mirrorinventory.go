@@ -118,7 +118,7 @@ func mirrorInventory(p *option.Session, c *cli.Context) error {
 		}
 		names = append(names, of...)
 	}
-	remote, err := newRemote(p, c, option.RegistryOptions(c), nil, nil)
+	remote, err := newRemote(p, c, option.RegistryOptions(p, c), nil, nil)
 	if err != nil {
 		return err
 	}

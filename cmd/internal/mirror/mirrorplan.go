@@ -181,7 +181,7 @@ func planSizes(p *option.Session, c *cli.Context, set *imageset.Set, sources map
 	o := mirror.Options{Mode: mirror.ToDisk, Set: set, Config: c.String("config"), Replace: sources, Filter: fo,
 		DryRun: true, All: true, Jobs: c.Int("jobs"), Now: time.Now().UTC(),
 		Log: slog.New(slog.DiscardHandler)} // the plan has what it would say
-	if o.Images, err = mirrorSource(p, c, option.RegistryOptions(c), nil, manifests); err != nil {
+	if o.Images, err = mirrorSource(p, c, option.RegistryOptions(p, c), nil, manifests); err != nil {
 		return nil, err
 	}
 	p.AtEnd = append(p.AtEnd, func(bool) error { return o.Images.Close() })
@@ -189,7 +189,7 @@ func planSizes(p *option.Session, c *cli.Context, set *imageset.Set, sources map
 		return nil, err
 	}
 	o.Base = mirror.KeepBase
-	o.Spec = indeximage.Spec{Embedded: &p.Embedded, Registry: option.RegistryOptions(c), Program: version.Program(), Log: p.Log,
+	o.Spec = indeximage.Spec{Embedded: &p.Embedded, Registry: option.RegistryOptions(p, c), Program: version.Program(), Log: p.Log,
 		Images: o.Render.Images, Build: build.Options{MaxLayers: 100, Jobs: c.Int("jobs"), Dir: dir,
 			Compression: layers.Gzip}}
 	if o.Workspace, err = mirror.OpenWorkspace(filepath.Join(dir, "plan")); err != nil {

@@ -116,7 +116,7 @@ func mirrorRun(p *option.Session, c *cli.Context) error {
 		if err := mediumOptions(p, c, &o); err != nil {
 			return err
 		}
-		if o.Shard, err = option.ReadShard(c); err != nil {
+		if o.Shard, err = option.ReadShard(c.String("shard")); err != nil {
 			return err
 		}
 		if err := checkDivided(c, o); err != nil {
@@ -165,7 +165,7 @@ func withMirror(p *option.Session, c *cli.Context, a MirrorArgs, run func(mirror
 	if err != nil {
 		return err
 	}
-	if err := mirrorClients(p, c, &o, option.RegistryOptions(c), option.RegistryOptions(c), throttle); err != nil {
+	if err := mirrorClients(p, c, &o, option.RegistryOptions(p, c), option.RegistryOptions(p, c), throttle); err != nil {
 		return err
 	}
 	if err := mirrorSigning(p, c, &o); err != nil {
@@ -175,7 +175,7 @@ func withMirror(p *option.Session, c *cli.Context, a MirrorArgs, run func(mirror
 		return err
 	}
 	defer func() { err = errors.Join(err, o.Workspace.Close()) }()
-	if err := mirrorRemote(p, c, &o, option.RegistryOptions(c), throttle); err != nil {
+	if err := mirrorRemote(p, c, &o, option.RegistryOptions(p, c), throttle); err != nil {
 		return err
 	}
 	return run(o)

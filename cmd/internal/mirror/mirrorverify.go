@@ -116,7 +116,7 @@ func verifyMirror(p *option.Session, c *cli.Context) (_ *mirror.Verification, er
 	if asksPolicy(c) {
 		o.Policy = o.Render.Images
 	}
-	if o.Remote, err = newRemote(p, c, option.RegistryOptions(c), nil, nil); err != nil {
+	if o.Remote, err = newRemote(p, c, option.RegistryOptions(p, c), nil, nil); err != nil {
 		return nil, err
 	}
 	v, err := mirror.Verify(c.Context, o)

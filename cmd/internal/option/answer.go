@@ -6,17 +6,21 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 )
 
-// AnswerFlags select the form of an answer.
-func AnswerFlags() []cli.Flag {
+// Answer is the form of an answer.
+type Answer struct{ Output string }
+
+// Flags are the flags of commands that answer in text or JSON.
+func (o *Answer) Flags() []cli.Flag {
 	return []cli.Flag{&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "text",
-		Usage: "output `FORMAT` (text|json)"}}
+		Usage: "output `FORMAT` (text|json)", Destination: &o.Output}}
 }
 
-func CheckAnswer(c *cli.Context) (asJSON bool, err error) {
-	switch format := c.String("output"); format {
+// AsJSON reports whether the answer is JSON.
+func (o *Answer) AsJSON() (bool, error) {
+	switch o.Output {
 	case "text", "json":
-		return format == "json", nil
+		return o.Output == "json", nil
 	default:
-		return false, cmdline.Usagef("invalid --output value %q, expected (text|json)", format)
+		return false, cmdline.Usagef("invalid --output value %q, expected (text|json)", o.Output)
 	}
 }

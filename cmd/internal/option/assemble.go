@@ -1,12 +1,11 @@
 package option
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
 	"time"
-
-	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
@@ -19,26 +18,26 @@ func (p *Session) ReportAssembled(image *build.Image, start time.Time) {
 		cmdline.FormatSize(image.Totals.Size), time.Since(start).Round(time.Millisecond)))
 }
 
-// MakeImage is the common part of all commands that build images: it determines the destinations before any work,
+// Make is the common part of all commands that build images: it determines the destinations before any work,
 // assembles the image while registries are checked, copies it and reports. in is the input, which destinations must not
 // overwrite. account is called before the result is printed.
-func (p *Session) MakeImage(c *cli.Context, in string, o build.Options,
-	assemble func(build.Options) (*build.Image, error), account ...func() error) (err error) {
-	target, err := readTarget(c)
+func (o *Image) Make(ctx context.Context, p *Session, in string, with build.Options,
+	assemble func(context.Context, build.Options) (*build.Image, error), account ...func() error) (err error) {
+	target, err := o.target()
 	if err == nil {
-		err = p.PrepareSigning(c, target)
+		err = o.Signing.Prepare(ctx, p, target)
 	}
 	if err == nil {
-		err = p.PrepareSupplies(c, target, in)
+		err = o.PrepareSupplies(ctx, p, target, in)
 	}
 	if err != nil {
 		return err
 	}
-	if err := CheckResultFiles(c, in); err != nil {
+	if err := o.CheckFiles(in); err != nil {
 		return err
 	}
 	dests := target.Destinations
-	if c.Bool("dry-run") {
+	if o.DryRun {
 		dests = nil
 	}
 	if in != "" {
@@ -46,24 +45,24 @@ func (p *Session) MakeImage(c *cli.Context, in string, o build.Options,
 			return err
 		}
 	}
-	work, err := p.CopyOptions(c).Workspace(c.Context, dests)
+	work, err := o.CopyOptions(p).Workspace(ctx, dests)
 	if err != nil {
-		return program.WithOutputHint(c, err)
+		return o.WithOutputHint(err)
 	}
 	defer func() { err = errors.Join(err, work.Close()) }()
-	o.Dir = work.Dir()
-	if _, err = RegistryOptions(c).System(c.Context, work.Dir()); err != nil { // before the work
+	with.Dir = work.Dir()
+	if _, err = o.Config(p).System(ctx, work.Dir()); err != nil { // before the work
 		return err
 	}
-	command := c.Context
-	p.Checking = p.beginCheck(c, dests)
+	beside, checking := o.beginCheck(ctx, p, dests)
+	p.Checking = checking
 	defer func() {
 		check, _ := p.Checking.Wait()
-		err = errors.Join(err, check.Close(command))
+		err = errors.Join(err, check.Close(ctx))
 		p.Checking.end(nil)
-		p.Checking, c.Context = nil, command
+		p.Checking = nil
 	}()
-	image, err := assemble(o)
+	image, err := assemble(beside, with)
 	check, denied := p.Checking.Wait()
 	if denied != nil {
 		if err == nil {
@@ -75,7 +74,7 @@ func (p *Session) MakeImage(c *cli.Context, in string, o build.Options,
 		return err
 	}
 	defer func() { err = errors.Join(err, image.Close()) }()
-	results, err := p.CopyImage(c.Context, image, dests, c, check)
+	results, err := o.CopyImage(beside, p, image, dests, check)
 	if err != nil {
 		return err
 	}
@@ -84,7 +83,7 @@ func (p *Session) MakeImage(c *cli.Context, in string, o build.Options,
 			return err
 		}
 	}
-	return p.Report(c, target, image, results)
+	return o.Report(beside, p, target, image, results)
 }
 
 // Assemble shows on a terminal the progress of assembling an image. It runs work when the registries are known to be

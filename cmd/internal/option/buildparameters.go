@@ -1,6 +1,7 @@
 package option
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -29,10 +30,10 @@ var noParameters = []string{"help", "secret", "image-builder", "output-dir", "ov
 // namedOnly are flags of which only the names before "=" are written: the values may be secret.
 var namedOnly = []string{"build-arg", "build-context"}
 
-// buildParameters returns the parameters of a build by name, as provenance writes them: the flags that were given, and
+// parameters returns the parameters of a build by name, as provenance writes them: the flags that were given, and
 // those whose defaults another version may have otherwise. No value has an absolute path or credentials.
-func buildParameters(c *cli.Context, command string) (map[string]any, error) {
-	out := map[string]any{}
+func (o *Image) parameters(p *Session, command string) (map[string]any, error) {
+	c, out := p.Command, map[string]any{}
 	for _, f := range c.Command.Flags {
 		name := f.Names()[0]
 		group := ""
@@ -64,7 +65,7 @@ func buildParameters(c *cli.Context, command string) (map[string]any, error) {
 	delete(out, "platform")
 	// Without --platform a build is for this machine's, and an edit for those of the index.
 	if strings.HasPrefix(command, "build ") || c.IsSet("platform") {
-		of, err := parameterPlatforms(c)
+		of, err := o.parameterPlatforms(p)
 		if err != nil {
 			return nil, err
 		}
@@ -72,7 +73,7 @@ func buildParameters(c *cli.Context, command string) (map[string]any, error) {
 	}
 	if _, ok := c.Value("cache").(cli.StringSlice); ok {
 		delete(out, "cache")
-		kinds, err := ServeCaches(c)
+		kinds, err := o.ServeCaches()
 		if err != nil {
 			return nil, err
 		}
@@ -97,11 +98,11 @@ func buildParameters(c *cli.Context, command string) (map[string]any, error) {
 }
 
 // parameterPlatforms returns the platforms that an image is for.
-func parameterPlatforms(c *cli.Context) ([]string, error) {
-	if one, ok := c.Value("platform").(string); ok {
+func (o *Image) parameterPlatforms(p *Session) ([]string, error) {
+	if one, ok := p.Command.Value("platform").(string); ok {
 		return []string{one}, nil
 	}
-	of, err := Platforms(c)
+	of, err := o.WrittenPlatforms()
 	if err != nil {
 		return nil, err
 	}
@@ -198,7 +199,8 @@ var sourceFlags = []string{"from-index", "bundles", "directory", "file", "contai
 
 // buildSources returns the digests of the files and directories that a build reads: its input, those of flags, and
 // those of the build contexts.
-func buildSources(c *cli.Context, in string) ([]provenance.Dependency, error) {
+func buildSources(ctx context.Context, p *Session, in string) ([]provenance.Dependency, error) {
+	c := p.Command
 	names := append([]string{in}, c.Args().Slice()...)
 	for _, flag := range sourceFlags {
 		switch v := c.Value(flag).(type) {
@@ -225,7 +227,7 @@ func buildSources(c *cli.Context, in string) ([]provenance.Dependency, error) {
 		if name == "" || name == "-" {
 			continue
 		}
-		d, err := sourceDigest(c, name)
+		d, err := sourceDigest(ctx, p, name)
 		if errors.Is(err, os.ErrNotExist) {
 			continue // an image, the name of a package, or an error that the build reports
 		}
@@ -243,7 +245,7 @@ func buildSources(c *cli.Context, in string) ([]provenance.Dependency, error) {
 func sourceName(path string) string { return "source:" + portable(path) }
 
 // sourceDigest returns the digest of a file or of a tree of files; empty if the name is an image's.
-func sourceDigest(c *cli.Context, name string) (digest.Digest, error) {
+func sourceDigest(ctx context.Context, p *Session, name string) (digest.Digest, error) {
 	kind, err := render.Classify(name)
 	if err == nil && kind == render.Image {
 		return "", nil
@@ -256,14 +258,14 @@ func sourceDigest(c *cli.Context, name string) (digest.Digest, error) {
 		if !info.Mode().IsRegular() {
 			return "", nil
 		}
-		return provenance.File(c.Context, os.DirFS(filepath.Dir(name)), filepath.Base(name))
+		return provenance.File(ctx, os.DirFS(filepath.Dir(name)), filepath.Base(name))
 	}
 	root, err := declcfg.OpenDir(name)
 	if err != nil {
 		return "", err
 	}
 	var files []string
-	if kind == render.CatalogDirectory && !strings.HasSuffix(c.Command.FullName(), "containerfile") {
+	if kind == render.CatalogDirectory && !strings.HasSuffix(p.Command.Command.FullName(), "containerfile") {
 		// What .indexignore lists is no part of the catalog.
 		if files, err = declcfg.Files(root); err != nil {
 			return "", err
@@ -272,15 +274,13 @@ func sourceDigest(c *cli.Context, name string) (digest.Digest, error) {
 			files = []string{}
 		}
 	}
-	return provenance.Tree(c.Context, root, files)
+	return provenance.Tree(ctx, root, files)
 }
 
-// baseOf returns the base image in the flags; empty if there is none.
-func baseOf(c *cli.Context) string {
-	for _, flag := range []string{"base", "binary-image"} {
-		if v := c.String(flag); v != "" && v != "scratch" {
-			return strings.TrimPrefix(v, "docker://")
-		}
+// baseName returns the base image in the flags; empty if there is none.
+func (o *Base) baseName() string {
+	if o.BaseImage == "scratch" {
+		return ""
 	}
-	return ""
+	return strings.TrimPrefix(o.BaseImage, "docker://")
 }

@@ -2,6 +2,7 @@ package option
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -16,19 +17,6 @@ import (
 	"github.com/operator-bindery/bindery/images"
 )
 
-// previousFlag names the previous image, whose grouping of packages into layers is kept.
-func previousFlag(category string) cli.Flag {
-	return &cli.StringFlag{Name: "previous",
-		Usage: "keep the grouping of packages into layers of `IMAGE`; ignored if it does not exist", Category: category}
-}
-
-// trustFlag allows reusing layers of the previous image without verifying them.
-func trustFlag(category string) cli.Flag {
-	return &cli.BoolFlag{Name: "trust-previous",
-		Usage: "trust the content records of the --previous image: reuse layers of unchanged packages, even without " +
-			"a cache", Category: category}
-}
-
 func PlanFlag() cli.Flag {
 	return &cli.BoolFlag{Name: "plan",
 		Usage:    "print the layers with their packages and sizes, without building; --metadata-file - prints JSON",
@@ -36,15 +24,15 @@ func PlanFlag() cli.Flag {
 }
 
 // pushes reports whether the image goes to a registry.
-func pushes(c *cli.Context) bool {
-	return !c.Bool("dry-run") && (c.Bool("push") || slices.ContainsFunc(c.StringSlice("to"),
+func (o *Image) pushes() bool {
+	return !o.DryRun && (o.Push || slices.ContainsFunc(o.To.Value(),
 		func(o string) bool { return strings.HasPrefix(o, "docker://") }))
 }
 
 // PrintPlan prints the layers that the image would have.
-func (p *Session) PrintPlan(c *cli.Context, o build.Options, plan func(build.Options) (*build.Planned, error)) error {
+func (o *Image) PrintPlan(ctx context.Context, p *Session, in string, with build.Options, plan func(build.Options) (*build.Planned, error)) error {
 	var planned *build.Planned
-	printed, err := p.Planned(c, c.Args().First(), o, func(o build.Options) (_ any, err error) {
+	printed, err := o.Planned(ctx, p, in, with, func(o build.Options) (_ any, err error) {
 		planned, err = plan(o)
 		return planned, err
 	})
@@ -71,33 +59,33 @@ func (p *Session) PrintPlan(c *cli.Context, o build.Options, plan func(build.Opt
 
 // Planned computes a plan in a workspace and writes it to the file of --metadata-file. It returns true if that is
 // standard output, to which nothing else may be written then. in is the input of the image.
-func (p *Session) Planned(c *cli.Context, in string, o build.Options,
+func (o *Image) Planned(ctx context.Context, p *Session, in string, with build.Options,
 	plan func(build.Options) (any, error)) (printed bool, err error) {
 	for _, flag := range []string{"digest-file", "iid-file", "image-refs"} {
-		if c.IsSet(flag) {
+		if p.Given(flag) {
 			return false, cmdline.Usagef("--%s has no effect with --plan, which builds no image", flag)
 		}
 	}
-	if err := CheckNoDocuments(c, "with --plan, which builds no image"); err != nil {
+	if err := CheckNoDocuments(p, "with --plan, which builds no image"); err != nil {
 		return false, err
 	}
-	if err := CheckResultFiles(c, in); err != nil {
+	if err := o.CheckFiles(in); err != nil {
 		return false, err
 	}
-	work, err := images.NewWorkspace(c.Context, "")
+	work, err := images.NewWorkspace(ctx, "")
 	if err != nil {
 		return false, err
 	}
 	defer func() { err = errors.Join(err, work.Close()) }()
-	o.Dir = work.Dir()
-	if _, err = RegistryOptions(c).System(c.Context, work.Dir()); err != nil { // as a build would say
+	with.Dir = work.Dir()
+	if _, err = o.Config(p).System(ctx, work.Dir()); err != nil { // as a build would say
 		return false, err
 	}
-	planned, err := plan(o)
+	planned, err := plan(with)
 	if err != nil {
 		return false, err
 	}
-	switch file := c.String("metadata-file"); file {
+	switch file := o.MetadataFile; file {
 	case "":
 		return false, nil
 	case "-":

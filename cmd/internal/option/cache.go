@@ -15,14 +15,14 @@ import (
 )
 
 // CacheSizeFlag limits the size of the blob cache.
-func CacheSizeFlag() cli.Flag {
-	return sizeFlag("cache-size", "2GiB", "maximum `SIZE` of the cache of blobs and layers", "work")
+func (o *Images) CacheSizeFlag() cli.Flag {
+	return sizeFlag(&o.CacheSize, "cache-size", "2GiB", "maximum `SIZE` of the cache of blobs and layers", "work")
 }
 
 // NoCacheFlag disables the caches.
-func NoCacheFlag() cli.Flag {
+func (o *Images) NoCacheFlag() cli.Flag {
 	return &cli.BoolFlag{Name: "no-cache", Usage: "do not read or write the cache directory", EnvVars: program.Env("no-cache"),
-		Category: "execution"}
+		Category: "execution", Destination: &o.NoCache}
 }
 
 // CacheDir returns the directory of the blob cache; false if neither HOME nor XDG_CACHE_HOME gives one.
@@ -37,30 +37,30 @@ func CacheDir() (string, bool) {
 }
 
 // OpenCache opens the blob cache in a directory.
-func (p *Session) OpenCache(c *cli.Context, dir string) (*blobcache.Cache, error) {
-	o := blobcache.Options{Warn: func(err error) {
+func (o *Images) OpenCache(p *Session, dir string) (*blobcache.Cache, error) {
+	with := blobcache.Options{Warn: func(err error) {
 		p.Log.Warn(fmt.Sprintf("images and layers are not cached: %v (%s)", err, OtherCache))
 	}}
-	if text := c.String("cache-size"); text != "" {
+	if text := o.CacheSize; text != "" {
 		n, err := cmdline.ParseSize(text)
 		if err != nil || n <= 0 {
 			return nil, cmdline.Usagef("invalid --cache-size value %q, expected a size such as 2GiB", text)
 		}
-		o.MaxBytes = n
+		with.MaxBytes = n
 	}
-	return blobcache.Open(dir, o)
+	return blobcache.Open(dir, with)
 }
 
 // blobCache returns the cache that the flags ask for. If it cannot be used, it logs a warning and returns nil.
-func (p *Session) blobCache(c *cli.Context) (*blobcache.Cache, error) {
+func (o *Images) blobCache(p *Session) (*blobcache.Cache, error) {
 	if p.blobs != nil {
 		return p.blobs, nil
 	}
 	dir, ok := CacheDir()
-	if !ok || c.Bool("no-cache") {
+	if !ok || o.NoCache {
 		return nil, nil
 	}
-	cache, err := p.OpenCache(c, dir)
+	cache, err := o.OpenCache(p, dir)
 	var usage *cmdline.Error
 	switch {
 	case errors.As(err, &usage):
@@ -83,8 +83,8 @@ func (p *Session) NotesFailed(err error) {
 }
 
 // Known returns the stored results of earlier builds, as far as the flags allow; nil if nothing is to be stored.
-func (p *Session) Known(c *cli.Context) (*build.Cache, error) {
-	blobs, err := p.blobCache(c)
+func (o *Images) Known(p *Session) (*build.Cache, error) {
+	blobs, err := o.blobCache(p)
 	if err != nil || blobs == nil {
 		return nil, err
 	}

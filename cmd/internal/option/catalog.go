@@ -1,6 +1,7 @@
 package option
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"iter"
@@ -11,6 +12,7 @@ import (
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/build/indeximage"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/cmd/internal/program"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/declcfg/list"
 	"github.com/operator-bindery/bindery/edit"
@@ -21,9 +23,9 @@ import (
 )
 
 // WithoutImage refuses the flags that are for images only.
-func WithoutImage(c *cli.Context, all []cli.Flag, hint string) error {
+func WithoutImage(p *Session, all []cli.Flag, hint string) error {
 	for _, f := range all {
-		if name := f.Names()[0]; name != "platform" && givenHere(c, name) {
+		if name := f.Names()[0]; name != "platform" && p.GivenHere(name) {
 			e := cmdline.Usagef("--%s requires an image as output", name)
 			e.Hint = hint
 			return e
@@ -45,28 +47,41 @@ func NotEdited(path string) error {
 		Hint: "convert them with \"migrate DIR OUT\", or add them to an existing catalog"}
 }
 
-// BundleOptions returns the options for reading the bundles and catalogs to add, from [AddFlags] and [ImageFlags].
-func (p *Session) BundleOptions(c *cli.Context) (render.Options, error) {
-	o := render.Options{Jobs: c.Int("jobs"), Warn: p.WarnAt, Opened: p.opened,
-		ResolveDigests: c.Bool("resolve-digests")}
-	var err error
-	if o.Images, err = p.Client(c); err != nil {
-		return o, err
-	}
-	if o.ImageLimits, err = ImageLimits(c); err != nil {
-		return o, err
-	}
-	if text := c.String("image-ref-template"); text != "" {
-		if o.ImageTemplate, err = render.ParseImageTemplate(text); err != nil {
-			return o, cmdline.Usagef("invalid --image-ref-template %q: %w", text, err)
-		}
-	}
-	return o, nil
+// Bundles is how the bundles and catalogs to add are read.
+type Bundles struct {
+	Images
+	Jobs           int
+	ResolveDigests bool
+	ImageTemplate  string // --image-ref-template
 }
 
-// OutputKind reads [outputFormatFlag].
-func OutputKind(c *cli.Context, otherwise change.Kind) (change.Kind, error) {
-	switch f := c.String("output-format"); f {
+// Options returns the options for reading them.
+func (o *Bundles) Options(ctx context.Context, p *Session) (render.Options, error) {
+	with := render.Options{Jobs: o.Jobs, Warn: p.WarnAt, Opened: p.opened, ResolveDigests: o.ResolveDigests}
+	var err error
+	if with.Images, err = o.Client(ctx, p); err != nil {
+		return with, err
+	}
+	if with.ImageLimits, err = o.Limits(); err != nil {
+		return with, err
+	}
+	if o.ImageTemplate != "" {
+		if with.ImageTemplate, err = render.ParseImageTemplate(o.ImageTemplate); err != nil {
+			return with, cmdline.Usagef("invalid --image-ref-template %q: %w", o.ImageTemplate, err)
+		}
+	}
+	return with, nil
+}
+
+// Edited is the index or catalog that is edited.
+type Edited struct {
+	Lossy, KeepGoing bool
+	OutputFormat     string
+}
+
+// OutputKind returns the kind of catalog that --output-format names.
+func (o *Edited) OutputKind(otherwise change.Kind) (change.Kind, error) {
+	switch f := o.OutputFormat; f {
 	case "":
 		return otherwise, nil
 	case "fbc":
@@ -79,9 +94,9 @@ func OutputKind(c *cli.Context, otherwise change.Kind) (change.Kind, error) {
 }
 
 // OpenIndex opens the index to edit. begun is the kind of a new index.
-func (p *Session) OpenIndex(c *cli.Context, from string, begun change.Kind) (*indeximage.Index, error) {
+func (o *Edited) OpenIndex(ctx context.Context, p *Session, bundles *Bundles, from string, begun change.Kind) (*indeximage.Index, error) {
 	if from == "" {
-		kind, err := OutputKind(c, begun)
+		kind, err := o.OutputKind(begun)
 		return indeximage.Empty(kind), err
 	}
 	kind, err := render.Classify(from)
@@ -93,16 +108,16 @@ func (p *Session) OpenIndex(c *cli.Context, from string, begun change.Kind) (*in
 	case kind == render.ManifestsDirectory:
 		return nil, NotEdited(from)
 	}
-	o := indeximage.Options{Change: change.Options{
-		Jobs: c.Int("jobs"), Lossy: c.Bool("lossy"), KeepGoing: c.Bool("keep-going"), Warn: p.WarnAt, Reuse: true,
+	with := indeximage.Options{Change: change.Options{
+		Jobs: bundles.Jobs, Lossy: o.Lossy, KeepGoing: o.KeepGoing, Warn: p.WarnAt, Reuse: true,
 		AnyImages: p.Opm,
 	}}
 	if kind == render.Image {
-		if o.Render, err = p.BundleOptions(c); err != nil {
+		if with.Render, err = bundles.Options(ctx, p); err != nil {
 			return nil, err
 		}
 	}
-	index, err := indeximage.Open(c.Context, from, o)
+	index, err := indeximage.Open(ctx, from, with)
 	var reference *render.ReferenceError
 	if errors.As(err, &reference) {
 		err = p.notAnIndex(from, err)
@@ -125,16 +140,16 @@ type ListLoader func(iter.Seq2[declcfg.Blob, error]) (*list.Listing, error)
 
 // ListingOf reads the catalog that a reference names. If packages are given, only these are read from a file-based
 // catalog. If load is nil, manifests of bundles are not read.
-func (p *Session) ListingOf(c *cli.Context, ref string, load ListLoader, packages ...string) (*list.Listing, error) {
-	o, err := p.RenderOptions(c)
+func (o *Reading) ListingOf(ctx context.Context, p *Session, ref string, load ListLoader, packages ...string) (*list.Listing, error) {
+	with, err := o.Options(ctx, p, p.Command.Args().Slice()...)
 	if err != nil {
 		return nil, err
 	}
-	o.Allow, o.Packages = CatalogKinds(), packages
+	with.Allow, with.Packages = CatalogKinds(), packages
 	if load == nil {
-		o.Skeleton, load = true, list.Load
+		with.Skeleton, load = true, list.Load
 	}
-	blobs, err := render.Reference(c.Context, ref, o)
+	blobs, err := render.Reference(ctx, ref, with)
 	if err != nil {
 		return nil, p.OpmMessage(NotCatalog(ref, err))
 	}
@@ -143,6 +158,44 @@ func (p *Session) ListingOf(c *cli.Context, ref string, load ListLoader, package
 		return nil, p.OpmMessage(NotCatalog(ref, err))
 	}
 	return l, nil
+}
+
+// Reading is how catalogs are read.
+type Reading struct {
+	Images
+	Jobs                     int
+	MigrateLevel, CompatWith string
+	AllowEmpty               bool
+}
+
+// Flags are the flags of every command that reads references.
+func (o *Reading) Flags() []cli.Flag {
+	return append([]cli.Flag{JobsFlag(&o.Jobs, "work"), o.PlatformFlag()}, o.Images.Flags()...)
+}
+
+// CompatFlag selects another program's answer where bindery's is different on purpose.
+func (o *Reading) CompatFlag() cli.Flag {
+	return &cli.StringFlag{Name: "compat", Destination: &o.CompatWith,
+		Usage: "reproduce the output of another `PROGRAM`, including its losses (opm)"}
+}
+
+// LevelFlag selects the migration level of bundles.
+func (o *Reading) LevelFlag(group string) cli.Flag {
+	return &cli.StringFlag{Name: "migrate-level", Value: "none", Category: group, Destination: &o.MigrateLevel,
+		Usage: "apply all migrations up to `LEVEL` (none|bundle-object-to-csv-metadata)"}
+}
+
+// AllowEmptyFlag accepts a catalog without packages.
+func (o *Reading) AllowEmptyFlag(category string) cli.Flag {
+	return &cli.BoolFlag{Name: "allow-empty", Usage: "accept a catalog that holds no packages, in place of an error",
+		Category: category, Destination: &o.AllowEmpty}
+}
+
+// JobsFlag bounds concurrent work.
+func JobsFlag(at *int, group string) cli.Flag {
+	f := program.JobsFlag().(*cli.IntFlag)
+	f.Destination, f.Category = at, group
+	return f
 }
 
 // CatalogKinds are the kinds of references with a catalog.
@@ -159,27 +212,27 @@ func NotCatalog(ref string, err error) error {
 	return err
 }
 
-// RenderOptions reads the flags for reading a reference.
-func (p *Session) RenderOptions(c *cli.Context) (render.Options, error) {
-	o := render.Options{Jobs: c.Int("jobs"), Warn: p.WarnAt, Opened: p.opened,
-		Read: p.Loading(c.Args().Slice()...), Progress: p.LoadingDatabases()}
+// Options returns how references are read.
+func (o *Reading) Options(ctx context.Context, p *Session, refs ...string) (render.Options, error) {
+	with := render.Options{Jobs: o.Jobs, Warn: p.WarnAt, Opened: p.opened,
+		Read: p.Loading(refs...), Progress: p.LoadingDatabases()}
 	var err error
-	if o.Images, err = p.Client(c); err != nil {
-		return o, err
+	if with.Images, err = o.Client(ctx, p); err != nil {
+		return with, err
 	}
-	if o.ImageLimits, err = ImageLimits(c); err != nil {
-		return o, err
+	if with.ImageLimits, err = o.Limits(); err != nil {
+		return with, err
 	}
-	if o.Level, err = edit.ParseLevel(c.String("migrate-level")); err != nil {
-		return o, &cmdline.Error{Class: cmdline.ClassUsage, Object: c.String("migrate-level"), Err: err}
+	if with.Level, err = edit.ParseLevel(o.MigrateLevel); err != nil {
+		return with, &cmdline.Error{Class: cmdline.ClassUsage, Object: o.MigrateLevel, Err: err}
 	}
-	o.Compat, err = p.Compat(c)
-	return o, err
+	with.Compat, err = o.Compat(p)
+	return with, err
 }
 
 // Compat reads --compat. Under the name opm it defaults to opm's answers.
-func (p *Session) Compat(c *cli.Context) (sqlite.Compat, error) {
-	switch c.String("compat") {
+func (o *Reading) Compat(p *Session) (sqlite.Compat, error) {
+	switch o.CompatWith {
 	case "opm":
 		return sqlite.CompatOPM, nil
 	case "":
@@ -188,7 +241,7 @@ func (p *Session) Compat(c *cli.Context) (sqlite.Compat, error) {
 		}
 		return sqlite.CompatNone, nil
 	}
-	return "", cmdline.Usagef("invalid --compat value %q, expected (opm)", c.String("compat"))
+	return "", cmdline.Usagef("invalid --compat value %q, expected (opm)", o.CompatWith)
 }
 
 // opened logs an image that was opened.

@@ -1,7 +1,7 @@
 package option
 
 import (
-	"os"
+	"context"
 	"runtime"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
@@ -15,56 +15,80 @@ import (
 	"github.com/operator-bindery/bindery/images/store"
 )
 
-// ImageFlags are the flags for reading images: registry access, limits and the cache. They are the same in every
-// command that reads images.
-func ImageFlags() []cli.Flag {
+// Images is how images are read: registries, limits and the cache.
+type Images struct {
+	Registry
+	Lock                                                  string
+	NoCache                                               bool
+	CacheSize, MaxImageSize, MaxDownloadSize, MaxFileSize string
+	MaxRatio, MaxEntries                                  int
+	// Platform is that to read of a multi-platform image, for commands with [Images.PlatformFlag]. Commands that write
+	// images for several platforms have these in Platforms, and read images for the first of them or for any: catalogs
+	// and bundles are the same for all of them.
+	Platform  string
+	Platforms cli.StringSlice
+}
+
+// Flags are the flags of every command that reads images.
+func (o *Images) Flags() []cli.Flag {
 	const limits = "limits for reading images"
-	return append(RegistryFlags(),
+	return append(o.Registry.Flags(),
 		&cli.StringFlag{Name: "lock",
 			Usage:   "lock `FILE`: resolve image names to the digests recorded there, and record new ones",
-			EnvVars: program.Env("lock"), Category: "registry"},
-		NoCacheFlag(),
-		CacheSizeFlag(),
-		sizeFlag("max-image-size", "8GiB for a catalog, 256MiB for a bundle",
+			EnvVars: program.Env("lock"), Category: "registry", Destination: &o.Lock},
+		o.NoCacheFlag(),
+		o.CacheSizeFlag(),
+		sizeFlag(&o.MaxImageSize, "max-image-size", "8GiB for a catalog, 256MiB for a bundle",
 			"maximum uncompressed `SIZE` of all layers", limits),
-		sizeFlag("max-download-size", "4GiB", "maximum compressed `SIZE` of all layers", limits),
-		sizeFlag("max-file-size", "1GiB for a database, 64MiB for another file", "maximum `SIZE` of one file", limits),
+		sizeFlag(&o.MaxDownloadSize, "max-download-size", "4GiB", "maximum compressed `SIZE` of all layers", limits),
+		sizeFlag(&o.MaxFileSize, "max-file-size", "1GiB for a database, 64MiB for another file",
+			"maximum `SIZE` of one file", limits),
 		&cli.IntFlag{Name: "max-ratio", Usage: "maximum compression ratio `N` of a layer larger than 64MiB",
-			DefaultText: "200", EnvVars: program.Env("max-ratio"), Category: limits},
+			DefaultText: "200", EnvVars: program.Env("max-ratio"), Category: limits, Destination: &o.MaxRatio},
 		&cli.IntFlag{Name: "max-entries", Usage: "maximum number `N` of files and directories in all layers",
-			DefaultText: "200000", EnvVars: program.Env("max-entries"), Category: limits},
+			DefaultText: "200000", EnvVars: program.Env("max-entries"), Category: limits, Destination: &o.MaxEntries},
 	)
 }
 
 // PlatformFlag selects the platform of multi-platform images.
-func PlatformFlag() cli.Flag {
+func (o *Images) PlatformFlag() cli.Flag {
 	return &cli.StringFlag{Name: "platform", Usage: "`OS/ARCH` to read of a multi-platform image",
-		DefaultText: "linux/" + runtime.GOARCH, EnvVars: program.Env("platform"), Category: "content"}
+		DefaultText: "linux/" + runtime.GOARCH, EnvVars: program.Env("platform"), Category: "content",
+		Destination: &o.Platform}
 }
 
-func sizeFlag(name, value, usage, group string) cli.Flag {
-	return &cli.StringFlag{Name: name, Usage: usage, DefaultText: value, EnvVars: program.Env(name), Category: group}
+// PlatformsFlag selects the platforms of an image that is written.
+func (o *Images) PlatformsFlag(group, otherwise string) cli.Flag {
+	return &cli.StringSliceFlag{Name: "platform", Usage: "`OS/ARCH` of the image; more than one builds an image index",
+		DefaultText: otherwise, Category: group, Destination: &o.Platforms}
 }
 
-// ImageLimits reads the limits from [ImageFlags].
-func ImageLimits(c *cli.Context) (images.Limits, error) {
+func sizeFlag(at *string, name, value, usage, group string) cli.Flag {
+	return &cli.StringFlag{Name: name, Usage: usage, DefaultText: value, EnvVars: program.Env(name), Category: group,
+		Destination: at}
+}
+
+// Limits returns the limits for reading images.
+func (o *Images) Limits() (images.Limits, error) {
 	var l images.Limits
-	for name, at := range map[string]*int64{"max-image-size": &l.Uncompressed, "max-download-size": &l.Compressed,
-		"max-file-size": &l.File} {
-		text := c.String(name)
-		if text == "" {
+	for _, f := range []struct {
+		name, text string
+		at         *int64
+	}{{"max-image-size", o.MaxImageSize, &l.Uncompressed}, {"max-download-size", o.MaxDownloadSize, &l.Compressed},
+		{"max-file-size", o.MaxFileSize, &l.File}} {
+		if f.text == "" {
 			continue
 		}
-		n, err := cmdline.ParseSize(text)
+		n, err := cmdline.ParseSize(f.text)
 		if err != nil || n <= 0 {
-			return l, cmdline.Usagef("invalid --%s value %q, expected a size such as 512MiB", name, text)
+			return l, cmdline.Usagef("invalid --%s value %q, expected a size such as 512MiB", f.name, f.text)
 		}
-		*at = n
+		*f.at = n
 	}
-	if l.Entries = c.Int("max-entries"); l.Entries < 0 {
+	if l.Entries = o.MaxEntries; l.Entries < 0 {
 		return l, cmdline.Usagef("invalid --max-entries value %d, expected a positive number", l.Entries)
 	}
-	if l.Ratio = int64(c.Int("max-ratio")); l.Ratio < 0 {
+	if l.Ratio = int64(o.MaxRatio); l.Ratio < 0 {
 		return l, cmdline.Usagef("invalid --max-ratio value %d, expected a positive number", l.Ratio)
 	}
 	return l, nil
@@ -72,27 +96,27 @@ func ImageLimits(c *cli.Context) (images.Limits, error) {
 
 // Client returns the image client configured by the command's flags. It is closed when the command ends; the lock file
 // is then written if the command succeeded.
-func (p *Session) Client(c *cli.Context) (*images.Client, error) {
+func (o *Images) Client(ctx context.Context, p *Session) (*images.Client, error) {
 	if p.Images != nil {
 		return p.Images, nil
 	}
-	o, err := p.ClientOptions(c)
+	with, err := o.ClientOptions(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	if path := c.String("lock"); path != "" {
-		if o.Lock, err = lockfile.Open(c.Context, path); err != nil {
+	if path := o.Lock; path != "" {
+		if with.Lock, err = lockfile.Open(ctx, path); err != nil {
 			return nil, err
 		}
 	}
-	if o.Cache, err = p.blobCache(c); err != nil {
+	if with.Cache, err = o.blobCache(p); err != nil {
 		return nil, err
 	}
-	client, err := images.NewClient(o)
+	client, err := images.NewClient(with)
 	if err != nil {
 		return nil, err
 	}
-	p.Images, p.lock, p.BeforeOutput = client, o.Lock, p.SaveLock
+	p.Images, p.lock, p.BeforeOutput = client, with.Lock, p.SaveLock
 	p.AtEnd = append(p.AtEnd, func(done bool) error {
 		if !done {
 			return nil
@@ -103,15 +127,15 @@ func (p *Session) Client(c *cli.Context) (*images.Client, error) {
 }
 
 // ClientOptions reads the flags about reading images, but for the lock file and the cache.
-func (p *Session) ClientOptions(c *cli.Context) (images.ClientOptions, error) {
+func (o *Images) ClientOptions(ctx context.Context, p *Session) (images.ClientOptions, error) {
 	moved := p.Moved()
-	o := images.ClientOptions{
+	with := images.ClientOptions{
 		Policy:        policy.Read,
 		Transports:    program.Transports,
-		Registry:      RegistryOptions(c),
-		Retries:       c.Int("retries"),
-		Timeout:       c.Duration("timeout"),
-		RequireSigned: c.Bool("require-signed") || p.RequireSigned,
+		Registry:      o.Config(p),
+		Retries:       o.Retries,
+		Timeout:       o.Timeout,
+		RequireSigned: o.RequireSigned || p.RequireSigned,
 		Platform:      v1.Platform{OS: "linux", Architecture: runtime.GOARCH},
 		Events: func(e store.Event) {
 			moved.Event("reading", e)
@@ -128,35 +152,37 @@ func (p *Session) ClientOptions(c *cli.Context) (images.ClientOptions, error) {
 		},
 	}
 	var err error
-	// Commands that write images for several platforms read images for the first of these, or for any: catalogs and
-	// bundles are the same for all of them.
-	switch platform := c.Value("platform").(type) {
-	case string:
-		if platform != "" {
-			if o.Platform, err = ParsePlatform(platform); err != nil {
-				return o, err
-			}
+	if o.Platform != "" {
+		if with.Platform, err = ParsePlatform(o.Platform); err != nil {
+			return with, err
 		}
-	case cli.StringSlice:
-		of, err := Platforms(c)
+	}
+	if p.hasPlatforms() {
+		of, err := o.WrittenPlatforms()
 		if err != nil {
-			return o, err
+			return with, err
 		}
-		o.Platform, o.AnyPlatform = of[0], true
+		with.Platform, with.AnyPlatform = of[0], true
 	}
 	if p.ReadPlatform.OS != "" {
-		o.Platform, o.AnyPlatform = p.ReadPlatform, p.ReadAny
+		with.Platform, with.AnyPlatform = p.ReadPlatform, p.ReadAny
 	}
-	if o.Limits, err = ImageLimits(c); err != nil {
-		return o, err
+	if with.Limits, err = o.Limits(); err != nil {
+		return with, err
 	}
-	if o.PolicyFile, err = PolicyFlag(c); err != nil {
-		return o, err
+	if with.PolicyFile, err = o.policyFile(p); err != nil {
+		return with, err
 	}
-	if o.TrustedKeys, _, err = PublicKeys(c, "trusted-key"); err != nil {
-		return o, err
+	if with.TrustedKeys, _, err = PublicKeys(ctx, p, "trusted-key", o.TrustedKeys.Value()); err != nil {
+		return with, err
 	}
-	return o, nil
+	return with, nil
+}
+
+// hasPlatforms reports whether the command writes images for several platforms.
+func (p *Session) hasPlatforms() bool {
+	_, several := p.Command.Value("platform").(cli.StringSlice)
+	return several
 }
 
 // SaveLock writes the lock file, if there is one. Commands with output call it before printing, so that they print
@@ -168,14 +194,4 @@ func (p *Session) SaveLock() error {
 	err := p.lock.Save()
 	p.lock = nil
 	return err
-}
-
-// PolicyFlag reads --policy. An empty value on the command line, such as that of a variable that is not set, is an
-// error: the system's policy in its place may accept every image.
-func PolicyFlag(c *cli.Context) (string, error) {
-	file := c.String("policy")
-	if _, inEnvironment := os.LookupEnv(program.Env("policy")[0]); file == "" && c.IsSet("policy") && !inEnvironment {
-		return "", cmdline.Usagef("--policy names no file")
-	}
-	return file, nil
 }

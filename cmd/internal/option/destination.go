@@ -1,8 +1,9 @@
 package option
 
 import (
+	"errors"
 	"fmt"
-	"os"
+	"io/fs"
 	"path"
 	"regexp"
 	"slices"
@@ -16,71 +17,35 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/program"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/library"
-	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/redact"
 )
 
-// DestinationFlags are the flags for the destinations of an image. They are the same in every command that writes
-// images.
-func DestinationFlags() []cli.Flag {
+// Destination is where an image goes, and who signs it.
+type Destination struct {
+	Tags, To   cli.StringSlice
+	Push, Load bool
+	IfDigest   string
+	Signing
+}
+
+// Flags are the flags of every command that writes images.
+func (o *Destination) Flags() []cli.Flag {
+	const group = "destination"
 	return append([]cli.Flag{
 		&cli.StringSliceFlag{Name: "tag", Aliases: []string{"t"},
-			Usage: "image `NAME` in the form REGISTRY/REPOSITORY:TAG", Category: "destination"},
-		&cli.BoolFlag{Name: "push", Usage: "push the image to the registry of each name", Category: "destination"},
+			Usage: "image `NAME` in the form REGISTRY/REPOSITORY:TAG", Category: group, Destination: &o.Tags},
+		&cli.BoolFlag{Name: "push", Usage: "push the image to the registry of each name", Category: group,
+			Destination: &o.Push},
 		&cli.BoolFlag{Name: "load",
 			Usage:    "write the image to the storage of podman, buildah and CRI-O under each name",
-			Category: "destination"},
+			Category: group, Destination: &o.Load},
 		&cli.StringFlag{Name: "if-digest",
 			Usage:    "push only if the tag currently resolves to `DIGEST`, or with \"none\" only if it does not exist",
-			Category: "destination"},
+			Category: group, Destination: &o.IfDigest},
 		&cli.StringSliceFlag{Name: "to", Aliases: []string{"output"},
-			Usage: "write the image to `TRANSPORT:PATH`: " + program.OutputTransports(), Category: "destination"},
-	}, SignFlags()...)
-}
-
-// RegistryFlags are the flags for registry access.
-func RegistryFlags() []cli.Flag {
-	const group = "registry"
-	return []cli.Flag{
-		&cli.StringFlag{Name: "authfile",
-			Usage:   "credentials `FILE` (default $REGISTRY_AUTH_FILE and the locations of podman and docker)",
-			EnvVars: program.Env("authfile"), Category: group},
-		&cli.BoolFlag{Name: "tls-verify", Value: true, Usage: "verify the certificates of registries; =false accepts any",
-			EnvVars: program.Env("tls-verify"), Category: group},
-		&cli.StringFlag{Name: "ca-file", Usage: "`FILE` with additional certificate authorities",
-			EnvVars: program.Env("ca-file"), Category: group},
-		&cli.StringFlag{Name: "cert-dir", Usage: "certificate `DIR` with *.crt, *.cert and *.key files",
-			EnvVars: program.Env("cert-dir"), Category: group},
-		&cli.StringFlag{Name: "registries-conf", Usage: "registries.conf `FILE` (default the system's)",
-			EnvVars: program.Env("registries-conf"), Category: group},
-		&cli.StringFlag{Name: "policy", Usage: "signature policy `FILE` (default the system's policy.json)",
-			EnvVars: program.Env("policy"), Category: group},
-		&cli.StringFlag{Name: "registries-d",
-			Usage:   "`DIR` with files that say where signatures are (default the system's registries.d)",
-			EnvVars: program.Env("registries-d"), Category: group},
-		&cli.BoolFlag{Name: "require-signed",
-			Usage:   "refuse every image that the signature policy accepts without a signature",
-			EnvVars: program.Env("require-signed"), Category: group},
-		&cli.StringSliceFlag{Name: "trusted-key",
-			Usage: "refuse every image that no key in `FILE` has signed, in place of what the policy requires; " +
-				"can be repeated", EnvVars: program.Env("trusted-key"), Category: group},
-		&cli.IntFlag{Name: "retries", Value: 3, Usage: "retry failed registry requests up to `N` times",
-			EnvVars: program.Env("retries"), Category: group},
-		&cli.DurationFlag{Name: "timeout",
-			Usage: "stop fetching and copying after `DURATION`, such as 10m; 0 means never", EnvVars: program.Env("timeout"),
-			Category: group},
-	}
-}
-
-// WriteFlags are [RegistryFlags] for commands that only write beside an image: the policy is about images that are read.
-func WriteFlags() []cli.Flag { return WithoutPolicy(RegistryFlags()) }
-
-// WithoutPolicy leaves out the flags about the policy, for commands that use no content of an image.
-func WithoutPolicy(flags []cli.Flag) []cli.Flag {
-	return slices.DeleteFunc(flags, func(f cli.Flag) bool {
-		return slices.Contains([]string{"policy", "registries-d", "require-signed", "trusted-key"}, f.Names()[0])
-	})
+			Usage: "write the image to `TRANSPORT:PATH`: " + program.OutputTransports(), Category: group, Destination: &o.To},
+	}, o.Signing.Flags()...)
 }
 
 // Target has the names and the destinations of the image.
@@ -89,24 +54,23 @@ type Target struct {
 	Destinations []transport.Destination
 }
 
-// readTarget reads [DestinationFlags]. Without --push, --load and --to the image goes to an OCI layout in the
-// working directory.
-func readTarget(c *cli.Context) (Target, error) {
-	outputs, err := cmdline.List(c.StringSlice("to"))
+// target reads the flags. Without --push, --load and --to the image goes to an OCI layout in the working directory.
+func (o *Destination) target() (Target, error) {
+	outputs, err := cmdline.List(o.To.Value())
 	if err != nil {
 		return Target{}, err
 	}
-	return ReadTargetOf(c, outputs)
+	return o.TargetOf(outputs)
 }
 
-// ReadTargetOf is [readTarget] with these values in place of --to.
-func ReadTargetOf(c *cli.Context, outputs []string) (Target, error) {
+// TargetOf is target with these values in place of --to.
+func (o *Destination) TargetOf(outputs []string) (Target, error) {
 	var t Target
 	var err error
-	if t.Names, err = cmdline.List(c.StringSlice("tag")); err != nil {
+	if t.Names, err = cmdline.List(o.Tags.Value()); err != nil {
 		return t, err
 	}
-	if len(t.Names) == 0 && (len(outputs) == 0 || c.Bool("push") || c.Bool("load")) {
+	if len(t.Names) == 0 && (len(outputs) == 0 || o.Push || o.Load) {
 		e := cmdline.Usagef("required flag(s) \"tag\" not set")
 		e.Hint = "name the image with -t NAME"
 		return t, e
@@ -115,10 +79,10 @@ func ReadTargetOf(c *cli.Context, outputs []string) (Target, error) {
 		if t.Names[i], err = CheckName(name); err != nil {
 			return t, err
 		}
-		if c.Bool("push") {
+		if o.Push {
 			outputs = append(outputs, "docker://"+t.Names[i])
 		}
-		if c.Bool("load") {
+		if o.Load {
 			outputs = append(outputs, library.InStore(t.Names[i]).String())
 		}
 	}
@@ -145,7 +109,7 @@ func ReadTargetOf(c *cli.Context, outputs []string) (Target, error) {
 			}
 		}
 	}
-	return t, t.checkIfDigest(c.String("if-digest"))
+	return t, t.checkIfDigest(o.IfDigest)
 }
 
 // CheckRegistry refuses a destination without a registry host: the library would default to docker.io.
@@ -228,20 +192,13 @@ func LayoutName(name string) string {
 	return path.Base(repository) + ".oci"
 }
 
-// RegistryOptions reads [RegistryFlags] and opm's equivalent flags. Under opm's name plain HTTP means that no certificate
-// is verified, too.
-func RegistryOptions(c *cli.Context) registries.Config {
-	r := registries.Config{
-		AuthFile: c.String("authfile"), CertDir: c.String("cert-dir"), CAFile: c.String("ca-file"),
-		RegistriesConf: c.String("registries-conf"), RegistriesDir: c.String("registries-d"),
-		UserAgent: "bindery/" + strings.TrimPrefix(c.App.Version, "v"),
+// WithOutputHint adds to an error about a read-only working directory how to write elsewhere.
+func (o *Destination) WithOutputHint(err error) error {
+	if !errors.Is(err, fs.ErrPermission) || len(o.To.Value()) > 0 || o.Push || o.Load {
+		return err
 	}
-	r.PlainHTTP = c.Bool("use-http") || c.Bool("skip-tls")
-	if skip := c.Bool("skip-tls-verify") || r.PlainHTTP && c.App.Name == program.OpmName; skip || c.IsSet("tls-verify") {
-		skip = skip || !c.Bool("tls-verify")
-		r.SkipTLSVerify = &skip
-	}
-	return r.Env(os.Getenv)
+	return &cmdline.Error{Class: cmdline.ClassLocal,
+		Hint: "without --push, --load and --to the image is written to the working directory", Err: err}
 }
 
 // References returns the image's names with its digest, or the digest alone if it has none.

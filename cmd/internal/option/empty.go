@@ -1,33 +1,25 @@
 package option
 
 import (
-	"github.com/urfave/cli/v2"
-
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
-// AllowEmptyFlag accepts a catalog without packages.
-func AllowEmptyFlag(category string) cli.Flag {
-	return &cli.BoolFlag{Name: "allow-empty", Usage: "accept a catalog that holds no packages, in place of an error",
-		Category: category}
-}
-
 // AllowsEmpty reports whether the command accepts a catalog without packages: with the flag, or if it answers as opm.
-func (p *Session) AllowsEmpty(c *cli.Context) (bool, error) {
-	compat, err := p.Compat(c)
-	return c.Bool("allow-empty") || compat == sqlite.CompatOPM, err
+func (o *Reading) AllowsEmpty(p *Session) (bool, error) {
+	compat, err := o.Compat(p)
+	return o.AllowEmpty || compat == sqlite.CompatOPM, err
 }
 
 // CheckEmpty refuses a catalog without packages: a mistyped directory would otherwise replace a published catalog by an
 // empty one. A command that answers as opm logs a warning instead.
-func (p *Session) CheckEmpty(c *cli.Context, catalog string, packages int) error {
+func (o *Reading) CheckEmpty(p *Session, catalog string, packages int) error {
 	if packages > 0 {
 		return nil
 	}
-	allowed, err := p.AllowsEmpty(c)
+	allowed, err := o.AllowsEmpty(p)
 	if err != nil {
 		return err
 	}
@@ -35,7 +27,7 @@ func (p *Session) CheckEmpty(c *cli.Context, catalog string, packages int) error
 	switch {
 	case !allowed:
 		return &cmdline.Error{Class: cmdline.ClassInput, Object: empty.Catalog, Err: empty}
-	case !c.Bool("allow-empty"):
+	case !o.AllowEmpty:
 		p.Log.Warn(empty.Error())
 	}
 	return nil

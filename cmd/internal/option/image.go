@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/urfave/cli/v2"
-
 	"github.com/operator-bindery/bindery/cmd/internal/program"
 	"github.com/operator-bindery/bindery/render"
 	"github.com/operator-bindery/bindery/serve"
@@ -40,8 +38,3 @@ var ReferenceHelp = "A reference is a catalog directory, a bundle directory, a d
 	program.Forms(1, len(program.Transports)) + ". A local path takes " +
 	"precedence\n" +
 	"over an image of the same name."
-
-// ReadFlags are the flags of every command that reads references.
-func ReadFlags() []cli.Flag {
-	return append([]cli.Flag{program.InCategory(program.JobsFlag(), "work"), PlatformFlag()}, ImageFlags()...)
-}

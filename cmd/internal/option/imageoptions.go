@@ -2,6 +2,7 @@ package option
 
 import (
 	"cmp"
+	"context"
 	"runtime"
 	"slices"
 	"strings"
@@ -17,147 +18,187 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// FormFlags select the format of an image. They are the same in every command that builds images.
-func FormFlags(group string) []cli.Flag {
+// Image is an image that is built: what is read for it, its form and layers, and where it goes.
+type Image struct {
+	Images
+	Destination
+	Form
+	Layers
+	Base
+	Result
+	Supply
+	Jobs   int
+	DryRun bool
+}
+
+// Form is the format of an image.
+type Form struct {
+	Labels, Annotations cli.StringSlice
+	Format, Compression string
+}
+
+// Flags are the flags of every command that builds images.
+func (o *Form) Flags(group string) []cli.Flag {
 	return []cli.Flag{
 		&cli.StringSliceFlag{Name: "label", Usage: "set the label `KEY=VALUE`, overriding those of base and source",
-			Category: group},
-		&cli.StringSliceFlag{Name: "annotation", Usage: "set the manifest annotation `KEY=VALUE`", Category: group},
-		&cli.StringFlag{Name: "format", Value: "oci", Usage: "manifest `FORMAT` (oci|docker)", Category: group},
+			Category: group, Destination: &o.Labels},
+		&cli.StringSliceFlag{Name: "annotation", Usage: "set the manifest annotation `KEY=VALUE`", Category: group,
+			Destination: &o.Annotations},
+		&cli.StringFlag{Name: "format", Value: "oci", Usage: "manifest `FORMAT` (oci|docker)", Category: group,
+			Destination: &o.Format},
 		&cli.StringFlag{Name: "compression", Value: "gzip",
 			Usage:    "layer compression `CODEC` (gzip|zstd|auto); auto writes an index with an image of each",
-			Category: group},
+			Category: group, Destination: &o.Compression},
 	}
 }
 
-// LayerFlags select the layers of a catalog's image.
-func LayerFlags(group string) []cli.Flag {
-	return []cli.Flag{ServeCacheFlag(group), MaxLayersFlag(group), previousFlag(group), trustFlag(group)}
+// Layers are the layers of a catalog's image.
+type Layers struct {
+	Caches        cli.StringSlice
+	MaxLayers     int
+	Previous      string // the image whose grouping of packages into layers is kept
+	TrustPrevious bool
 }
 
-func MaxLayersFlag(group string) cli.Flag {
+// Flags are the flags of every command that builds images of catalogs.
+func (o *Layers) Flags(group string) []cli.Flag {
+	return []cli.Flag{o.CacheFlag(group), o.MaxFlag(group),
+		&cli.StringFlag{Name: "previous", Category: group, Destination: &o.Previous,
+			Usage: "keep the grouping of packages into layers of `IMAGE`; ignored if it does not exist"},
+		&cli.BoolFlag{Name: "trust-previous", Category: group, Destination: &o.TrustPrevious,
+			Usage: "trust the content records of the --previous image: reuse layers of unchanged packages, even without " +
+				"a cache"},
+	}
+}
+
+// CacheFlag selects the serve caches of an image.
+func (o *Layers) CacheFlag(group string) cli.Flag {
+	return &cli.StringSliceFlag{Name: "cache", Category: group, DefaultText: string(build.ServeCacheNative),
+		Usage: "serve cache `KIND` in the image; can be repeated (" + cacheNames() + ")", Destination: &o.Caches}
+}
+
+// MaxFlag bounds the number of layers.
+func (o *Layers) MaxFlag(group string) cli.Flag {
 	return &cli.IntFlag{Name: "max-layers", Value: 100,
 		Usage:    "maximum number `N` of layers, including those of the base; container engines support about 125",
-		Category: group}
+		Category: group, Destination: &o.MaxLayers}
 }
 
-// BinaryImageFlags select the server for the image of a catalog that comes from another image or an edit.
-func BinaryImageFlags(group string) []cli.Flag {
+// Base is the image below a catalog, and the server in it.
+type Base struct{ BaseImage, ServerName string }
+
+// Flags select the server for the image of a catalog that comes from another image or an edit.
+func (o *Base) Flags(group string) []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "binary-image", Aliases: []string{"base"}, Usage: "base `IMAGE` with the server",
-			DefaultText: "scratch with this program's server", Category: group},
+			DefaultText: "scratch with this program's server", Category: group, Destination: &o.BaseImage},
 		&cli.StringFlag{Name: "server", Category: group, DefaultText: "that of the binary image, if any",
 			Usage: "server of the image: static program `FILE`, \"base\" (/bin/opm of the binary image), " +
-				"\"embedded\" (this program's) or \"none\""},
+				"\"embedded\" (this program's) or \"none\"", Destination: &o.ServerName},
 	}
 }
 
-// PlatformsFlag selects the platforms of an image.
-func PlatformsFlag(group, otherwise string) cli.Flag {
-	return &cli.StringSliceFlag{Name: "platform", Usage: "`OS/ARCH` of the image; more than one builds an image index",
-		DefaultText: otherwise, Category: group}
-}
-
-func DryRunFlag() cli.Flag {
+// DryRunFlag builds the image and writes nothing.
+func (o *Image) DryRunFlag() cli.Flag {
 	return &cli.BoolFlag{Name: "dry-run", Usage: "assemble the image without writing it", EnvVars: program.Env("dry-run"),
-		Category: "execution"}
+		Category: "execution", Destination: &o.DryRun}
 }
 
-// BuildOptions reads [FormFlags] and the flags about base and layers, as far as a command has them.
-func (p *Session) BuildOptions(c *cli.Context) (build.Options, error) {
-	if n := c.Int("max-layers"); c.IsSet("max-layers") && n < 1 {
+// BuildOptions reads the flags about the form and the flags about base and layers, as far as a command has them.
+func (o *Image) BuildOptions(ctx context.Context, p *Session) (build.Options, error) {
+	if n := o.MaxLayers; p.Given("max-layers") && n < 1 {
 		return build.Options{}, cmdline.Usagef("invalid --max-layers value %d, expected a positive number", n)
 	}
-	o := build.Options{Format: build.Format(c.String("format")), MaxLayers: c.Int("max-layers"), Jobs: c.Int("jobs")}
-	o.Warn = func(text string) { p.Log.Warn(text) }
-	if o.Format != build.FormatOCI && o.Format != build.FormatDocker {
-		return o, cmdline.Usagef("invalid --format value %q, expected (oci|docker)", o.Format)
+	with := build.Options{Format: build.Format(o.Format), MaxLayers: o.MaxLayers, Jobs: o.Jobs}
+	with.Warn = func(text string) { p.Log.Warn(text) }
+	if with.Format != build.FormatOCI && with.Format != build.FormatDocker {
+		return with, cmdline.Usagef("invalid --format value %q, expected (oci|docker)", o.Format)
 	}
 	var err error
-	if o.Compression = build.CompressionAuto; c.String("compression") != string(build.CompressionAuto) {
-		if o.Compression, err = layers.ParseCompression(c.String("compression")); err != nil {
-			return o, cmdline.Usagef("invalid --compression value %q, expected (gzip|zstd|auto)",
-				c.String("compression"))
+	if with.Compression = build.CompressionAuto; o.Compression != string(build.CompressionAuto) {
+		if with.Compression, err = layers.ParseCompression(o.Compression); err != nil {
+			return with, cmdline.Usagef("invalid --compression value %q, expected (gzip|zstd|auto)",
+				o.Compression)
 		}
 	}
-	if o.Labels, err = cmdline.Pairs("label", c.StringSlice("label")); err != nil {
-		return o, err
+	if with.Labels, err = cmdline.Pairs("label", o.Labels.Value()); err != nil {
+		return with, err
 	}
-	if o.Annotations, err = cmdline.Pairs("annotation", c.StringSlice("annotation")); err != nil {
-		return o, err
+	if with.Annotations, err = cmdline.Pairs("annotation", o.Annotations.Value()); err != nil {
+		return with, err
 	}
-	if o.Created, err = program.SourceDate(); err != nil {
-		return o, err
+	if with.Created, err = program.SourceDate(); err != nil {
+		return with, err
 	}
-	if base := c.String("base"); base != "scratch" && base != "" {
-		client, err := p.Client(c)
+	if base := o.BaseImage; base != "scratch" && base != "" {
+		client, err := o.Client(ctx, p)
 		if err != nil {
-			return o, err
+			return with, err
 		}
-		if o.Base, err = build.NamedBase(client, base); err != nil {
-			return o, &cmdline.Error{Class: cmdline.ClassUsage, Object: base, Err: err}
+		if with.Base, err = build.NamedBase(client, base); err != nil {
+			return with, &cmdline.Error{Class: cmdline.ClassUsage, Object: base, Err: err}
 		}
 	}
-	return o, nil
+	return with, nil
 }
 
 // CatalogOptions reads the flags for images of catalogs and indexes, including serve caches and the reuse of earlier
 // layers.
-func (p *Session) CatalogOptions(c *cli.Context) (build.Options, error) {
-	o, err := p.BuildOptions(c)
+func (o *Image) CatalogOptions(ctx context.Context, p *Session) (build.Options, error) {
+	with, err := o.BuildOptions(ctx, p)
 	if err == nil {
-		err = p.SetCaches(c, &o)
+		err = o.SetCaches(p, &with)
 	}
 	if err == nil {
-		o.Cache, err = p.Known(c)
+		with.Cache, err = o.Known(p)
 	}
-	return o, err
+	return with, err
 }
 
-// PreviousOptions reads [previousFlag] and [trustFlag]. An image that is pushed can reuse layers of its source image.
-func PreviousOptions(c *cli.Context) (indeximage.Previous, error) {
-	p := indeximage.Previous{Name: c.String("previous"), Trusted: c.Bool("trust-previous"), FromSource: pushes(c)}
+// PreviousOptions reads --previous and --trust-previous. An image that is pushed can reuse layers of its source image.
+func (o *Image) PreviousOptions() (indeximage.Previous, error) {
+	p := indeximage.Previous{Name: o.Previous, Trusted: o.TrustPrevious, FromSource: o.pushes()}
 	if p.Trusted && p.Name == "" {
 		return p, cmdline.Usagef("--trust-previous needs --previous")
 	}
 	return p, nil
 }
 
-// ImageSpec reads [BinaryImageFlags], [FormFlags] and [LayerFlags] for commands that build images of other catalogs.
-func (p *Session) ImageSpec(c *cli.Context) (_ *indeximage.Spec, err error) {
-	s := &indeximage.Spec{Server: c.String("server"), Embedded: &p.Embedded, Registry: RegistryOptions(c),
+// IndexSpec reads the flags about base, form and layers for commands that build images of other catalogs.
+func (o *Image) IndexSpec(ctx context.Context, p *Session) (_ *indeximage.Spec, err error) {
+	s := &indeximage.Spec{Server: o.ServerName, Embedded: &p.Embedded, Registry: o.Config(p),
 		Program: version.Program(), Log: p.Log}
-	if s.Build, err = p.CatalogOptions(c); err != nil {
+	if s.Build, err = o.CatalogOptions(ctx, p); err != nil {
 		return nil, err
 	}
-	if len(c.StringSlice("platform")) > 0 {
-		if s.Platforms, err = Platforms(c); err != nil {
+	if len(o.Platforms.Value()) > 0 {
+		if s.Platforms, err = o.WrittenPlatforms(); err != nil {
 			return nil, err
 		}
 	}
 	if s.Server == build.ServerBase && s.Build.Base == nil {
 		return nil, cmdline.Usagef("--server base requires --binary-image")
 	}
-	if s.Previous, err = PreviousOptions(c); err != nil {
+	if s.Previous, err = o.PreviousOptions(); err != nil {
 		return nil, err
 	}
-	s.Images, err = p.Client(c)
+	s.Images, err = o.Client(ctx, p)
 	return s, err
 }
 
 // SetServer reads --server and --platform for commands whose images get this program's server by default.
-func (p *Session) SetServer(c *cli.Context, o *build.Options) error {
-	of, err := Platforms(c)
+func (o *Image) SetServer(p *Session, with *build.Options) error {
+	of, err := o.WrittenPlatforms()
 	if err != nil {
 		return err
 	}
-	o.Platform = of[0]
-	return o.SetServer(cmp.Or(c.String("server"), build.ServerEmbedded), of, &p.Embedded)
+	with.Platform = of[0]
+	return with.SetServer(cmp.Or(o.ServerName, build.ServerEmbedded), of, &p.Embedded)
 }
 
-// Platforms reads [PlatformsFlag]; the default is Linux on this machine's architecture.
-func Platforms(c *cli.Context) ([]v1.Platform, error) {
-	list, err := cmdline.List(c.StringSlice("platform"))
+// WrittenPlatforms reads [Images.PlatformsFlag]; the default is Linux on this machine's architecture.
+func (o *Images) WrittenPlatforms() ([]v1.Platform, error) {
+	list, err := cmdline.List(o.Platforms.Value())
 	if err != nil {
 		return nil, err
 	}

@@ -1,12 +1,11 @@
 package option
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-
-	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
@@ -17,8 +16,7 @@ import (
 )
 
 // CatalogInput opens and validates the catalog to build.
-func (p *Session) CatalogInput(c *cli.Context, known *build.Cache) (build.CatalogInput, error) {
-	ref := c.Args().First()
+func (o *Reading) CatalogInput(ctx context.Context, p *Session, ref string, known *build.Cache) (build.CatalogInput, error) {
 	info, err := os.Stat(ref)
 	if errors.Is(err, fs.ErrNotExist) {
 		return build.CatalogInput{}, &cmdline.Error{Class: cmdline.ClassLocal, Object: ref, Err: err,
@@ -28,13 +26,13 @@ func (p *Session) CatalogInput(c *cli.Context, known *build.Cache) (build.Catalo
 	if err != nil {
 		return build.CatalogInput{}, err
 	}
-	o, err := p.RenderOptions(c)
+	with, err := o.Options(ctx, p, ref)
 	if err != nil {
 		return build.CatalogInput{}, err
 	}
 	// A database and package manifests are validated before their first blob comes out.
 	rendered := func() (build.CatalogInput, error) {
-		blobs, err := render.Reference(c.Context, ref, o)
+		blobs, err := render.Reference(ctx, ref, with)
 		return build.CatalogInput{Blobs: blobs}, err
 	}
 	if !info.IsDir() {
@@ -52,12 +50,12 @@ func (p *Session) CatalogInput(c *cli.Context, known *build.Cache) (build.Catalo
 	if err != nil {
 		return build.CatalogInput{}, err
 	}
-	files, err := build.ReadCatalog(c.Context, root,
-		build.ReadOptions{Dir: ref, Jobs: o.Jobs, Warn: p.WarnAt, Read: p.Loading(ref), Cache: known, Program: version.Program()})
+	files, err := build.ReadCatalog(ctx, root,
+		build.ReadOptions{Dir: ref, Jobs: with.Jobs, Warn: p.WarnAt, Read: p.Loading(ref), Cache: known, Program: version.Program()})
 	if err != nil {
 		return build.CatalogInput{}, err
 	}
-	if o.Level != edit.LevelNone && o.Level != "" {
+	if with.Level != edit.LevelNone && with.Level != "" {
 		return rendered()
 	}
 	return build.CatalogInput{FS: root, Files: files}, nil

@@ -20,30 +20,38 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// ResultFlags select the output files about a written image. They are the same in every command that writes images.
-func ResultFlags() []cli.Flag {
+// Result are the files about an image that is written.
+type Result struct{ DigestFile, IIDFile, ImageRefs, MetadataFile string }
+
+// Flags are the flags of every command that writes images.
+func (o *Result) Flags() []cli.Flag {
 	const group = "result"
-	return append([]cli.Flag{
-		&cli.StringFlag{Name: "digest-file", Usage: "write the image's digest to `FILE`", Category: group},
+	return []cli.Flag{
+		&cli.StringFlag{Name: "digest-file", Usage: "write the image's digest to `FILE`", Category: group,
+			Destination: &o.DigestFile},
 		&cli.StringFlag{Name: "iid-file", Usage: "write the image's ID (the digest of its configuration) to `FILE`",
-			Category: group},
+			Category: group, Destination: &o.IIDFile},
 		&cli.StringFlag{Name: "image-refs", Usage: "write the image's names with digest to `FILE`, one per line",
-			Category: group},
-		&cli.StringFlag{Name: "metadata-file",
+			Category: group, Destination: &o.ImageRefs},
+		&cli.StringFlag{Name: "metadata-file", Category: group, Destination: &o.MetadataFile,
 			Usage: "write a JSON account of layers and destinations to `FILE`; \"-\" is standard output, in place of " +
-				"the lines", Category: group},
-	}, supplyFlags()...)
+				"the lines"},
+	}
 }
 
-// CheckResultFiles refuses unwritable output files before the image is built.
-func CheckResultFiles(c *cli.Context, catalogs ...string) error {
-	for _, flag := range []string{"digest-file", "iid-file", "image-refs", "metadata-file"} {
-		path := c.String(flag)
-		if flag == "metadata-file" && path == "-" {
-			continue
-		}
-		if err := CheckResult(flag, path, catalogs...); err != nil {
-			return err
+// files are the files by their flags.
+func (o *Result) files() [][2]string {
+	return [][2]string{{"digest-file", o.DigestFile}, {"iid-file", o.IIDFile}, {"image-refs", o.ImageRefs},
+		{"metadata-file", o.MetadataFile}}
+}
+
+// CheckFiles refuses files that cannot be written, before the image is built.
+func (o *Result) CheckFiles(catalogs ...string) error {
+	for _, f := range o.files() {
+		if flag, path := f[0], f[1]; flag != "metadata-file" || path != "-" {
+			if err := CheckResult(flag, path, catalogs...); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -51,8 +59,8 @@ func CheckResultFiles(c *cli.Context, catalogs ...string) error {
 
 // storedPlatform is the platform whose image goes to a store, which holds one platform: the first in --platform. It is
 // zero, which means this machine's, without that flag.
-func storedPlatform(c *cli.Context) v1.Platform {
-	if list, err := cmdline.List(c.StringSlice("platform")); err == nil && len(list) > 0 {
+func (o *Images) storedPlatform() v1.Platform {
+	if list, err := cmdline.List(o.Platforms.Value()); err == nil && len(list) > 0 {
 		if p, err := ParsePlatform(list[0]); err == nil {
 			return p // invalid platforms were refused before
 		}
@@ -61,19 +69,18 @@ func storedPlatform(c *cli.Context) v1.Platform {
 }
 
 // CopyOptions returns the options for copying images.
-func (p *Session) CopyOptions(c *cli.Context) images.CopyOptions {
+func (o *Image) CopyOptions(p *Session) images.CopyOptions {
 	return images.CopyOptions{
-		Registry: RegistryOptions(c), Retries: c.Int("retries"), Timeout: c.Duration("timeout"),
-		IfDigest: c.String("if-digest"), Transports: program.Transports,
-		Platform: storedPlatform(c), Events: p.WarnEvent,
+		Registry: o.Config(p), Retries: o.Retries, Timeout: o.Timeout,
+		IfDigest: o.IfDigest, Transports: program.Transports,
+		Platform: o.storedPlatform(), Events: p.WarnEvent,
 		Attachments: append(p.Signing.Attachments(), p.supplies.attachments()...),
 	}
 }
 
 // CheckPush checks that registries accept uploads, before there is an image.
-func (p *Session) CheckPush(ctx context.Context, dests []transport.Destination,
-	c *cli.Context) (*images.PushCheck, error) {
-	return p.PushCheck(ctx, dests, p.CopyOptions(c))
+func (o *Image) CheckPush(ctx context.Context, p *Session, dests []transport.Destination) (*images.PushCheck, error) {
+	return p.PushCheck(ctx, dests, o.CopyOptions(p))
 }
 
 // PushCheck is checkPush with options.
@@ -97,19 +104,19 @@ type pushChecking struct {
 	err   error
 }
 
-// beginCheck starts a check. A registry that refuses uploads cancels the context of the command; the caller returns the
-// cause.
-func (p *Session) beginCheck(c *cli.Context, dests []transport.Destination) *pushChecking {
+// beginCheck starts a check, and returns the context for what runs beside it. A registry that refuses uploads cancels
+// that context; the caller returns the cause.
+func (o *Image) beginCheck(ctx context.Context, p *Session, dests []transport.Destination) (context.Context, *pushChecking) {
 	k := &pushChecking{done: make(chan struct{})}
-	all := c.Context
-	c.Context, k.end = context.WithCancelCause(all)
+	beside, end := context.WithCancelCause(ctx)
+	k.end = end
 	go func() {
 		defer close(k.done)
-		if k.check, k.err = p.CheckPush(all, dests, c); k.err != nil {
+		if k.check, k.err = o.CheckPush(ctx, p, dests); k.err != nil {
 			k.end(k.err)
 		}
 	}()
-	return k
+	return beside, k
 }
 
 // Wait waits for the check, if there is one.
@@ -122,19 +129,19 @@ func (k *pushChecking) Wait() (*images.PushCheck, error) {
 }
 
 // CopyImage copies the image to its destinations.
-func (p *Session) CopyImage(ctx context.Context, image *build.Image, dests []transport.Destination, c *cli.Context,
+func (o *Image) CopyImage(ctx context.Context, p *Session, image *build.Image, dests []transport.Destination,
 	check *images.PushCheck) ([]images.Result, error) {
 	if err := p.supplies.read(ctx, image, len(dests) > 0); err != nil || len(dests) == 0 {
 		return nil, err
 	}
 	moved := p.Moved()
-	o := p.CopyOptions(c)
-	o.Checked = check
-	o.Events = func(e store.Event) {
+	with := o.CopyOptions(p)
+	with.Checked = check
+	with.Events = func(e store.Event) {
 		moved.Event("writing", e)
 		p.LogEvent(e)
 	}
-	results, err := image.Copy(ctx, dests, o)
+	results, err := image.Copy(ctx, dests, with)
 	for _, r := range results {
 		text := "wrote " + r.Destination
 		if r.Traffic != nil {
@@ -152,21 +159,21 @@ func (p *Session) CopyImage(ctx context.Context, image *build.Image, dests []tra
 }
 
 // Report writes the requested files and prints the destinations and the digest of the image.
-func (p *Session) Report(c *cli.Context, t Target, image *build.Image, results []images.Result) error {
+func (o *Image) Report(ctx context.Context, p *Session, t Target, image *build.Image, results []images.Result) error {
 	refs := t.References(image, results)
-	m := newMetadata(image, layers.Compression(c.String("compression")), refs, results)
+	m := newMetadata(image, layers.Compression(o.Compression), refs, results)
 	m.Signatures = append(p.Signing.made(), p.supplies.made()...)
 	account, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {
 		return err
 	}
-	if err := p.supplies.writeFiles(c.Context); err != nil {
+	if err := p.supplies.writeFiles(ctx); err != nil {
 		return err
 	}
-	if err := writeResultFiles(c, image, refs, account); err != nil {
+	if err := o.writeFiles(image, refs, account); err != nil {
 		return err
 	}
-	if c.String("metadata-file") == "-" {
+	if o.MetadataFile == "-" {
 		_, err := p.Stdout.Write(append(account, '\n'))
 		return err
 	}
@@ -180,7 +187,7 @@ func (p *Session) Report(c *cli.Context, t Target, image *build.Image, results [
 	}
 	// The last line names the image as it does after a push.
 	inRegistry := func(r images.Result) bool { return r.Traffic != nil }
-	if len(t.Names) > 0 && !p.Opm && !c.Bool("dry-run") && !c.Bool("load") && !slices.ContainsFunc(results, inRegistry) {
+	if len(t.Names) > 0 && !p.Opm && !o.DryRun && !o.Load && !slices.ContainsFunc(results, inRegistry) {
 		p.Log.Info("not pushed (--push)")
 	}
 	return nil
@@ -193,20 +200,16 @@ func TrafficLine(t store.Traffic) string {
 		cmdline.FormatSize(t.Reused.Bytes), program.Count(t.Reused.Count, "blob"))
 }
 
-func writeResultFiles(c *cli.Context, image *build.Image, refs []string, account []byte) error {
+func (o *Result) writeFiles(image *build.Image, refs []string, account []byte) error {
 	id := image.Digest
 	if len(image.Platforms) == 1 {
 		id = image.Platforms[0].Config
 	}
-	for _, f := range []struct{ flag, text string }{
-		{"digest-file", image.Digest.String()},
-		{"iid-file", id.String()},
-		{"image-refs", strings.Join(refs, "\n") + "\n"},
-		{"metadata-file", string(account) + "\n"},
-	} {
-		if path := c.String(f.flag); path != "" && path != "-" {
-			if err := atomicfs.WriteFile(path, []byte(f.text), 0o666); err != nil {
-				return fmt.Errorf("--%s: %w", f.flag, err)
+	texts := []string{image.Digest.String(), id.String(), strings.Join(refs, "\n") + "\n", string(account) + "\n"}
+	for i, f := range o.files() {
+		if flag, path := f[0], f[1]; path != "" && path != "-" {
+			if err := atomicfs.WriteFile(path, []byte(texts[i]), 0o666); err != nil {
+				return fmt.Errorf("--%s: %w", flag, err)
 			}
 		}
 	}

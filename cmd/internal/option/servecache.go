@@ -4,8 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/urfave/cli/v2"
-
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 )
@@ -25,15 +23,9 @@ func cacheNames() string {
 	return strings.Join(names, "|")
 }
 
-// ServeCacheFlag selects the serve caches of an image.
-func ServeCacheFlag(group string) cli.Flag {
-	return &cli.StringSliceFlag{Name: "cache", Category: group, DefaultText: string(build.ServeCacheNative),
-		Usage: "serve cache `KIND` in the image; can be repeated (" + cacheNames() + ")"}
-}
-
-// ServeCaches reads [ServeCacheFlag] without duplicates and in a fixed order.
-func ServeCaches(c *cli.Context) ([]build.ServeCache, error) {
-	given, err := cmdline.List(c.StringSlice("cache"))
+// ServeCaches reads [Layers.CacheFlag] without duplicates and in a fixed order.
+func (o *Layers) ServeCaches() ([]build.ServeCache, error) {
+	given, err := cmdline.List(o.Caches.Value())
 	if err != nil {
 		return nil, err
 	}
@@ -62,12 +54,12 @@ func ServeCaches(c *cli.Context) ([]build.ServeCache, error) {
 }
 
 // SetCaches adds the requested caches to the image.
-func (p *Session) SetCaches(c *cli.Context, o *build.Options) error {
-	kinds, err := ServeCaches(c)
+func (o *Image) SetCaches(p *Session, with *build.Options) error {
+	kinds, err := o.ServeCaches()
 	if err != nil {
 		return err
 	}
-	if s := c.String("server"); kinds[0] != build.ServeCacheNative && kinds[0] != cacheNone && o.Base == nil &&
+	if s := o.ServerName; kinds[0] != build.ServeCacheNative && kinds[0] != cacheNone && with.Base == nil &&
 		(s == "" || s == "embedded") {
 		p.Log.Warn("the server in the image does not read --cache " + string(
 			kinds[0]) + " and builds its own cache at every start: add --cache native, or serve the image with opm")
@@ -75,5 +67,5 @@ func (p *Session) SetCaches(c *cli.Context, o *build.Options) error {
 	if kinds[0] == cacheNone {
 		return nil
 	}
-	return o.SetServeCaches(kinds...)
+	return with.SetServeCaches(kinds...)
 }

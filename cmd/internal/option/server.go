@@ -6,8 +6,6 @@ import (
 	"runtime"
 	"strings"
 
-	"github.com/urfave/cli/v2"
-
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 )
@@ -19,7 +17,7 @@ func (p *Session) ServesItself() {
 			"embeds the server")
 }
 
-// WithServerHint adds a hint to the error about an unusable server, for the commands with [BinaryImageFlags].
+// WithServerHint adds a hint to the error about an unusable server, for the commands with --binary-image.
 func WithServerHint(err error) error {
 	var server *build.ServerError
 	if !errors.As(err, &server) || server.Platform.Architecture == "" {
@@ -30,16 +28,16 @@ func WithServerHint(err error) error {
 			" builds this platform only; --binary-image names an image with a server"}
 }
 
-// ReportBase logs which server an image with a --binary-image has.
-func (p *Session) ReportBase(c *cli.Context, image *build.Image) {
-	base := c.String("binary-image")
+// Report logs which server an image with a --binary-image has.
+func (o *Base) Report(p *Session, image *build.Image) {
+	base := o.BaseImage
 	if base == "" || base == "scratch" {
 		return
 	}
 	switch {
 	case image.BaseServer != "":
 		p.Log.Info(fmt.Sprintf("%s of %s serves the index", image.BaseServer, base))
-	case c.String("server") == "":
+	case o.ServerName == "":
 		p.Log.Warn(
 			fmt.Sprintf(
 				"%s does not start opm: the embedded server was added (use --server base if the image has one as "+

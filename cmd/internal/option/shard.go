@@ -31,9 +31,8 @@ func MirrorShardFlag() cli.Flag {
 		"catalog; mirror publish does that after all parts")
 }
 
-// ReadShard reads --shard: I/N with I from 1 to N, or job/N for the part of this pod of an indexed job of Kubernetes.
-func ReadShard(c *cli.Context) (mirror.Shard, error) {
-	text := c.String("shard")
+// ReadShard reads the value of --shard: I/N with I from 1 to N, or job/N for the part of this pod of an indexed job of Kubernetes.
+func ReadShard(text string) (mirror.Shard, error) {
 	if text == "" {
 		return mirror.Shard{}, nil
 	}

@@ -16,19 +16,27 @@ import (
 	"github.com/operator-bindery/bindery/internal/version"
 )
 
-// SignFlags sign the image that a command writes. They are the same in every command that writes images.
-func SignFlags() []cli.Flag {
-	return append(KeyFlags("sign-key", "signing"), signatureFlags()...)
+// Signing is who signs an image, and in which form.
+type Signing struct {
+	Keys
+	SignFormat     string
+	SignIdentities cli.StringSlice
 }
 
-// signatureFlags are the flags about the signatures themselves.
-func signatureFlags() []cli.Flag {
+// Flags are the flags of every command that writes images.
+func (o *Signing) Flags() []cli.Flag {
+	return append(o.Keys.Flags("sign-key", "signing"), o.FormFlags()...)
+}
+
+// FormFlags are the flags about the signatures themselves.
+func (o *Signing) FormFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "sign-format", Value: string(signature.FormatBoth), EnvVars: program.Env("sign-format"),
-			Category: "signing", Usage: "`FORM` of the signatures (sig|bundle|both): .sig tags, which policies " +
-				"(policy.json) read, or Sigstore bundles as referrers"},
+			Category: "signing", Destination: &o.SignFormat, Usage: "`FORM` of the signatures (sig|bundle|both): .sig " +
+				"tags, which policies (policy.json) read, or Sigstore bundles as referrers"},
 		&cli.StringSliceFlag{Name: "sign-identity", EnvVars: program.Env("sign-identity"), Category: "signing",
-			DefaultText: "the image's name", Usage: "`NAME` (REPOSITORY:TAG) that the .sig signatures are for"},
+			DefaultText: "the image's name", Destination: &o.SignIdentities,
+			Usage: "`NAME` (REPOSITORY:TAG) that the .sig signatures are for"},
 	}
 }
 
@@ -38,25 +46,25 @@ type signingFlags struct {
 	signer *signature.Signing
 }
 
-// PrepareSigning reads [SignFlags] and begins to open the keys. Destinations that keep no signatures are refused before
+// Prepare reads the flags and begins to open the keys. Destinations that keep no signatures are refused before
 // any work, and so is an image without a name that the signatures could be for.
-func (p *Session) PrepareSigning(c *cli.Context, t Target) error {
-	keys, err := p.SigningKeys(c, "sign-key")
+func (o *Signing) Prepare(ctx context.Context, p *Session, t Target) error {
+	keys, err := o.Open(ctx, p, "sign-key")
 	if err != nil {
 		return err
 	}
 	if keys == nil {
-		return checkNotSigning(c)
+		return checkNotSigning(p)
 	}
-	o, err := SignOptions(c)
+	with, err := o.Options()
 	if err != nil {
 		return err
 	}
-	o.Keys = keys
-	if len(o.Identities) == 0 {
+	with.Keys = keys
+	if len(with.Identities) == 0 {
 		for _, name := range t.Names {
 			if hasRegistry(name) {
-				o.Names = append(o.Names, name)
+				with.Names = append(with.Names, name)
 			}
 		}
 	}
@@ -64,11 +72,11 @@ func (p *Session) PrepareSigning(c *cli.Context, t Target) error {
 		if err := program.Transports.CheckAttachments(d); err != nil {
 			return p.WithAttachmentHint(d.String(), err)
 		}
-		if !d.InRegistry() && o.Format != signature.FormatBundle && len(o.Identities)+len(o.Names) == 0 {
+		if !d.InRegistry() && with.Format != signature.FormatBundle && len(with.Identities)+len(with.Names) == 0 {
 			return noIdentity(d.String())
 		}
 	}
-	p.Signing = &signingFlags{keys: keys, signer: signature.NewSigning(o)}
+	p.Signing = &signingFlags{keys: keys, signer: signature.NewSigning(with)}
 	return nil
 }
 
@@ -80,33 +88,33 @@ func noIdentity(object string) error {
 }
 
 // checkNotSigning refuses flags about signatures without a key: the image would not be signed, and nothing would say so.
-func checkNotSigning(c *cli.Context) error {
+func checkNotSigning(p *Session) error {
 	for _, flag := range []string{"sign-format", "sign-identity", "sign-passphrase-file", "allow-plain-key",
 		"legacy-attestations"} {
-		if c.IsSet(flag) && givenHere(c, flag) {
+		if p.GivenHere(flag) {
 			return cmdline.Usagef("--%s has no effect without --sign-key", flag)
 		}
 	}
 	return nil
 }
 
-// SignOptions reads [signatureFlags].
-func SignOptions(c *cli.Context) (o signature.SignOptions, err error) {
-	if o.Format, err = signature.ParseFormat(c.String("sign-format")); err != nil {
-		return o, cmdline.Usagef("invalid --sign-format value %q, expected (sig|bundle|both)", c.String("sign-format"))
+// Options reads the flags about the signatures themselves.
+func (o *Signing) Options() (with signature.SignOptions, err error) {
+	if with.Format, err = signature.ParseFormat(o.SignFormat); err != nil {
+		return with, cmdline.Usagef("invalid --sign-format value %q, expected (sig|bundle|both)", o.SignFormat)
 	}
-	if o.Identities, err = cmdline.List(c.StringSlice("sign-identity")); err != nil {
-		return o, err
+	if with.Identities, err = cmdline.List(o.SignIdentities.Value()); err != nil {
+		return with, err
 	}
-	for _, name := range o.Identities {
+	for _, name := range with.Identities {
 		identity, err := signature.ParseIdentity(name)
 		if err != nil || !identity.Exact() {
-			return o, cmdline.Usagef("invalid --sign-identity value %q, expected REPOSITORY:TAG", name)
+			return with, cmdline.Usagef("invalid --sign-identity value %q, expected REPOSITORY:TAG", name)
 		}
 	}
-	o.Creator = "bindery " + version.Release()
-	o.Created, err = program.SourceDate()
-	return o, err
+	with.Creator = "bindery " + version.Release()
+	with.Created, err = program.SourceDate()
+	return with, err
 }
 
 // opened waits until the keys are open.

@@ -22,31 +22,44 @@ import (
 // PassphraseVariable is the environment variable with the passphrase of encrypted keys.
 const PassphraseVariable = "BINDERY_SIGN_PASSPHRASE"
 
-// KeyFlags select private keys. They are the same in every command that signs.
-func KeyFlags(name, group string) []cli.Flag {
+// Keys are the private keys to sign with.
+type Keys struct {
+	Files          cli.StringSlice
+	PassphraseFile string
+	AllowPlainKey  bool
+}
+
+// Flags are the flags of every command that signs.
+func (o *Keys) Flags(name, group string) []cli.Flag {
 	return []cli.Flag{
-		&cli.StringSliceFlag{Name: name, Category: group, EnvVars: program.Env("sign-key"),
+		&cli.StringSliceFlag{Name: name, Category: group, EnvVars: program.Env("sign-key"), Destination: &o.Files,
 			Usage: "sign with the private key in `FILE` (PEM), in env://VARIABLE, or on standard input (-); can be " +
 				"repeated"},
-		&cli.StringFlag{Name: "sign-passphrase-file", Category: group, EnvVars: program.Env("sign-passphrase-file"),
-			Usage: "read the passphrase of all keys from `FILE` or from the descriptor fd:N (default $" + PassphraseVariable + ")"},
+		o.PassphraseFlag(group),
 		&cli.BoolFlag{Name: "allow-plain-key", Category: group, EnvVars: program.Env("allow-plain-key"),
-			Usage: "accept a key that is not encrypted (PKCS#8)"},
+			Usage: "accept a key that is not encrypted (PKCS#8)", Destination: &o.AllowPlainKey},
 	}
+}
+
+// PassphraseFlag says where the passphrase of the keys is.
+func (o *Keys) PassphraseFlag(group string) cli.Flag {
+	return &cli.StringFlag{Name: "sign-passphrase-file", Category: group, EnvVars: program.Env("sign-passphrase-file"),
+		Destination: &o.PassphraseFile, Usage: "read the passphrase of all keys from `FILE` or from the descriptor fd:N " +
+			"(default $" + PassphraseVariable + ")"}
 }
 
 // maxKeyFile is the largest file with a key or a passphrase in bytes.
 const maxKeyFile = 64 << 10
 
-// SigningKeys opens the private keys of a flag. Opening an encrypted key takes a part of a second and 64 MiB, so it
+// Open opens the private keys of a flag. Opening an encrypted key takes a part of a second and 64 MiB, so it
 // begins at once and goes on beside the command.
-func (p *Session) SigningKeys(c *cli.Context, flag string) (signature.Keys, error) {
-	names, err := cmdline.List(c.StringSlice(flag))
+func (o *Keys) Open(ctx context.Context, p *Session, flag string) (signature.Keys, error) {
+	names, err := cmdline.List(o.Files.Value())
 	if err != nil {
 		return nil, err
 	}
 	if len(names) == 0 {
-		if givenHere(c, flag) {
+		if p.GivenHere(flag) {
 			return nil, cmdline.Usagef("--%s names no key", flag) // else the image would not be signed
 		}
 		return nil, nil
@@ -55,7 +68,7 @@ func (p *Session) SigningKeys(c *cli.Context, flag string) (signature.Keys, erro
 	texts := make([][]byte, len(names))
 	sealed := false
 	for n, name := range names {
-		if texts[n], err = p.keyText(c.Context, name); err != nil {
+		if texts[n], err = p.keyText(ctx, name); err != nil {
 			return nil, &cmdline.Error{Class: cmdline.Classify(err), Object: name,
 				Err: fmt.Errorf("--%s %s: %w", flag, name, err)}
 		}
@@ -63,11 +76,11 @@ func (p *Session) SigningKeys(c *cli.Context, flag string) (signature.Keys, erro
 	}
 	var passphrase []byte
 	if sealed {
-		if passphrase, err = p.Passphrase(c, false); err != nil {
+		if passphrase, err = o.Passphrase(ctx, p, false); err != nil {
 			return nil, err
 		}
 	}
-	plain := c.Bool("allow-plain-key")
+	plain := o.AllowPlainKey
 	open := sync.OnceValues(func() ([]signature.Signer, error) {
 		defer clear(passphrase)
 		var keys []signature.Signer
@@ -129,9 +142,9 @@ func (p *Session) keyText(ctx context.Context, name string) ([]byte, error) {
 
 // Passphrase reads the passphrase of the keys: from the file or descriptor of the flag, else from the environment, else
 // from the terminal, twice if it is for a new key.
-func (p *Session) Passphrase(c *cli.Context, twice bool) ([]byte, error) {
-	if name := c.String("sign-passphrase-file"); name != "" {
-		text, err := passphraseFile(c.Context, name)
+func (o *Keys) Passphrase(ctx context.Context, p *Session, twice bool) ([]byte, error) {
+	if name := o.PassphraseFile; name != "" {
+		text, err := passphraseFile(ctx, name)
 		if err != nil {
 			return nil, fmt.Errorf("--sign-passphrase-file %s: %w", name, err)
 		}

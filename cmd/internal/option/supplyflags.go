@@ -27,7 +27,7 @@ import (
 )
 
 // Survey opens the image that an argument names.
-func (p *Session) Survey(c *cli.Context, ref string) (*images.Survey, error) {
+func (o *Images) Survey(ctx context.Context, p *Session, ref string) (*images.Survey, error) {
 	kind, err := render.Classify(ref)
 	switch {
 	case err != nil:
@@ -38,15 +38,15 @@ func (p *Session) Survey(c *cli.Context, ref string) (*images.Survey, error) {
 	if err := render.CheckName(ref); err != nil {
 		return nil, err
 	}
-	client, err := p.Client(c)
+	client, err := o.Client(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	at, err := client.Open(c.Context, ref)
+	at, err := client.Open(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
-	survey, err := at.Survey(c.Context)
+	survey, err := at.Survey(ctx)
 	if err != nil {
 		return nil, errors.Join(err, at.Close())
 	}
@@ -61,10 +61,10 @@ func notAnImage(ref string, kind render.Kind) error {
 	return e
 }
 
-// InventoryOptions reads the flags about reading images.
-func (p *Session) InventoryOptions(c *cli.Context) (inventory.Options, error) {
-	limits, err := ImageLimits(c)
-	return inventory.Options{Limits: limits, Jobs: c.Int("jobs"), Release: version.Release()}, err
+// InventoryOptions returns how the content of an image is examined by so many jobs.
+func (o *Images) InventoryOptions(jobs int) (inventory.Options, error) {
+	limits, err := o.Limits()
+	return inventory.Options{Limits: limits, Jobs: jobs, Release: version.Release()}, err
 }
 
 // DocumentOptions returns what documents say of this program and the time.
@@ -73,66 +73,70 @@ func DocumentOptions() (sbom.Options, error) {
 	return sbom.Options{Version: version.Release(), Created: created}, err
 }
 
-// LegacyFlag also writes attestations where verifiers before cosign 3 look for them.
-func LegacyFlag() cli.Flag {
-	return &cli.BoolFlag{Name: "legacy-attestations", Category: "signing", EnvVars: program.Env("legacy-attestations"),
-		Usage: "also write attestations to the .att tag, where cosign before version 3 looks for them"}
+// Supply is what is attached to an image that is built.
+type Supply struct {
+	SBOMs, SBOMFiles           cli.StringSlice
+	Provenance, ProvenanceTime bool
+	BuilderID                  string
+	LegacyAttestations         bool
 }
 
-// supplyFlags say what is attached to the image that a command builds. They are the same in every command that builds
-// images.
-func supplyFlags() []cli.Flag {
+// Flags are the flags of every command that builds images.
+func (o *Supply) Flags() []cli.Flag {
 	const group = "supply chain"
 	return []cli.Flag{
-		&cli.StringSliceFlag{Name: "sbom", Category: group,
+		&cli.StringSliceFlag{Name: "sbom", Category: group, Destination: &o.SBOMs,
 			Usage: "attach the bill of materials of the image in `FORMAT` (spdx|cyclonedx); can be repeated"},
 		&cli.StringSliceFlag{Name: "sbom-file", Category: group, DefaultText: "none; the format is that of the first " +
-			"--sbom, else spdx",
+			"--sbom, else spdx", Destination: &o.SBOMFiles,
 			Usage: "write the bill of materials to `[FORMAT=]FILE`; can be repeated"},
-		&cli.BoolFlag{Name: "provenance", Category: group,
+		&cli.BoolFlag{Name: "provenance", Category: group, Destination: &o.Provenance,
 			Usage: "attach how the image was built (SLSA provenance v1)"},
 		&cli.StringFlag{Name: "builder-id", EnvVars: program.Env("builder-id"), Category: group,
-			DefaultText: provenance.LocalBuilder, Usage: "`URI` of who builds, in the provenance"},
-		&cli.BoolFlag{Name: "provenance-time", Category: group,
+			DefaultText: provenance.LocalBuilder, Usage: "`URI` of who builds, in the provenance", Destination: &o.BuilderID},
+		&cli.BoolFlag{Name: "provenance-time", Category: group, Destination: &o.ProvenanceTime,
 			Usage: "write into the provenance when the build began and ended, so that no two are equal"},
-		LegacyFlag(),
+		o.LegacyFlag(),
 	}
 }
 
-// givenHere tells whether a flag is on the command line, and not in the environment for all commands.
-func givenHere(c *cli.Context, flag string) bool {
-	return c.IsSet(flag) && os.Getenv(program.Env(flag)[0]) == ""
+// LegacyFlag also writes attestations where verifiers before cosign 3 look for them.
+func (o *Supply) LegacyFlag() cli.Flag {
+	return &cli.BoolFlag{Name: "legacy-attestations", Category: "signing", EnvVars: program.Env("legacy-attestations"),
+		Usage:       "also write attestations to the .att tag, where cosign before version 3 looks for them",
+		Destination: &o.LegacyAttestations}
 }
 
-// CheckNoDocuments refuses [supplyFlags] of a command that builds no image. why says so, as in "with --plan, which
+// CheckNoDocuments refuses the flags of [Supply] in a command that builds no image. why says so, as in "with --plan, which
 // builds no image".
-func CheckNoDocuments(c *cli.Context, why string) error {
-	for _, f := range supplyFlags() {
-		if name := f.Names()[0]; givenHere(c, name) {
+func CheckNoDocuments(p *Session, why string) error {
+	for _, f := range new(Supply).Flags() {
+		if name := f.Names()[0]; p.GivenHere(name) {
 			return cmdline.Usagef("--%s has no effect %s", name, why)
 		}
 	}
 	return nil
 }
 
-// PrepareSupplies reads [supplyFlags]. Destinations that keep no attachments are refused before any work, and the
+// PrepareSupplies reads the flags. Destinations that keep no attachments are refused before any work, and the
 // sources of the build are read for its provenance. in is the input of the build, if it is a file or a directory.
-func (p *Session) PrepareSupplies(c *cli.Context, t Target, in string) (err error) {
-	for _, flag := range []string{"sbom", "sbom-file", "builder-id"} {
-		if givenHere(c, flag) && strings.Trim(strings.Join(c.StringSlice(flag), "")+c.String(flag), "[]") == "" {
+func (o *Image) PrepareSupplies(ctx context.Context, p *Session, t Target, in string) (err error) {
+	for flag, value := range map[string]string{"sbom": strings.Join(o.SBOMs.Value(), ""),
+		"sbom-file": strings.Join(o.SBOMFiles.Value(), ""), "builder-id": o.BuilderID} {
+		if p.GivenHere(flag) && value == "" {
 			return cmdline.Usagef("--%s is empty", flag)
 		}
 	}
-	s := &supplies{provenance: c.Bool("provenance"), times: c.Bool("provenance-time"), base: baseOf(c),
-		locked: c.String("lock") != "", client: func() *images.Client { return p.Images }}
-	if s.formats, err = sbomFormats(c); err != nil {
+	s := &supplies{provenance: o.Provenance, times: o.ProvenanceTime, base: o.baseName(),
+		locked: o.Lock != "", client: func() *images.Client { return p.Images }}
+	if s.formats, err = o.formats(); err != nil {
 		return err
 	}
-	if s.files, err = sbomFiles(c, s.formats, in); err != nil {
+	if s.files, err = o.Supply.files(s.formats, in); err != nil {
 		return err
 	}
 	for _, flag := range []string{"builder-id", "provenance-time"} {
-		if givenHere(c, flag) && !s.provenance {
+		if p.GivenHere(flag) && !s.provenance {
 			return cmdline.Usagef("--%s has no effect without --provenance", flag)
 		}
 	}
@@ -149,16 +153,16 @@ func (p *Session) PrepareSupplies(c *cli.Context, t Target, in string) (err erro
 	if s.options, err = DocumentOptions(); err != nil {
 		return err
 	}
-	if s.examine, err = p.InventoryOptions(c); err != nil {
+	if s.examine, err = o.InventoryOptions(o.Jobs); err != nil {
 		return err
 	}
-	s.signing = &supply.Signing{Legacy: c.Bool("legacy-attestations"), Created: s.options.Created}
+	s.signing = &supply.Signing{Legacy: o.LegacyAttestations, Created: s.options.Created}
 	if p.Signing != nil {
 		s.signing.Keys = p.Signing.keys
 	}
 	s.setNames(t)
 	if s.provenance {
-		if err := p.prepareProvenance(c, s, in); err != nil {
+		if err := o.prepareProvenance(ctx, p, s, in); err != nil {
 			return err
 		}
 	}
@@ -166,9 +170,9 @@ func (p *Session) PrepareSupplies(c *cli.Context, t Target, in string) (err erro
 	return nil
 }
 
-// sbomFormats reads --sbom.
-func sbomFormats(c *cli.Context) (formats []sbom.Format, err error) {
-	list, err := cmdline.List(c.StringSlice("sbom"))
+// formats reads --sbom.
+func (o *Supply) formats() (formats []sbom.Format, err error) {
+	list, err := cmdline.List(o.SBOMs.Value())
 	if err != nil {
 		return nil, err
 	}
@@ -184,10 +188,10 @@ func sbomFormats(c *cli.Context) (formats []sbom.Format, err error) {
 	return formats, nil
 }
 
-// sbomFiles reads --sbom-file. A file without a format has the first one of --sbom that no file before it has.
-func sbomFiles(c *cli.Context, formats []sbom.Format, in string) (files []sbomFile, err error) {
+// files reads --sbom-file. A file without a format has the first one of --sbom that no file before it has.
+func (o *Supply) files(formats []sbom.Format, in string) (files []sbomFile, err error) {
 	left := slices.Clone(formats)
-	for _, text := range c.StringSlice("sbom-file") {
+	for _, text := range o.SBOMFiles.Value() {
 		f := sbomFile{path: text}
 		if name, path, ok := strings.Cut(text, "="); ok {
 			if format, err := sbom.ParseFormat(name); err == nil {
@@ -217,8 +221,8 @@ func sbomFiles(c *cli.Context, formats []sbom.Format, in string) (files []sbomFi
 }
 
 // prepareProvenance notes the parameters and the sources of a build before it begins.
-func (p *Session) prepareProvenance(c *cli.Context, s *supplies, in string) (err error) {
-	s.build.Builder = c.String("builder-id")
+func (o *Image) prepareProvenance(ctx context.Context, p *Session, s *supplies, in string) (err error) {
+	s.build.Builder = o.BuilderID
 	if s.build.Builder != "" && !isURI(s.build.Builder) {
 		return cmdline.Usagef("invalid --builder-id value %.200q, expected a URI", s.build.Builder)
 	}
@@ -235,13 +239,13 @@ func (p *Session) prepareProvenance(c *cli.Context, s *supplies, in string) (err
 	if s.times {
 		s.build.Started = time.Now()
 	}
-	s.program = programDigest(c.Context)
-	s.build.Command = strings.TrimPrefix(p.Line.Name(c.App.HelpName), c.App.HelpName+" ")
-	if s.build.Parameters, err = buildParameters(c, s.build.Command); err != nil {
+	s.program = programDigest(ctx)
+	s.build.Command = strings.TrimPrefix(p.Line.Name(p.Command.App.HelpName), p.Command.App.HelpName+" ")
+	if s.build.Parameters, err = o.parameters(p, s.build.Command); err != nil {
 		return err
 	}
-	in = cmp.Or(in, c.Args().First())
-	if s.build.Dependencies, err = buildSources(c, in); err != nil {
+	in = cmp.Or(in, p.Command.Args().First())
+	if s.build.Dependencies, err = buildSources(ctx, p, in); err != nil {
 		return err
 	}
 	for _, d := range s.build.Dependencies {

@@ -5,7 +5,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/http"
 	"net/netip"
 	"path"
@@ -215,15 +214,6 @@ func (p *Program) HasFlag(name string) bool {
 	leaf := p.Line.Leaf()
 	has := func(f cli.Flag) bool { return slices.Contains(f.Names(), name) }
 	return leaf != nil && slices.ContainsFunc(leaf.Flags, has)
-}
-
-// WithOutputHint adds to an error about a read-only working directory how to write elsewhere.
-func WithOutputHint(c *cli.Context, err error) error {
-	if !errors.Is(err, fs.ErrPermission) || c.IsSet("to") || c.Bool("push") || c.Bool("load") {
-		return err
-	}
-	return &cmdline.Error{Class: cmdline.ClassLocal,
-		Hint: "without --push, --load and --to the image is written to the working directory", Err: err}
 }
 
 // codecOf returns the codec of a compressed file, empty for others.

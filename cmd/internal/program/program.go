@@ -1,6 +1,7 @@
 package program
 
 import (
+	"context"
 	"io"
 	"log/slog"
 	"os"
@@ -26,8 +27,12 @@ type Program struct {
 	screen *cmdline.Screen // standard error, with the bars
 	// noProgress shows no lines of progress either.
 	noProgress bool
-	Line       cmdline.Line
-	transfer   *transfer // created on first use
+	// PlainHTTP and SkipTLSVerify are the global flags --use-http and --skip-tls-verify.
+	PlainHTTP, SkipTLSVerify bool
+	// Command is the command line of the command that runs.
+	Command  *cli.Context
+	Line     cmdline.Line
+	transfer *transfer // created on first use
 	// inWords, unless nil, puts advice into the words of another name.
 	InWords func(string) string
 	// beforeOutput, unless nil, comes before an answer is printed.
@@ -42,6 +47,21 @@ const OpmName = "opm"
 
 // KubectlPlugin is the name under which kubectl finds the program, as "kubectl bindery".
 const KubectlPlugin = "kubectl-bindery"
+
+// Action returns the action of a command whose flags are bound to the options that run reads. The number of arguments is
+// checked by [Exactly] and the like.
+func (p *Program) Action(run func(ctx context.Context, args []string) error) cli.ActionFunc {
+	return func(c *cli.Context) error {
+		p.Command = c
+		return run(c.Context, c.Args().Slice())
+	}
+}
+
+// Given reports whether a flag is on the command line or in the environment.
+func (p *Program) Given(flag string) bool { return p.Command.IsSet(flag) }
+
+// GivenHere reports whether a flag is on the command line, and not in the environment for all commands.
+func (p *Program) GivenHere(flag string) bool { return p.Given(flag) && os.Getenv(Env(flag)[0]) == "" }
 
 // GroupCommand is a command that only has subcommands.
 func (p *Program) GroupCommand(name, usage string, commands ...*cli.Command) *cli.Command {
@@ -104,6 +124,7 @@ func (p *Program) ReadGlobals(c *cli.Context) error {
 	case c.Bool("use-http") && c.Bool("skip-tls-verify"):
 		return cmdline.Usagef("invalid flag combination: use-http and skip-tls-verify cannot both be true")
 	}
+	p.PlainHTTP, p.SkipTLSVerify = c.Bool("use-http") || c.Bool("skip-tls"), c.Bool("skip-tls-verify")
 	p.Quiet = c.Bool("quiet")
 	switch {
 	case p.Quiet:

@@ -123,7 +123,7 @@ func examine(p *option.Session, c *cli.Context, deep bool) (_ *inspect.Report, e
 	defer func() { err = errors.Join(err, survey.Close()) }()
 	report := inspect.Inspect(survey)
 	if deep {
-		limits, err := option.ImageLimits(c)
+		limits, err := option.ImageLimits(p, c)
 		if err != nil {
 			return nil, err
 		}

@@ -69,7 +69,7 @@ func sign(p *option.Session, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	o, err := option.SignOptions(c)
+	o, err := option.SignOptions(p, c)
 	if err != nil {
 		return err
 	}

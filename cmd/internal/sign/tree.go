@@ -66,7 +66,7 @@ func tree(p *option.Session, c *cli.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	keys, files, err := option.PublicKeys(c, "key")
+	keys, files, err := option.PublicKeys(c.Context, p, "key", c.StringSlice("key"))
 	if err != nil {
 		return err
 	}

@@ -54,7 +54,7 @@ func verifySignatures(p *option.Session, c *cli.Context) error {
 		return cmdline.Usagef("--key and --signatures --policy cannot be combined: one of them decides")
 	}
 	name := c.Args().First()
-	o, files, err := verifyOptions(c)
+	o, files, err := verifyOptions(p, c)
 	if err != nil {
 		return err
 	}
@@ -100,8 +100,8 @@ func verifySignatures(p *option.Session, c *cli.Context) error {
 }
 
 // verifyOptions reads the flags about keys, and returns the files of the keys by their fingerprints.
-func verifyOptions(c *cli.Context) (o signature.VerifyOptions, files map[string]string, err error) {
-	if o.Keys, files, err = option.PublicKeys(c, "key"); err != nil {
+func verifyOptions(p *option.Session, c *cli.Context) (o signature.VerifyOptions, files map[string]string, err error) {
+	if o.Keys, files, err = option.PublicKeys(c.Context, p, "key", c.StringSlice("key")); err != nil {
 		return o, nil, err
 	}
 	for _, flag := range []string{"type", "identity"} {

@@ -1,0 +1,90 @@
+package option
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/cmd/internal/program"
+	"github.com/operator-bindery/bindery/images/registries"
+	"github.com/operator-bindery/bindery/internal/version"
+)
+
+// Registry is how registries are reached, and which of their images are accepted.
+type Registry struct {
+	AuthFile, CAFile, CertDir, RegistriesConf, RegistriesDir, Policy string
+	TLSVerify, RequireSigned                                         bool
+	TrustedKeys                                                      cli.StringSlice
+	Retries                                                          int
+	Timeout                                                          time.Duration
+}
+
+// Flags are the flags of commands that use the content of images.
+func (o *Registry) Flags() []cli.Flag {
+	flags := o.AccessFlags()
+	const group = "registry"
+	policy := []cli.Flag{
+		&cli.StringFlag{Name: "policy", Usage: "signature policy `FILE` (default the system's policy.json)",
+			EnvVars: program.Env("policy"), Category: group, Destination: &o.Policy},
+		&cli.StringFlag{Name: "registries-d",
+			Usage:   "`DIR` with files that say where signatures are (default the system's registries.d)",
+			EnvVars: program.Env("registries-d"), Category: group, Destination: &o.RegistriesDir},
+		&cli.BoolFlag{Name: "require-signed",
+			Usage:   "refuse every image that the signature policy accepts without a signature",
+			EnvVars: program.Env("require-signed"), Category: group, Destination: &o.RequireSigned},
+		&cli.StringSliceFlag{Name: "trusted-key",
+			Usage: "refuse every image that no key in `FILE` has signed, in place of what the policy requires; " +
+				"can be repeated", EnvVars: program.Env("trusted-key"), Category: group, Destination: &o.TrustedKeys},
+	}
+	return slices.Insert(flags, 5, policy...)
+}
+
+// AccessFlags are those of commands that only write beside an image: the policy is about images that are read.
+func (o *Registry) AccessFlags() []cli.Flag {
+	const group = "registry"
+	return []cli.Flag{
+		&cli.StringFlag{Name: "authfile",
+			Usage:   "credentials `FILE` (default $REGISTRY_AUTH_FILE and the locations of podman and docker)",
+			EnvVars: program.Env("authfile"), Category: group, Destination: &o.AuthFile},
+		&cli.BoolFlag{Name: "tls-verify", Value: true, Usage: "verify the certificates of registries; =false accepts any",
+			EnvVars: program.Env("tls-verify"), Category: group, Destination: &o.TLSVerify},
+		&cli.StringFlag{Name: "ca-file", Usage: "`FILE` with additional certificate authorities",
+			EnvVars: program.Env("ca-file"), Category: group, Destination: &o.CAFile},
+		&cli.StringFlag{Name: "cert-dir", Usage: "certificate `DIR` with *.crt, *.cert and *.key files",
+			EnvVars: program.Env("cert-dir"), Category: group, Destination: &o.CertDir},
+		&cli.StringFlag{Name: "registries-conf", Usage: "registries.conf `FILE` (default the system's)",
+			EnvVars: program.Env("registries-conf"), Category: group, Destination: &o.RegistriesConf},
+		&cli.IntFlag{Name: "retries", Value: 3, Usage: "retry failed registry requests up to `N` times",
+			EnvVars: program.Env("retries"), Category: group, Destination: &o.Retries},
+		&cli.DurationFlag{Name: "timeout",
+			Usage: "stop fetching and copying after `DURATION`, such as 10m; 0 means never", EnvVars: program.Env("timeout"),
+			Category: group, Destination: &o.Timeout},
+	}
+}
+
+// Config returns the configuration of registries. Under opm's name plain HTTP means that no certificate is verified, too.
+func (o *Registry) Config(p *Session) registries.Config {
+	r := registries.Config{
+		AuthFile: o.AuthFile, CertDir: o.CertDir, CAFile: o.CAFile, RegistriesConf: o.RegistriesConf,
+		RegistriesDir: o.RegistriesDir, UserAgent: "bindery/" + strings.TrimPrefix(version.Release(), "v"),
+		PlainHTTP: p.PlainHTTP,
+	}
+	if skip := p.SkipTLSVerify || r.PlainHTTP && p.Opm; skip || p.Given("tls-verify") {
+		skip = skip || !o.TLSVerify
+		r.SkipTLSVerify = &skip
+	}
+	return r.Env(os.Getenv)
+}
+
+// policyFile returns the file of --policy. An empty value on the command line, such as that of a variable that is not
+// set, is an error: the system's policy in its place may accept every image.
+func (o *Registry) policyFile(p *Session) (string, error) {
+	if _, inEnvironment := os.LookupEnv(program.Env("policy")[0]); o.Policy == "" && p.Given("policy") && !inEnvironment {
+		return "", cmdline.Usagef("--policy names no file")
+	}
+	return o.Policy, nil
+}
