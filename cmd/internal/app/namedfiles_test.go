@@ -362,7 +362,7 @@ func (w *namedWorld) run(t *testing.T, l namedLine, kind string) clitest.Result 
 	if l.table {
 		stdout.Reset()
 	}
-	return clitest.Result{plain(stdout.String()), plain(stderr.String()), cmd.ProcessState.ExitCode()}
+	return clitest.Result{Stdout: plain(stdout.String()), Stderr: plain(stderr.String()), Status: cmd.ProcessState.ExitCode()}
 }
 
 // However a file is named that is to be read, its content counts: it may be a link, as in mounted secrets, a pipe, as

@@ -34,7 +34,7 @@ func newAbsentWorld(t *testing.T, layers ...map[string]string) *clitest.MirrorWo
 	base.Labels = map[string]string{clitest.TestConfigsLabel: "/configs"}
 	base.Layers = append(base.Layers, map[string]string{"configs/etcd/catalog.json": b.String()})
 	source.AddImage(t, "acme/own", "v1", base)
-	w := &clitest.MirrorWorld{t, t.TempDir(), source.RegistriesConf(t, mirrortest.Host), "docker://" + target.Host(), target}
+	w := &clitest.MirrorWorld{T: t, Dir: t.TempDir(), Conf: source.RegistriesConf(t, mirrortest.Host), Target: "docker://" + target.Host(), Registry: target}
 	w.Set("name: etcd")
 	return w
 }

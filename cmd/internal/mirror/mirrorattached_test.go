@@ -17,8 +17,7 @@ import (
 func TestMirrorOfImagesWithReferrers(t *testing.T) {
 	source, target := mirrortest.Source(t), testregistry.New(t)
 	target.Separate(true)
-	w := &clitest.MirrorWorld{t, t.TempDir(), source.RegistriesConf(t, mirrortest.Host), "docker://" + target.Host() + "/olm",
-		target}
+	w := &clitest.MirrorWorld{T: t, Dir: t.TempDir(), Conf: source.RegistriesConf(t, mirrortest.Host), Target: "docker://" + target.Host() + "/olm", Registry: target}
 	index := ""
 	for _, m := range mirrortest.Manifests(t) {
 		if m.Repository == "extra/multi" && len(m.Tags) > 0 {

@@ -117,7 +117,7 @@ func TestLayerCompressedTwice(t *testing.T) {
 		"configs/etcd/catalog.json": strings.NewReplacer("NAME", "etcd", "IMAGE", "registry.example.com/acme/etcd:v1").Replace(
 			clitest.OneBundle)}}}
 	source.AddImage(t, "acme/catalog", "v1", image)
-	w := &clitest.MirrorWorld{t, t.TempDir(), source.RegistriesConf(t, mirrortest.Host), "", nil}
+	w := &clitest.MirrorWorld{T: t, Dir: t.TempDir(), Conf: source.RegistriesConf(t, mirrortest.Host)}
 	var m v1.Manifest
 	if err := json.Unmarshal(source.Manifest("acme/catalog", "v1"), &m); err != nil {
 		t.Fatal(err)
@@ -160,7 +160,7 @@ func TestDamagedMedium(t *testing.T) {
 		"the catalog's manifest": func(s *spoilt) { s.flip(s.tags()[s.catalog()]) },
 	} {
 		target := testregistry.New(t)
-		w := &clitest.MirrorWorld{t, t.TempDir(), conf, "docker://" + target.Host(), target}
+		w := &clitest.MirrorWorld{T: t, Dir: t.TempDir(), Conf: conf, Target: "docker://" + target.Host(), Registry: target}
 		w.Write("imageset.yaml", clitest.MirrorImageSet)
 		if got := w.Run("mirror run -c imageset.yaml file://media"); got.Status != 0 {
 			t.Fatalf("%+v", got)

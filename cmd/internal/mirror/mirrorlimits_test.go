@@ -76,7 +76,7 @@ func TestMirrorLargeInputs(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	w.Write("registries.conf", clitest.ReadFile(t, w.Conf)+strings.Repeat("# a line\n", 1<<20))
-	v := &clitest.MirrorWorld{t, w.Dir, filepath.Join(w.Dir, "registries.conf"), w.Target, w.Registry}
+	v := &clitest.MirrorWorld{T: t, Dir: w.Dir, Conf: filepath.Join(w.Dir, "registries.conf"), Target: w.Target, Registry: w.Registry}
 	if got := v.Run("mirror plan -c imageset.yaml"); got.Status != 0 {
 		t.Errorf("%+v", got)
 	}

@@ -297,7 +297,7 @@ func TestMirrorVerifySpoiltArchives(t *testing.T) {
 			`"digest":%q,"size":%d}}`, v1.MediaTypeImageManifest, empty, empty, v1.MediaTypeImageManifest, subject,
 		len(source.Manifest("acme/delta-app", "v1"))))
 	source.SetReferrers(testregistry.Referrers{API: true})
-	w := &clitest.MirrorWorld{t, t.TempDir(), source.RegistriesConf(t, mirrortest.Host), "", testregistry.New(t)}
+	w := &clitest.MirrorWorld{T: t, Dir: t.TempDir(), Conf: source.RegistriesConf(t, mirrortest.Host), Registry: testregistry.New(t)}
 	set := clitest.MirrorImageSet + `  - name: registry.example.com/extra/tool:v2
   - name: registry.example.com/acme/delta-app:v1
   - {name: "registry.example.com/extra/multi:v1", platforms: [{os: linux, architecture: amd64}]}
@@ -318,7 +318,7 @@ func TestMirrorVerifySpoiltArchives(t *testing.T) {
 				}
 				s := &spoilt{t: t, oci: form == "oci", all: slices.Clone(whole), referrer: referrer}
 				spoil(s)
-				v := &clitest.MirrorWorld{t, t.TempDir(), w.Conf, "docker://" + testregistry.New(t).Host(), w.Registry}
+				v := &clitest.MirrorWorld{T: t, Dir: t.TempDir(), Conf: w.Conf, Target: "docker://" + testregistry.New(t).Host(), Registry: w.Registry}
 				v.Write("imageset.yaml", set)
 				writeArchive(t, filepath.Join(v.Dir, "media"), s.all)
 				got := v.Run("mirror verify file://media -o json")
@@ -341,7 +341,7 @@ func TestMirrorVerifySpoiltArchives(t *testing.T) {
 				// The archives of that program have no description.
 				s.remove("working-dir/bindery-mirror.json")
 				writeArchive(t, filepath.Join(v.Dir, "media"), s.all)
-				fresh := &clitest.MirrorWorld{t, v.Dir, w.Conf, "docker://" + testregistry.New(t).Host(), w.Registry}
+				fresh := &clitest.MirrorWorld{T: t, Dir: v.Dir, Conf: w.Conf, Target: "docker://" + testregistry.New(t).Host(), Registry: w.Registry}
 				got = fresh.Run("mirror verify file://media")
 				copied = fresh.Run("mirror run -c imageset.yaml --from media --workspace ws2 TARGET")
 				if copied.Status != 0 && got.Status == 0 {
@@ -485,7 +485,7 @@ func TestMirrorImagesThatContradictThemselves(t *testing.T) {
 	for name, image := range images {
 		image(source, "wrong/"+name)
 		image(target, "there/wrong/"+name)
-		w := &clitest.MirrorWorld{t, t.TempDir(), conf, "docker://" + target.Host(), target}
+		w := &clitest.MirrorWorld{T: t, Dir: t.TempDir(), Conf: conf, Target: "docker://" + target.Host(), Registry: target}
 		for _, d := range append(slices.Clone(m.Layers), m.Config) {
 			content := mirrorBlob(t, source, "extra/tool", d.Digest)
 			target.AddBlob(content)
@@ -516,7 +516,7 @@ func TestMirrorImagesThatContradictThemselves(t *testing.T) {
 			add(source, "extra/tool", tag+end, index, v1.MediaTypeImageIndex)
 		}
 	}
-	w := &clitest.MirrorWorld{t, t.TempDir(), conf, "docker://" + target.Host(), target}
+	w := &clitest.MirrorWorld{T: t, Dir: t.TempDir(), Conf: conf, Target: "docker://" + target.Host(), Registry: target}
 	w.Write("imageset.yaml", "kind: ImageSetConfiguration\napiVersion: mirror.openshift.io/v2alpha1\nmirror:\n"+
 		"  additionalImages:\n  - name: registry.example.com/extra/tool:v1\n")
 	for _, line := range []string{"mirror run -c imageset.yaml --workspace ws TARGET/s",

@@ -15,8 +15,7 @@ import (
 func newMirrorWorld(t *testing.T) *clitest.MirrorWorld {
 	source, target := mirrortest.Source(t), testregistry.New(t)
 	target.Separate(true)
-	w := &clitest.MirrorWorld{t, t.TempDir(), source.RegistriesConf(t, mirrortest.Host), "docker://" + target.Host() + "/olm",
-		target}
+	w := &clitest.MirrorWorld{T: t, Dir: t.TempDir(), Conf: source.RegistriesConf(t, mirrortest.Host), Target: "docker://" + target.Host() + "/olm", Registry: target}
 	w.Write("imageset.yaml", clitest.MirrorImageSet)
 	w.Write("delete.yaml", clitest.DeleteImageSet)
 	w.Write("missing.yaml", strings.ReplaceAll(clitest.MirrorImageSet, "extra/tool:v1", "extra/tool:none"))
@@ -160,8 +159,7 @@ func TestMirrorOfUnknownUser(t *testing.T) {
 	source, target := mirrortest.Source(t), testregistry.New(t)
 	target.Separate(true)
 	dir := t.TempDir()
-	w := &clitest.MirrorWorld{t, dir, source.RegistriesConf(t, mirrortest.Host), "docker://" + target.Host() + "/olm",
-		target}
+	w := &clitest.MirrorWorld{T: t, Dir: dir, Conf: source.RegistriesConf(t, mirrortest.Host), Target: "docker://" + target.Host() + "/olm", Registry: target}
 	w.Write("imageset.yaml", clitest.MirrorImageSet)
 	w.Write("delete.yaml", clitest.DeleteImageSet)
 	for _, line := range []string{"mirror run -c imageset.yaml --workspace w TARGET",

@@ -43,7 +43,7 @@ func TestMirrorDryRunCountsCatalogs(t *testing.T) {
 		for _, more := range []string{"", " --catalog-base replace --server none --cache none", " --archive-format oc-mirror"} {
 			t.Run(name+more, func(t *testing.T) {
 				var received atomic.Int64
-				w := &clitest.MirrorWorld{t, t.TempDir(), conf, "", nil}
+				w := &clitest.MirrorWorld{T: t, Dir: t.TempDir(), Conf: conf}
 				w.Write("set.yaml", "kind: ImageSetConfiguration\nmirror:\n  operators:\n  - catalog: registry.example.com/acme/large:v1\n"+
 					"    "+selection+"\n")
 				answer := func(line string) (a mirror.Account) {
@@ -102,7 +102,7 @@ func TestMirrorDryRunCountsCatalogs(t *testing.T) {
 			})
 		}
 	}
-	w := &clitest.MirrorWorld{t, t.TempDir(), conf, "", nil}
+	w := &clitest.MirrorWorld{T: t, Dir: t.TempDir(), Conf: conf}
 	w.Write("set.yaml", "kind: ImageSetConfiguration\nmirror:\n  operators:\n  - catalog: registry.example.com/acme/large:v1\n"+
 		"    packages: [{name: etcd}]\n")
 	if got := w.Run("mirror run -c set.yaml file://media --dry-run"); got.Status != 0 ||

@@ -354,8 +354,7 @@ func TestUploadsOfOtherRegistries(t *testing.T) {
 	source, target := testregistry.New(t), testregistry.New(t)
 	source.AddImage(t, "big/image", "v1", testregistry.Image{Layers: []map[string]string{
 		{"file": string(noise(12 << 20))}}})
-	w := &clitest.MirrorWorld{t, t.TempDir(), source.RegistriesConf(t, mirrortest.Host), "docker://" + target.Host() + "/olm",
-		target}
+	w := &clitest.MirrorWorld{T: t, Dir: t.TempDir(), Conf: source.RegistriesConf(t, mirrortest.Host), Target: "docker://" + target.Host() + "/olm", Registry: target}
 	w.Write("imageset.yaml", "kind: ImageSetConfiguration\napiVersion: mirror.openshift.io/v2alpha1\nmirror:\n"+
 		"  additionalImages:\n  - name: registry.example.com/big/image:v1\n")
 	if got := w.Run("mirror run -c imageset.yaml --workspace ws file://media"); got.Status != 0 {
