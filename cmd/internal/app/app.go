@@ -28,6 +28,9 @@ func New(p *option.Session) *cli.App {
 	if p.Opm {
 		name = program.OpmName
 	}
+	if p.Name == ocmirrorcmd.Name {
+		p.InWords = ocmirrorcmd.Words
+	}
 	app := &cli.App{
 		Name:     name,
 		HelpName: p.Typed(),

@@ -44,7 +44,7 @@ func TestExitStatusAndStreams(t *testing.T) {
 		{"build catalog cat", 1, "required flag(s) \"tag\" not set"},
 		{"build catalog cat -t a/b@sha256:0", 1, "a name with a digest cannot be built"},
 		{"build catalog cat -t ../b", 1, "invalid image name"},
-		{"build catalog cat -t a/b --output nosuch:x", 1, "--output \"nosuch:x\""},
+		{"build catalog cat -t a/b --output nosuch:x", 1, "--to \"nosuch:x\""},
 		{"build catalog cat -t a/b --label novalue", 1, "expected key=value"},
 		{"build catalog cat -t a/b --format docker --compression zstd", 1, "gzip only"},
 		{"build catalog cat -t a/b --platform plan9/mips", 1, "invalid --platform"},
@@ -339,7 +339,7 @@ func TestBashCompletes(t *testing.T) {
 }
 
 func TestManualPage(t *testing.T) {
-	got := clitest.RunProgram(t, ".", "bindery", "man")
+	got := clitest.RunProgram(t, ".", "bindery", "man", "--roff")
 	for _, want := range []string{".TH BINDERY 1", ".SH NAME\nbindery \\- ", ".SS \"bindery list packages",
 		".B \\-o, \\-\\-output", ".SH EXIT STATUS\n.TP\n.B 0\n", ".SH FILES\n"} {
 		if !strings.Contains(got.Stdout, want) {
@@ -348,6 +348,12 @@ func TestManualPage(t *testing.T) {
 	}
 	if strings.Contains(got.Stdout, "__complete") {
 		t.Error("the page shows hidden commands")
+	}
+	plain := clitest.RunProgram(t, ".", "bindery", "man")
+	for _, want := range []string{"Read and check:\n", "\nExit status:\n", "\nFiles:\n", "BINDERY_*"} {
+		if !strings.Contains(plain.Stdout, want) || strings.Contains(plain.Stdout, ".SH") {
+			t.Errorf("the plain page has no %q: %s", want, plain.Stdout)
+		}
 	}
 	man, err := exec.LookPath("man")
 	if err != nil {

@@ -301,7 +301,7 @@ func TestDocumentedSize(t *testing.T) {
 	}
 	stated := regexp.MustCompile(`the program itself, (\d+) MB,`).FindStringSubmatch(clitest.ReadFile(t,
 		"../../../docs/guides/install.md"))
-	info, err := os.Stat(filepath.Join(clitest.BinDir, "bindery"))
+	info, err := os.Stat(clitest.Build(t))
 	if err != nil || stated == nil {
 		t.Fatal(err, stated)
 	}

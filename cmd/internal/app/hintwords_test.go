@@ -144,7 +144,7 @@ var (
 // No hint names a flag or a command that does not exist under the name that the program was started under. What another
 // program has is in quotes, with its name.
 func TestHintsAreInTheWordsOfTheName(t *testing.T) {
-	hints := sourceTexts(t, ".", false)
+	hints := sourceTexts(t, "..", false)
 	advice := sourceTexts(t, "../../../mirror", true)
 	if len(hints) < 150 || len(advice) < 500 {
 		t.Fatalf("%d hints and %d texts found", len(hints), len(advice))

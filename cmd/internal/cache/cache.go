@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"context"
 	"errors"
 	"strconv"
 	"time"
@@ -13,9 +14,18 @@ import (
 	"github.com/operator-bindery/bindery/images/blobcache"
 )
 
+// options are the flags of both commands, and of prune.
+type options struct {
+	option.Images
+	output, maxSize string
+	all, dryRun     bool
+}
+
+// Command returns "cache".
 func Command(p *option.Session) *cli.Command {
+	o := &options{}
 	output := func() cli.Flag {
-		return &cli.StringFlag{Name: "output", Aliases: []string{"o"},
+		return &cli.StringFlag{Name: "output", Aliases: []string{"o"}, Destination: &o.output,
 			Usage: "output `FORMAT` (json); a table by default"}
 	}
 	const where = "Blobs of images from registries and built layers are cached in $XDG_CACHE_HOME/bindery/blobs, or\n" +
@@ -31,8 +41,8 @@ func Command(p *option.Session) *cli.Command {
 				Name:        "info",
 				Usage:       "show the size of the cache",
 				Description: where + program.Examples("bindery cache info", "bindery cache info -o json"),
-				Flags:       []cli.Flag{output(), option.CacheSizeFlag()},
-				Action:      program.Exactly(0, func(c *cli.Context) error { return cacheInfo(p, c) }),
+				Flags:       []cli.Flag{output(), o.CacheSizeFlag()},
+				Action:      program.Exactly(0, p.Action(func(context.Context, []string) error { return showCache(p, o) })),
 			},
 			{
 				Name:  "prune",
@@ -43,25 +53,25 @@ addition.` +
 					program.Examples("bindery cache prune", "bindery cache prune --max-size 500MiB",
 						"bindery cache prune --all --dry-run"),
 				Flags: []cli.Flag{
-					&cli.StringFlag{Name: "max-size", Usage: "prune down to `SIZE` (default that of --cache-size)"},
-					&cli.BoolFlag{Name: "all", Usage: "remove everything"},
-					&cli.BoolFlag{Name: "dry-run", Usage: "print what would be removed, without removing it"},
-					output(), option.CacheSizeFlag(),
+					&cli.StringFlag{Name: "max-size", Destination: &o.maxSize, Usage: "prune down to `SIZE` (default that of --cache-size)"},
+					&cli.BoolFlag{Name: "all", Destination: &o.all, Usage: "remove everything"},
+					&cli.BoolFlag{Name: "dry-run", Destination: &o.dryRun, Usage: "print what would be removed, without removing it"},
+					output(), o.CacheSizeFlag(),
 				},
-				Action: program.Exactly(0, func(c *cli.Context) error { return cachePrune(p, c) }),
+				Action: program.Exactly(0, p.Action(func(ctx context.Context, _ []string) error { return pruneCache(ctx, p, o) })),
 			},
 		},
 	}
 }
 
 // userCache opens the cache for the cache commands.
-func userCache(p *option.Session, c *cli.Context) (*blobcache.Cache, error) {
+func userCache(p *option.Session, o *options) (*blobcache.Cache, error) {
 	dir, ok := option.CacheDir()
 	if !ok {
 		return nil, &cmdline.Error{Class: cmdline.ClassLocal, Err: errors.New("this user has no cache"),
 			Hint: "set XDG_CACHE_HOME or HOME to an absolute path"}
 	}
-	cache, err := p.OpenCache(c, dir)
+	cache, err := o.OpenCache(p, dir)
 	var usage *cmdline.Error
 	if err != nil && !errors.As(err, &usage) {
 		err = &cmdline.Error{Class: cmdline.ClassLocal, Object: dir, Hint: option.OtherCache, Err: err}
@@ -69,12 +79,12 @@ func userCache(p *option.Session, c *cli.Context) (*blobcache.Cache, error) {
 	return cache, err
 }
 
-func cacheInfo(p *option.Session, c *cli.Context) error {
-	format, err := program.ListFormat(c, "json")
+func showCache(p *option.Session, o *options) error {
+	format, err := program.AnswerFormat(o.output, "json")
 	if err != nil {
 		return err
 	}
-	cache, err := userCache(p, c)
+	cache, err := userCache(p, o)
 	if err != nil {
 		return err
 	}
@@ -172,49 +182,49 @@ type prunedNotes struct {
 	Bytes        int64  `json:"bytes"`
 }
 
-func cachePrune(p *option.Session, c *cli.Context) error {
-	format, err := program.ListFormat(c, "json")
+func pruneCache(ctx context.Context, p *option.Session, o *options) error {
+	format, err := program.AnswerFormat(o.output, "json")
 	if err != nil {
 		return err
 	}
-	o := blobcache.PruneOptions{DryRun: c.Bool("dry-run")}
-	cache, err := userCache(p, c)
+	prune := blobcache.PruneOptions{DryRun: o.dryRun}
+	cache, err := userCache(p, o)
 	if err != nil {
 		return err
 	}
 	defer cache.Close()
-	text := c.String("max-size")
+	text := o.maxSize
 	switch {
-	case text != "" && c.Bool("all"):
+	case text != "" && o.all:
 		return cmdline.Usagef("--max-size and --all are mutually exclusive")
 	case text != "":
-		if o.MaxBytes, err = cmdline.ParseSize(text); err != nil {
+		if prune.MaxBytes, err = cmdline.ParseSize(text); err != nil {
 			return cmdline.Usagef("invalid --max-size value %q, expected a size such as 500MiB", text)
 		}
-	case !c.Bool("all"):
-		o.MaxBytes = cache.MaxBytes()
+	case !o.all:
+		prune.MaxBytes = cache.MaxBytes()
 	}
 	notes, err := userNotes(p, cache)
 	if err != nil {
 		return err
 	}
 	defer notes.Close()
-	done, err := cache.Prune(c.Context, o)
+	done, err := cache.Prune(ctx, prune)
 	if err != nil {
 		return err
 	}
-	forgotten, err := notes.Prune(c.Context,
-		blobcache.PruneOptions{MaxBytes: o.MaxBytes / blobcache.NotesShare, DryRun: o.DryRun})
+	forgotten, err := notes.Prune(ctx,
+		blobcache.PruneOptions{MaxBytes: prune.MaxBytes / blobcache.NotesShare, DryRun: prune.DryRun})
 	if err != nil {
 		return err
 	}
 	if format == "json" {
-		return p.PrintJSON(Pruned{cache.Dir(), o.DryRun, done.Blobs, done.Bytes, done.LeftBlobs, done.LeftBytes,
+		return p.PrintJSON(Pruned{cache.Dir(), prune.DryRun, done.Blobs, done.Bytes, done.LeftBlobs, done.LeftBytes,
 			prunedNotes{blobcache.NotesDir(cache.Dir()), forgotten.Blobs, forgotten.Bytes, forgotten.LeftBlobs,
 				forgotten.LeftBytes}})
 	}
 	removed := "REMOVED"
-	if o.DryRun {
+	if prune.DryRun {
 		removed = "WOULD GO"
 	}
 	return p.PrintTable([]string{"DIRECTORY", removed, "SIZE", "LEFT", "SIZE"},

@@ -43,10 +43,11 @@ func Main(m *testing.M) {
 		defer os.RemoveAll(dir)
 		BinDir = dir
 		self, err := os.Executable()
-		for _, name := range Names {
-			if err == nil {
-				err = os.Symlink(self, filepath.Join(dir, name))
-			}
+		if err == nil {
+			err = linkOrCopy(self, filepath.Join(dir, Names[0]))
+		}
+		for _, name := range Names[1:] {
+			err = errors.Join(err, os.Symlink(Names[0], filepath.Join(dir, name)))
 		}
 		// A slow machine would show lines of progress among what is compared, and tests do not use the user's cache.
 		for name, value := range map[string]string{"BINDERY_NO_PROGRESS": "true", "XDG_CACHE_HOME": filepath.Join(dir, "cache")} {
@@ -62,6 +63,31 @@ func Main(m *testing.M) {
 		}
 		return m.Run()
 	}())
+}
+
+// linkOrCopy gives a program another place.
+func linkOrCopy(from, to string) error {
+	if os.Link(from, to) == nil {
+		return nil
+	}
+	text, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, text, 0o755)
+}
+
+// Build builds the program itself, for tests of what its file has: its size, and what is known of how it was built.
+func Build(t *testing.T) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "bindery")
+	build := exec.Command("go", "build", "-tags", "containers_image_openpgp,exclude_graphdriver_btrfs", "-o", file,
+		"github.com/operator-bindery/bindery/cmd/bindery")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return file
 }
 
 // Result is the result of a run of the program.

@@ -22,11 +22,8 @@ func TestContainerfileWithTheNativeCache(t *testing.T) {
 	dir := clitest.WorkDir(t)
 	// the command itself, which images get if the small server was not embedded
 	server := filepath.Join(dir, "opm-server")
-	if err := os.Link(filepath.Join(clitest.BinDir, "bindery"), server); err != nil {
-		clitest.CopyFile(t, filepath.Join(clitest.BinDir, "bindery"), server)
-		if err := os.Chmod(server, 0o755); err != nil {
-			t.Fatal(err)
-		}
+	if err := os.Rename(clitest.Build(t), server); err != nil {
+		t.Fatal(err)
 	}
 	clitest.WriteFile(t, filepath.Join(dir, "Base"), "FROM scratch\nCOPY opm-server /usr/bin/opm\n")
 	clitest.Done(t, dir, "bindery", "build", "containerfile", "-f", "Base", ".", "-t", "base:v1", "--no-cache", "--compression",

@@ -22,31 +22,31 @@ import (
 // defectTests are the tests that fail if a defect of oc-mirror (MIRROR section 14) comes back, by the number of the
 // defect: FILE:TEST, where the file is relative to the repository. Sub-tests of this file are named "defect N".
 var defectTests = map[int][]string{
-	1:  {"cmd/bindery/ocmirror_recorded_test.go:TestRecordedRunsOfOcMirror"}, // 16d
-	2:  {"cmd/bindery/ocmirror_defects_test.go:TestDefectsOfOcMirror"},
+	1:  {"cmd/internal/ocmirror/ocmirror_recorded_test.go:TestRecordedRunsOfOcMirror"}, // 16d
+	2:  {"cmd/internal/ocmirror/ocmirror_defects_test.go:TestDefectsOfOcMirror"},
 	3:  {"mirror/missing_test.go:TestImagesThatCannotBeHad", "mirror/missing_test.go:TestMissingImagesFailTheCatalog"},
-	4:  {"cmd/bindery/mirror_test.go:TestMirroredCatalogCarriesNothingOfItsSource"},
-	5:  {"cmd/bindery/mirror_test.go:TestMirroredCatalogCarriesNothingOfItsSource"},
+	4:  {"cmd/internal/mirror/mirror_test.go:TestMirroredCatalogCarriesNothingOfItsSource"},
+	5:  {"cmd/internal/mirror/mirror_test.go:TestMirroredCatalogCarriesNothingOfItsSource"},
 	6:  {"mirror/conditions_test.go:TestPlatforms"},
 	7:  {"images/remote_resume_test.go:TestInterruptedUploadGoesOn"},
 	8:  {"mirror/medium/memory_test.go:TestMemory"},
-	9:  {"cmd/bindery/ocmirror_defects_test.go:TestDefectsOfOcMirror"},
-	10: {"cmd/bindery/ocmirror_defects_test.go:TestDefectsOfOcMirror"},
-	11: {"cmd/bindery/ocmirror_defects_test.go:TestDefectsOfOcMirror", "mirror/run_test.go:TestRunsGiveTheSame",
+	9:  {"cmd/internal/ocmirror/ocmirror_defects_test.go:TestDefectsOfOcMirror"},
+	10: {"cmd/internal/ocmirror/ocmirror_defects_test.go:TestDefectsOfOcMirror"},
+	11: {"cmd/internal/ocmirror/ocmirror_defects_test.go:TestDefectsOfOcMirror", "mirror/run_test.go:TestRunsGiveTheSame",
 		"mirror/resources/resources_test.go:TestOrderDoesNotMatter"},
 	12: {"mirror/conditions_test.go:TestOneCatalogTwice"},
-	13: {"cmd/bindery/ocmirror_recorded_test.go:TestRecordedRunsOfOcMirror"}, // 18h, 18i
-	14: {"cmd/bindery/ocmirror_recorded_test.go:TestRecordedRunsOfOcMirror", // 18f
-		"cmd/bindery/ocmirror_defects_test.go:TestDefectsOfOcMirror", "mirror/filter/without_test.go:TestUnusableImages"},
-	15: {"cmd/bindery/ocmirror_recorded_test.go:TestRecordedRunsOfOcMirror"}, // 12, 12b
+	13: {"cmd/internal/ocmirror/ocmirror_recorded_test.go:TestRecordedRunsOfOcMirror"}, // 18h, 18i
+	14: {"cmd/internal/ocmirror/ocmirror_recorded_test.go:TestRecordedRunsOfOcMirror", // 18f
+		"cmd/internal/ocmirror/ocmirror_defects_test.go:TestDefectsOfOcMirror", "mirror/filter/without_test.go:TestUnusableImages"},
+	15: {"cmd/internal/ocmirror/ocmirror_recorded_test.go:TestRecordedRunsOfOcMirror"}, // 12, 12b
 	16: {"mirror/conditions_test.go:TestCollision"},
-	17: {"cmd/bindery/ocmirror_defects_test.go:TestDefectsOfOcMirror", "mirror/filter/filter_test.go:TestProblems"},
+	17: {"cmd/internal/ocmirror/ocmirror_defects_test.go:TestDefectsOfOcMirror", "mirror/filter/filter_test.go:TestProblems"},
 	18: {"mirror/filter/filter_test.go:TestRepairs"},
-	19: {"cmd/bindery/ocmirror_defects_test.go:TestDefectsOfOcMirror"},
-	20: {"cmd/bindery/ocmirror_recorded_test.go:TestRecordedRunsOfOcMirror"}, // 15b
-	21: {"cmd/bindery/ocmirror_recorded_test.go:TestRecordedRunsOfOcMirror"}, // 13d
-	22: {"cmd/bindery/ocmirror_recorded_test.go:TestRecordedRunsOfOcMirror", // 21
-		"cmd/bindery/ocmirror_defects_test.go:TestDefectsOfOcMirror"},
+	19: {"cmd/internal/ocmirror/ocmirror_defects_test.go:TestDefectsOfOcMirror"},
+	20: {"cmd/internal/ocmirror/ocmirror_recorded_test.go:TestRecordedRunsOfOcMirror"}, // 15b
+	21: {"cmd/internal/ocmirror/ocmirror_recorded_test.go:TestRecordedRunsOfOcMirror"}, // 13d
+	22: {"cmd/internal/ocmirror/ocmirror_recorded_test.go:TestRecordedRunsOfOcMirror", // 21
+		"cmd/internal/ocmirror/ocmirror_defects_test.go:TestDefectsOfOcMirror"},
 	23: {"images/pushblob_test.go:TestUploadsThatMoveOnAreNotGivenUp", "images/registry_test.go:TestStalledPush"},
 	24: {"mirror/kill_test.go:TestKilled", "mirror/medium/kill_test.go:TestKilled"},
 	25: {"mirror/imageset/read_test.go:TestAllProblemsAreTold",

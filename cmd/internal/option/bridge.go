@@ -164,7 +164,8 @@ func (p *Session) CheckEmpty(c *cli.Context, catalog string, packages int) error
 }
 
 func (p *Session) CatalogInput(c *cli.Context, known *build.Cache) (build.CatalogInput, error) {
-	return readingFrom(p, c).CatalogInput(c.Context, p, c.Args().First(), known)
+	o := readingFrom(p, c)
+	return o.Input(c.Context, p, &o.Images, o.Jobs, c.Args().First(), known)
 }
 
 func (p *Session) BundleOptions(c *cli.Context) (render.Options, error) {

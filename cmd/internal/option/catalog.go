@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -160,12 +161,17 @@ func (o *Reading) ListingOf(ctx context.Context, p *Session, ref string, load Li
 	return l, nil
 }
 
-// Reading is how catalogs are read.
-type Reading struct {
-	Images
-	Jobs                     int
+// Catalogs is what a catalog becomes while it is read.
+type Catalogs struct {
 	MigrateLevel, CompatWith string
 	AllowEmpty               bool
+}
+
+// Reading is how references are read.
+type Reading struct {
+	Images
+	Catalogs
+	Jobs int
 }
 
 // Flags are the flags of every command that reads references.
@@ -174,19 +180,19 @@ func (o *Reading) Flags() []cli.Flag {
 }
 
 // CompatFlag selects another program's answer where bindery's is different on purpose.
-func (o *Reading) CompatFlag() cli.Flag {
+func (o *Catalogs) CompatFlag() cli.Flag {
 	return &cli.StringFlag{Name: "compat", Destination: &o.CompatWith,
 		Usage: "reproduce the output of another `PROGRAM`, including its losses (opm)"}
 }
 
 // LevelFlag selects the migration level of bundles.
-func (o *Reading) LevelFlag(group string) cli.Flag {
+func (o *Catalogs) LevelFlag(group string) cli.Flag {
 	return &cli.StringFlag{Name: "migrate-level", Value: "none", Category: group, Destination: &o.MigrateLevel,
 		Usage: "apply all migrations up to `LEVEL` (none|bundle-object-to-csv-metadata)"}
 }
 
 // AllowEmptyFlag accepts a catalog without packages.
-func (o *Reading) AllowEmptyFlag(category string) cli.Flag {
+func (o *Catalogs) AllowEmptyFlag(category string) cli.Flag {
 	return &cli.BoolFlag{Name: "allow-empty", Usage: "accept a catalog that holds no packages, in place of an error",
 		Category: category, Destination: &o.AllowEmpty}
 }
@@ -213,14 +219,14 @@ func NotCatalog(ref string, err error) error {
 }
 
 // Options returns how references are read.
-func (o *Reading) Options(ctx context.Context, p *Session, refs ...string) (render.Options, error) {
-	with := render.Options{Jobs: o.Jobs, Warn: p.WarnAt, Opened: p.opened,
+func (o *Catalogs) Options(ctx context.Context, p *Session, from *Images, jobs int, refs ...string) (render.Options, error) {
+	with := render.Options{Jobs: jobs, Warn: p.WarnAt, Opened: p.opened,
 		Read: p.Loading(refs...), Progress: p.LoadingDatabases()}
 	var err error
-	if with.Images, err = o.Client(ctx, p); err != nil {
+	if with.Images, err = from.Client(ctx, p); err != nil {
 		return with, err
 	}
-	if with.ImageLimits, err = o.Limits(); err != nil {
+	if with.ImageLimits, err = from.Limits(); err != nil {
 		return with, err
 	}
 	if with.Level, err = edit.ParseLevel(o.MigrateLevel); err != nil {
@@ -230,8 +236,13 @@ func (o *Reading) Options(ctx context.Context, p *Session, refs ...string) (rend
 	return with, err
 }
 
+// Options returns how references are read.
+func (o *Reading) Options(ctx context.Context, p *Session, refs ...string) (render.Options, error) {
+	return o.Catalogs.Options(ctx, p, &o.Images, o.Jobs, refs...)
+}
+
 // Compat reads --compat. Under the name opm it defaults to opm's answers.
-func (o *Reading) Compat(p *Session) (sqlite.Compat, error) {
+func (o *Catalogs) Compat(p *Session) (sqlite.Compat, error) {
 	switch o.CompatWith {
 	case "opm":
 		return sqlite.CompatOPM, nil
@@ -252,27 +263,32 @@ func (p *Session) opened(i render.OpenedImage) {
 	p.Log.Info(fmt.Sprintf("%s %s", i.Kind, i.Digest))
 }
 
-// PackageArgument takes the name of a package out of arguments that are references else: the last one, unless it is the
-// only one or names a file, a directory or an image.
+// PackageArgument takes the name of a package out of the arguments CATALOG [PACKAGE]. The second argument may also name
+// another catalog, and so may more arguments.
 func PackageArgument(args []string) (refs []string, pkg string) {
-	last := len(args) - 1
-	if last < 1 || !namesNothing(args[last]) {
+	if len(args) != 2 || namesCatalog(args[1]) {
 		return args, ""
 	}
-	return args[:last], args[last]
+	return args[:1], args[1]
 }
 
-// namesNothing reports whether a text is neither a file nor the name of an image, as the name of a package is neither.
-func namesNothing(text string) bool {
+// namesCatalog reports whether a text can be the reference of a catalog and not the name of a package.
+func namesCatalog(text string) bool {
 	kind, err := render.Classify(text)
-	return err == nil && kind == render.Image && !render.IsImageName(text) && !strings.ContainsAny(text, "/:")
+	switch {
+	case err != nil || strings.ContainsAny(text, "/:"):
+		return true
+	case kind == render.Image:
+		return render.IsImageName(text)
+	}
+	return slices.Contains(CatalogKinds(), kind)
 }
 
-// CatalogsAndPackage reads CATALOG... PACKAGE. The package may also come first, if that is no reference and the last
-// argument is one.
+// CatalogsAndPackage reads CATALOG... PACKAGE. The package may also come first, if that names no catalog and the last
+// argument does.
 func CatalogsAndPackage(args []string) (catalogs []string, pkg string) {
 	last := len(args) - 1
-	if namesNothing(args[0]) && !namesNothing(args[last]) {
+	if args[0] == "" || !namesCatalog(args[0]) && namesCatalog(args[last]) {
 		return args[1:], args[0]
 	}
 	return args[:last], args[last]

@@ -8,14 +8,14 @@ import (
 )
 
 // AllowsEmpty reports whether the command accepts a catalog without packages: with the flag, or if it answers as opm.
-func (o *Reading) AllowsEmpty(p *Session) (bool, error) {
+func (o *Catalogs) AllowsEmpty(p *Session) (bool, error) {
 	compat, err := o.Compat(p)
 	return o.AllowEmpty || compat == sqlite.CompatOPM, err
 }
 
 // CheckEmpty refuses a catalog without packages: a mistyped directory would otherwise replace a published catalog by an
 // empty one. A command that answers as opm logs a warning instead.
-func (o *Reading) CheckEmpty(p *Session, catalog string, packages int) error {
+func (o *Catalogs) CheckEmpty(p *Session, catalog string, packages int) error {
 	if packages > 0 {
 		return nil
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/operator-bindery/bindery/render"
 )
 
-// CatalogInput opens and validates the catalog to build.
-func (o *Reading) CatalogInput(ctx context.Context, p *Session, ref string, known *build.Cache) (build.CatalogInput, error) {
+// Input opens and validates the catalog to build.
+func (o *Catalogs) Input(ctx context.Context, p *Session, from *Images, jobs int, ref string, known *build.Cache) (build.CatalogInput, error) {
 	info, err := os.Stat(ref)
 	if errors.Is(err, fs.ErrNotExist) {
 		return build.CatalogInput{}, &cmdline.Error{Class: cmdline.ClassLocal, Object: ref, Err: err,
@@ -26,7 +26,7 @@ func (o *Reading) CatalogInput(ctx context.Context, p *Session, ref string, know
 	if err != nil {
 		return build.CatalogInput{}, err
 	}
-	with, err := o.Options(ctx, p, ref)
+	with, err := o.Options(ctx, p, from, jobs, ref)
 	if err != nil {
 		return build.CatalogInput{}, err
 	}

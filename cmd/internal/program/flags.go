@@ -108,11 +108,12 @@ func CatalogFormat(c *cli.Context) (declcfg.Format, error) {
 
 // ListFormat reads -o for commands that print text or, on request, JSON.
 func ListFormat(c *cli.Context, formats ...string) (string, error) {
-	v := c.String("output")
-	if v == "" {
-		return "", nil
-	}
-	if slices.Contains(formats, v) {
+	return AnswerFormat(c.String("output"), formats...)
+}
+
+// AnswerFormat checks the value of --output in commands that print text unless it is one of the formats.
+func AnswerFormat(v string, formats ...string) (string, error) {
+	if v == "" || slices.Contains(formats, v) {
 		return v, nil
 	}
 	return "", cmdline.Usagef("invalid --output value %q, expected (%s)", v, strings.Join(formats, "|"))

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -13,7 +14,9 @@ import (
 	"github.com/operator-bindery/bindery/internal/nearest"
 )
 
+// Command returns "schema".
 func Command(p *option.Session) *cli.Command {
+	var output string
 	return &cli.Command{
 		Name:      "schema",
 		Usage:     "print the JSON Schema of a file or an answer",
@@ -23,22 +26,23 @@ func Command(p *option.Session) *cli.Command {
 			program.Examples("bindery schema", "bindery schema selection",
 				"bindery schema -o json"),
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Destination: &output,
 				Usage: "output `FORMAT` of the list (json); a table by default"},
 		},
-		Action: program.Between(0, 1, func(c *cli.Context) error { return schema(p, c) }),
+		Action: program.Between(0, 1, p.Action(func(_ context.Context, args []string) error { return printSchema(p, output, args) })),
 	}
 }
 
-func schema(p *option.Session, c *cli.Context) error {
-	format, err := program.ListFormat(c, "json")
+// printSchema prints the schema that is named, or the list of all.
+func printSchema(p *option.Session, output string, args []string) error {
+	format, err := program.AnswerFormat(output, "json")
 	if err != nil {
 		return err
 	}
-	if c.NArg() == 0 {
+	if len(args) == 0 {
 		return listSchemas(p, format)
 	}
-	name := c.Args().First()
+	name := args[0]
 	text, ok := schemas.Text(name)
 	if !ok {
 		e := &cmdline.Error{Class: cmdline.ClassUsage, Object: name, Err: fmt.Errorf("there is no schema %q", name),
