@@ -173,7 +173,7 @@ func TestMigrateToImageAllOrNothing(t *testing.T) {
 		"small.db out -t x:v1 --report -":                                       "name a file",
 		"small.db --push":                                                       `required flag(s) "tag" not set`,
 		"small.db":                                                              "accepts 2 arg(s), received 1",
-		"small.db out -o toml":                                                  "expected (json|yaml) or TRANSPORT:PATH",
+		"small.db out -o toml":                                                  "expected (json|yaml)",
 		"small.db out --platform linux/amd64 --platform linux/arm64":            "require an image as output",
 		"small.db out --sign-key k":                                             "--sign-key requires an image as output",
 		"small.db out --metadata-file m":                                        "--metadata-file requires an image as output",

@@ -45,7 +45,7 @@ func TestGraphErrors(t *testing.T) {
 		{"bindery", "graph small.db -c nosuch", `error: channel "nosuch" not found`},
 		{"bindery", "graph small.db -o png", `invalid --output value "png", expected (svg|html|mermaid|dot)`},
 		{"bindery", "graph nosuch", `render reference "nosuch"`},
-		{"bindery", "graph small.db --out nosuch/x.svg", "error: --out: "},
+		{"bindery", "graph small.db --out nosuch/x.svg", "error: --to: "},
 		{"bindery", "list images small.db --by size", `invalid --by value "size"`},
 		{"bindery", "list images small.db nosuch", `package "nosuch" not found`},
 		{"bindery", "list images small.db --channel nosuch", `channel "nosuch" not found`},

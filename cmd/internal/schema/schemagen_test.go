@@ -12,7 +12,7 @@ import (
 
 var updateSchemas = flag.Bool("update-schemas", false, "write docs/reference/schemas")
 
-// The schemas in docs are those that the types give: go test ./cmd/bindery -run TestSchemas -update-schemas writes
+// The schemas in docs are those that the types give: go test ./cmd/internal/schema -run TestSchemas -update-schemas writes
 // them.
 func TestSchemasAreCurrent(t *testing.T) {
 	const dir = "../../../docs/reference/schemas"

@@ -33,7 +33,7 @@ func (g *Generator) source(path string) *source {
 	if !ok {
 		return s
 	}
-	dir := filepath.Join(g.Dir, filepath.FromSlash(below))
+	dir := filepath.Join(g.Dir, filepath.FromSlash(strings.TrimSuffix(below, "_test"))) // also of tests from outside
 	files, err := os.ReadDir(dir)
 	if err != nil {
 		return s
