@@ -1,6 +1,7 @@
 package build
 
 import (
+	"context"
 	"errors"
 	"runtime/debug"
 	"time"
@@ -19,23 +20,36 @@ func Command(p *option.Session) *cli.Command {
 		buildComposeCommand(p), containerfilecmd.BuildContainerfileCommand(p))
 }
 
-func buildCatalogCommand(p *option.Session) *cli.Command {
-	all := program.Flags(option.DestinationFlags(), []cli.Flag{
-		option.PlatformsFlag("what", "linux and this machine's architecture"),
-		&cli.StringFlag{Name: "base", Aliases: []string{"binary-image"}, Value: "scratch",
+// options are the flags of "build catalog", and of "build compose".
+type options struct {
+	option.Image
+	option.Catalogs
+	plan bool
+}
+
+// flags are those of "build catalog".
+func (o *options) flags() []cli.Flag {
+	return program.Flags(o.Destination.Flags(), []cli.Flag{
+		o.PlatformsFlag("what", "linux and this machine's architecture"),
+		&cli.StringFlag{Name: "base", Aliases: []string{"binary-image"}, Value: "scratch", Destination: &o.BaseImage,
 			Usage: "base `IMAGE` of the catalog image", Category: "content"},
-		&cli.StringFlag{Name: "server",
+		&cli.StringFlag{Name: "server", Destination: &o.ServerName,
 			Usage:    "server of the image: static program `FILE` in place of the embedded one, or \"none\"",
 			Category: "content"},
-	}, option.FormFlags("what"), option.LayerFlags("what"), []cli.Flag{
-		program.MigrateLevelFlag("what"),
-		program.InCategory(program.CompatFlag(), "what"),
-		option.AllowEmptyFlag("what"),
-		option.DryRunFlag(),
-		option.NoCacheFlag(), option.CacheSizeFlag(),
-		program.InCategory(program.JobsFlag(), "work"),
-		option.PlanFlag(),
-	}, option.ResultFlags(), option.RegistryFlags())
+	}, o.Form.Flags("what"), o.Layers.Flags("what"), []cli.Flag{
+		o.LevelFlag("what"),
+		program.InCategory(o.CompatFlag(), "what"),
+		o.AllowEmptyFlag("what"),
+		o.DryRunFlag(),
+		o.NoCacheFlag(), o.CacheSizeFlag(),
+		option.JobsFlag(&o.Jobs, "work"),
+		&cli.BoolFlag{Name: "plan", Category: "execution", Destination: &o.plan,
+			Usage: "print the layers with their packages and sizes, without building; --metadata-file - prints JSON"},
+	}, o.Result.Flags(), o.Supply.Flags(), o.Registry.Flags())
+}
+
+func buildCatalogCommand(p *option.Session) *cli.Command {
+	o := &options{}
 	return &cli.Command{
 		Name:      "catalog",
 		Usage:     "build a catalog image from a directory or a database",
@@ -59,69 +73,71 @@ and sizes only; --previous keeps that of an earlier image. --plan shows it.` +
 					"--provenance",
 				"bindery build catalog index.db --plan --max-layers 3",
 				"bindery build catalog index.db --plan --max-layers 5 --previous oci:catalog.oci:v1"),
-		Flags:  all,
-		Action: program.Exactly(1, func(c *cli.Context) error { return buildCatalog(p, c) }),
+		Flags: o.flags(),
+		Action: program.Exactly(1, p.Action(func(ctx context.Context, args []string) error {
+			return buildCatalog(ctx, p, o, args[0])
+		})),
 	}
 }
 
-func buildCatalog(p *option.Session, c *cli.Context) error {
-	o, err := p.CatalogOptions(c)
+func buildCatalog(ctx context.Context, p *option.Session, o *options, source string) error {
+	with, err := o.CatalogOptions(ctx, p)
 	if err != nil {
 		return err
 	}
-	previous, err := option.PreviousOptions(p, c)
+	previous, err := o.PreviousOptions()
 	if err != nil {
 		return err
 	}
-	prepare := func(o *build.Options) (build.CatalogInput, error) {
-		if err := p.SetServer(c, o); err != nil {
+	prepare := func(ctx context.Context, with *build.Options) (build.CatalogInput, error) {
+		if err := o.SetServer(p, with); err != nil {
 			return build.CatalogInput{}, err
 		}
 		if previous.Name != "" {
-			client, err := p.Client(c)
+			client, err := o.Client(ctx, p)
 			if err != nil {
 				return build.CatalogInput{}, err
 			}
-			if o.Previous, err = previous.Read(c.Context, client, p.Log); err != nil {
+			if with.Previous, err = previous.Read(ctx, client, p.Log); err != nil {
 				return build.CatalogInput{}, err
 			}
 		}
-		return p.CatalogInput(c, o.Cache)
+		return o.Input(ctx, p, &o.Images, o.Jobs, source, with.Cache)
 	}
-	if c.Bool("plan") {
-		return p.PrintPlan(c, o, func(o build.Options) (*build.Planned, error) {
-			input, err := prepare(&o)
+	checkEmpty := func(packages int) error { return o.CheckEmpty(p, source, packages) }
+	if o.plan {
+		return o.PrintPlan(ctx, p, source, with, func(with build.Options) (*build.Planned, error) {
+			input, err := prepare(ctx, &with)
 			if err != nil {
 				return nil, err
 			}
-			planned, err := input.Plan(c.Context, o)
+			planned, err := input.Plan(ctx, with)
 			if err != nil {
 				return nil, err
 			}
-			return planned, p.CheckEmpty(c, c.Args().First(), planned.Totals.Packages)
+			return planned, checkEmpty(planned.Totals.Packages)
 		})
 	}
-	return p.MakeImage(c, c.Args().First(), o, func(o build.Options) (*build.Image, error) {
-		input, err := prepare(&o)
+	return o.Make(ctx, p, source, with, func(ctx context.Context, with build.Options) (*build.Image, error) {
+		input, err := prepare(ctx, &with)
 		if err != nil {
 			return nil, err
 		}
 		// Return the memory that validation used to the system: otherwise the peak is the sum of both steps.
 		debug.FreeOSMemory()
-		return AssembleCatalog(p, c, c.Args().First(), &o,
-			func() (*build.Image, error) { return build.Catalog(c.Context, input, o) })
+		return AssembleCatalog(p, checkEmpty, &with, func() (*build.Image, error) { return build.Catalog(ctx, input, with) })
 	})
 }
 
-// AssembleCatalog assembles the image of a catalog and reports it. name is the source of the catalog.
-func AssembleCatalog(p *option.Session, c *cli.Context, name string, o *build.Options,
+// AssembleCatalog assembles the image of a catalog and reports it. checkEmpty decides on an image with so many packages.
+func AssembleCatalog(p *option.Session, checkEmpty func(packages int) error, o *build.Options,
 	assemble func() (*build.Image, error)) (*build.Image, error) {
 	start := time.Now()
 	image, err := p.Assemble(o, assemble)
 	if err != nil {
 		return nil, err
 	}
-	if err := p.CheckEmpty(c, name, image.Totals.Packages); err != nil {
+	if err := checkEmpty(image.Totals.Packages); err != nil {
 		return nil, errors.Join(err, image.Close())
 	}
 	p.ReportAssembled(image, start)

@@ -1,6 +1,7 @@
 package build
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"runtime/debug"
@@ -19,16 +20,24 @@ import (
 	"github.com/operator-bindery/bindery/internal/version"
 )
 
+// composeOptions are the flags of "build compose".
+type composeOptions struct {
+	options
+	references            cli.StringSlice
+	anyPackages, validate bool
+}
+
 func buildComposeCommand(p *option.Session) *cli.Command {
+	o := &composeOptions{}
 	flags := []cli.Flag{
-		&cli.StringSliceFlag{Name: "reference",
+		&cli.StringSliceFlag{Name: "reference", Destination: &o.references,
 			Usage: "add the reference `NAME=IMAGE`, or replace that of the same name in FILE", Category: "content"},
-		&cli.BoolFlag{Name: "any-packages", Usage: "use all packages of a reference regardless of its name",
+		&cli.BoolFlag{Name: "any-packages", Destination: &o.anyPackages, Usage: "use all packages of a reference regardless of its name",
 			Category: "content"},
-		&cli.BoolFlag{Name: "validate",
+		&cli.BoolFlag{Name: "validate", Destination: &o.validate,
 			Usage:    "read and validate all references, and rebuild layers to compare them before stacking",
 			Category: "execution"},
-		&cli.BoolFlag{Name: "plan",
+		&cli.BoolFlag{Name: "plan", Destination: &o.plan,
 			Usage: "print which references are stacked and which are packed, without building; --metadata-file - " +
 				"prints JSON", Category: "execution"},
 	}
@@ -54,11 +63,13 @@ those of "build catalog".` +
 					"--compression zstd",
 				"bindery build compose compose.yaml --plan --reference etcd=oci:catalog.oci:v1"),
 		// The references determine how packages are grouped into layers: there is no --previous.
-		Flags: slices.DeleteFunc(distinctFlags(flags, buildCatalogCommand(p).Flags, option.ImageFlags()),
+		Flags: slices.DeleteFunc(distinctFlags(flags, o.options.flags(), o.Images.Flags()),
 			func(f cli.Flag) bool {
 				return f.Names()[0] == "previous"
 			}),
-		Action: program.Exactly(1, func(c *cli.Context) error { return buildCompose(p, c) }),
+		Action: program.Exactly(1, p.Action(func(ctx context.Context, args []string) error {
+			return buildCompose(ctx, p, o, args[0])
+		})),
 	}
 }
 
@@ -75,16 +86,16 @@ func distinctFlags(lists ...[]cli.Flag) []cli.Flag {
 	return out
 }
 
-func buildCompose(p *option.Session, c *cli.Context) error {
-	config, err := composeConfig(p, c)
+func buildCompose(ctx context.Context, p *option.Session, o *composeOptions, file string) error {
+	config, err := composeConfig(ctx, p, o, file)
 	if err != nil {
 		return err
 	}
-	o, err := p.CatalogOptions(c)
+	with, err := o.CatalogOptions(ctx, p)
 	if err != nil {
 		return err
 	}
-	in := c.Args().First()
+	in := file
 	if in == "-" {
 		in = ""
 	}
@@ -94,33 +105,33 @@ func buildCompose(p *option.Session, c *cli.Context) error {
 			_ = opened.Close() // opened for reading only
 		}
 	}()
-	open := func(o *build.Options) (input build.ComposeInput, err error) {
+	open := func(ctx context.Context, with *build.Options) (input build.ComposeInput, err error) {
 		if opened != nil {
 			_ = opened.Close() // of an earlier attempt
 		}
-		if opened, err = openReferences(p, c, config, o); err != nil {
+		if opened, err = openReferences(ctx, p, o, file, config, with); err != nil {
 			return input, err
 		}
 		return build.ComposeInput{
-			References: opened.References, AnyPackages: c.Bool("any-packages"), OneCompression: c.IsSet("compression"),
-			Verify: c.Bool("validate"),
+			References: opened.References, AnyPackages: o.anyPackages, OneCompression: p.Given("compression"),
+			Verify: o.validate,
 		}, nil
 	}
-	if c.Bool("plan") {
-		return printComposition(p, c, in, o, open)
+	if o.plan {
+		return printComposition(ctx, p, o, file, in, with, open)
 	}
-	return p.MakeImage(c, in, o, func(o build.Options) (*build.Image, error) {
+	return o.Make(ctx, p, in, with, func(ctx context.Context, with build.Options) (*build.Image, error) {
 		start := time.Now()
-		input, err := open(&o)
+		input, err := open(ctx, &with)
 		if err != nil {
 			return nil, err
 		}
 		debug.FreeOSMemory()
-		image, err := p.Assemble(&o, func() (*build.Image, error) { return build.Compose(c.Context, input, o) })
+		image, err := p.Assemble(&with, func() (*build.Image, error) { return build.Compose(ctx, input, with) })
 		if err != nil {
 			return nil, composeHint(err)
 		}
-		if err := p.CheckEmpty(c, c.Args().First(), image.Totals.Packages); err != nil {
+		if err := o.CheckEmpty(p, file, image.Totals.Packages); err != nil {
 			return nil, errors.Join(err, image.Close())
 		}
 		reportComposed(p, image, time.Since(start))
@@ -129,8 +140,8 @@ func buildCompose(p *option.Session, c *cli.Context) error {
 }
 
 // composeConfig reads the configuration and applies the flags that override it.
-func composeConfig(p *option.Session, c *cli.Context) (*compose.Config, error) {
-	in, name, err := p.OpenInput(c.Context, c.Args().First())
+func composeConfig(ctx context.Context, p *option.Session, o *composeOptions, file string) (*compose.Config, error) {
+	in, name, err := p.OpenInput(ctx, file)
 	if err != nil {
 		return nil, err
 	}
@@ -139,14 +150,14 @@ func composeConfig(p *option.Session, c *cli.Context) (*compose.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	replaced, err := cmdline.Pairs("reference", c.StringSlice("reference"))
+	replaced, err := cmdline.Pairs("reference", o.references.Value())
 	if err != nil {
 		return nil, err
 	}
 	if err := config.Replace(replaced); err != nil {
 		return nil, cmdline.Usagef("--reference: %w", err)
 	}
-	if !c.IsSet("tag") && config.Repo != "" {
+	if len(o.Tags.Value()) == 0 && config.Repo != "" {
 		image := config.Repo
 		if config.Tag != "" {
 			image += ":" + config.Tag
@@ -155,30 +166,29 @@ func composeConfig(p *option.Session, c *cli.Context) (*compose.Config, error) {
 			return nil, &compose.Problem{File: name, Field: "repo, tag",
 				Text: strings.TrimPrefix(err.Error(), "--tag ")}
 		}
-		if err := c.Set("tag", image); err != nil {
-			return nil, err
-		}
+		o.Tags = *cli.NewStringSlice(image)
 	}
 	return config, nil
 }
 
 // openReferences opens the images of a composite and finds the servers for the new image.
-func openReferences(p *option.Session, c *cli.Context, config *compose.Config, o *build.Options) (*compose.Images, error) {
-	of, err := option.Platforms(p, c)
+func openReferences(ctx context.Context, p *option.Session, o *composeOptions, file string, config *compose.Config,
+	with *build.Options) (*compose.Images, error) {
+	of, err := o.WrittenPlatforms()
 	if err != nil {
 		return nil, err
 	}
-	if err := p.SetServer(c, o); err != nil {
+	if err := o.SetServer(p, with); err != nil {
 		return nil, err
 	}
-	ro, err := p.RenderOptions(c)
+	ro, err := o.Catalogs.Options(ctx, p, &o.Images, o.Jobs, file)
 	if err != nil {
 		return nil, err
 	}
-	ro.TempDir = o.Dir
-	return compose.Open(c.Context, config.References,
-		compose.Options{Render: ro, Platforms: of, Cache: o.Cache, Program: version.Program(),
-			Locked: c.String("lock") != ""})
+	ro.TempDir = with.Dir
+	return compose.Open(ctx, config.References,
+		compose.Options{Render: ro, Platforms: of, Cache: with.Cache, Program: version.Program(),
+			Locked: o.Lock != ""})
 }
 
 // composeHint adds a hint to errors about references with the wrong content.
@@ -253,16 +263,16 @@ type composedLayer struct {
 }
 
 // printComposition prints which layers would be reused and which packages packed.
-func printComposition(p *option.Session, c *cli.Context, in string, o build.Options,
-	open func(*build.Options) (build.ComposeInput, error)) error {
+func printComposition(ctx context.Context, p *option.Session, o *composeOptions, file, in string, with build.Options,
+	open func(context.Context, *build.Options) (build.ComposeInput, error)) error {
 	var account []build.Composed
 	var ls []build.Layer
-	printed, err := p.Planned(c, in, o, func(o build.Options) (any, error) {
-		input, err := open(&o)
+	printed, err := o.Planned(ctx, p, in, with, func(with build.Options) (any, error) {
+		input, err := open(ctx, &with)
 		if err != nil {
 			return nil, err
 		}
-		if account, ls, err = input.Plan(c.Context, o); err != nil {
+		if account, ls, err = input.Plan(ctx, with); err != nil {
 			return nil, composeHint(err)
 		}
 		plan := composition{Composed: account, Layers: []composedLayer{}}
@@ -270,7 +280,7 @@ func printComposition(p *option.Session, c *cli.Context, in string, o build.Opti
 			plan.Layers = append(plan.Layers,
 				composedLayer{append([]string{}, l.Packages...), l.Digest.String(), l.Size, l.Content, l.From})
 		}
-		return plan, p.CheckEmpty(c, c.Args().First(), len(ls))
+		return plan, o.CheckEmpty(p, file, len(ls))
 	})
 	if err != nil || printed {
 		return err

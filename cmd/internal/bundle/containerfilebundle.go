@@ -22,7 +22,7 @@ func bundleContainerfileFlags() []cli.Flag {
 			Usage: "build what `FILE` says, such as the bundle.Dockerfile that opm or operator-sdk wrote, with the " +
 				"argument as its context", Category: "content"},
 	}
-	return append(flags, containerfilecmd.ContainerfileFlags()...)
+	return append(flags, new(containerfilecmd.Inputs).Flags()...)
 }
 
 // buildBundleContainerfile builds the image of a Containerfile and checks that it is a bundle.
@@ -39,7 +39,13 @@ func buildBundleContainerfile(p *option.Session, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	b, err := containerfilecmd.ReadContainerfile(p, c, c.String("containerfile"), dir)
+	in := &containerfilecmd.Inputs{Args: list(c, "build-arg"), Contexts: list(c, "build-context"), Secrets: list(c, "secret"),
+		Target: c.String("target")}
+	limits, err := option.ImageLimits(p, c)
+	if err != nil {
+		return err
+	}
+	b, err := containerfilecmd.Read(c.Context, p, in, limits, c.String("containerfile"), dir)
 	if err != nil {
 		return err
 	}
@@ -51,7 +57,7 @@ func buildBundleContainerfile(p *option.Session, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	return containerfilecmd.ImageOfContainerfile(p, c, b, o, []v1.Platform{platform},
+	return containerfilecmd.MakeImage(c.Context, p, option.ImageFrom(p, c), b, o, []v1.Platform{platform},
 		func(ctx context.Context, labels map[string]string, files fs.FS) error {
 			if c.Bool("skip-validation") {
 				return nil
@@ -62,4 +68,8 @@ func buildBundleContainerfile(p *option.Session, c *cli.Context) error {
 			}
 			return nil
 		})
+}
+
+func list(c *cli.Context, flag string) cli.StringSlice {
+	return *cli.NewStringSlice(c.StringSlice(flag)...)
 }

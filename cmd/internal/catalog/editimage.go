@@ -95,7 +95,7 @@ func EditImage(p *option.Session, c *cli.Context, i ImageEdit) (err error) {
 			return nil, err
 		}
 		debug.FreeOSMemory() // free the memory of the edit
-		image, err := buildcmd.AssembleCatalog(p, c, index.Name, &o, func() (*build.Image, error) {
+		image, err := buildcmd.AssembleCatalog(p, func(n int) error { return p.CheckEmpty(c, index.Name, n) }, &o, func() (*build.Image, error) {
 			image, err := index.Build(c.Context, o, DatabaseOptions(p, c))
 			return image, LossHint(index.Name, err)
 		})

@@ -33,16 +33,23 @@ import (
 // SmallBuild tells that this build has neither Containerfiles nor the podman store.
 const SmallBuild = false
 
+// options are the flags of the command.
+type options struct {
+	option.Image
+	Inputs
+	file string
+}
+
 // BuildContainerfileCommand returns "build containerfile".
 func BuildContainerfileCommand(p *option.Session) *cli.Command {
-	all := program.Flags(option.DestinationFlags(), []cli.Flag{
-		&cli.StringFlag{Name: "file", Aliases: []string{"f"},
+	o := &options{}
+	all := program.Flags(o.Destination.Flags(), []cli.Flag{
+		&cli.StringFlag{Name: "file", Aliases: []string{"f"}, Destination: &o.file,
 			Usage: "Containerfile `FILE` (default Containerfile or Dockerfile in the context); \"-\" is " +
 				"standard input",
 			Category: "content"},
-	}, ContainerfileFlags(), []cli.Flag{option.PlatformsFlag("what", "linux and this machine's architecture")},
-		option.FormFlags("what"),
-		[]cli.Flag{option.MaxLayersFlag("what"), option.DryRunFlag(), program.InCategory(program.JobsFlag(), "work")})
+	}, o.Inputs.Flags(), []cli.Flag{o.PlatformsFlag("what", "linux and this machine's architecture")},
+		o.Form.Flags("what"), []cli.Flag{o.MaxFlag("what"), o.DryRunFlag(), option.JobsFlag(&o.Jobs, "work")})
 	return &cli.Command{
 		Name:      "containerfile",
 		Usage:     "build an image from a Containerfile (Dockerfile)",
@@ -61,33 +68,43 @@ output lists the destinations, one per line, and last the image's name with its 
 					"oci-archive:etcd.tar --build-arg VERSION=1 --target 0",
 				"bindery build containerfile bundle -f bundle.Dockerfile -t registry.example.com/acme/etcd:v1 --push "+
 					"--platform linux/amd64,linux/arm64 --dry-run"),
-		Flags:  program.Flags(all, option.ResultFlags(), option.ImageFlags()),
-		Action: program.Exactly(1, func(c *cli.Context) error { return buildContainerfile(p, c) }),
+		Flags: program.Flags(all, o.Result.Flags(), o.Supply.Flags(), o.Images.Flags()),
+		Action: program.Exactly(1, p.Action(func(ctx context.Context, args []string) error {
+			return buildContainerfile(ctx, p, o, args[0])
+		})),
 	}
 }
 
-// ContainerfileFlags are the inputs of a Containerfile build.
-func ContainerfileFlags() []cli.Flag {
+// Inputs are the inputs of a Containerfile build.
+type Inputs struct {
+	Args, Contexts, Secrets cli.StringSlice
+	Target                  string
+}
+
+// Flags are the flags of every command that builds Containerfiles.
+func (o *Inputs) Flags() []cli.Flag {
+	const group = "content"
 	return []cli.Flag{
-		&cli.StringSliceFlag{Name: "build-arg",
-			Usage: "set the ARG `NAME=VALUE`; NAME alone takes its value from the environment", Category: "content"},
+		&cli.StringSliceFlag{Name: "build-arg", Category: group, Destination: &o.Args,
+			Usage: "set the ARG `NAME=VALUE`; NAME alone takes its value from the environment"},
 		&cli.StringSliceFlag{Name: "build-context", Usage: "additional build context `NAME=DIR`, for --from=NAME",
-			Category: "content"},
-		&cli.StringFlag{Name: "target", Usage: "build `STAGE` (default the last)", Category: "content"},
-		&cli.StringSliceFlag{Name: "secret",
-			Usage: "expose the secret `id=ID,src=FILE` to RUN --mount=type=secret only", Category: "content"},
+			Category: group, Destination: &o.Contexts},
+		&cli.StringFlag{Name: "target", Usage: "build `STAGE` (default the last)", Category: group, Destination: &o.Target},
+		&cli.StringSliceFlag{Name: "secret", Category: group, Destination: &o.Secrets,
+			Usage: "expose the secret `id=ID,src=FILE` to RUN --mount=type=secret only"},
 	}
 }
 
 // ofContainerfile is one build of a Containerfile.
 type ofContainerfile struct {
-	File *containerfile.File
-	text []byte // of the file
-	o    containerfile.Options
+	File    *containerfile.File
+	text    []byte // of the file
+	o       containerfile.Options
+	secrets []string
 }
 
-// ReadContainerfile reads the file and the flags of [ContainerfileFlags].
-func ReadContainerfile(p *option.Session, c *cli.Context, name, dir string) (_ *ofContainerfile, err error) {
+// Read reads the file with a name, or that in the context, for a build with these inputs.
+func Read(ctx context.Context, p *option.Session, in *Inputs, limits images.Limits, name, dir string) (_ *ofContainerfile, err error) {
 	if dir == "-" {
 		return nil, cmdline.Usagef("CONTEXT must be a directory; archives on standard input are not supported")
 	}
@@ -99,23 +116,21 @@ func ReadContainerfile(p *option.Session, c *cli.Context, name, dir string) (_ *
 	if !info.IsDir() {
 		return nil, cmdline.Usagef("CONTEXT %q is not a directory", dir)
 	}
-	b := &ofContainerfile{}
-	b.o.Context, b.o.Target = dir, c.String("target")
-	if b.o.Args, err = buildArgs(c); err != nil {
+	b := &ofContainerfile{secrets: in.Secrets.Value()}
+	b.o.Context, b.o.Target = dir, in.Target
+	if b.o.Args, err = buildArgs(in.Args.Value()); err != nil {
 		return nil, err
 	}
-	if b.o.Contexts, err = cmdline.Pairs("build-context", c.StringSlice("build-context")); err != nil {
+	if b.o.Contexts, err = cmdline.Pairs("build-context", in.Contexts.Value()); err != nil {
 		return nil, err
 	}
 	// An invalid flag is an error even without RUN; a valid one that has no effect is reported once that is known.
-	if err := fullbuild.CheckSecrets(c.StringSlice("secret")); err != nil {
+	if err := fullbuild.CheckSecrets(b.secrets); err != nil {
 		return nil, &cmdline.Error{Class: cmdline.ClassUsage, Err: err}
 	}
-	if b.o.Limits, err = option.ImageLimits(p, c); err != nil {
-		return nil, err
-	}
+	b.o.Limits = limits
 	b.o.Warn = func(text string) { p.Log.Warn(text) }
-	text, name, err := containerfileText(p, c.Context, name, dir)
+	text, name, err := readText(ctx, p, name, dir)
 	if err != nil {
 		return nil, err
 	}
@@ -131,9 +146,9 @@ func ReadContainerfile(p *option.Session, c *cli.Context, name, dir string) (_ *
 
 // buildArgs reads --build-arg. A name without a value takes it from the environment and is skipped if it is not set
 // there.
-func buildArgs(c *cli.Context) (map[string]string, error) {
+func buildArgs(given []string) (map[string]string, error) {
 	args := map[string]string{}
-	for _, text := range c.StringSlice("build-arg") {
+	for _, text := range given {
 		name, value, ok := strings.Cut(text, "=")
 		if name == "" {
 			return nil, cmdline.Usagef("invalid --build-arg value, expected NAME=VALUE")
@@ -148,8 +163,8 @@ func buildArgs(c *cli.Context) (map[string]string, error) {
 	return args, nil
 }
 
-// containerfileText reads the named file, or the default one in the context.
-func containerfileText(p *option.Session, ctx context.Context, name, dir string) ([]byte, string, error) {
+// readText reads the named file, or the default one in the context.
+func readText(ctx context.Context, p *option.Session, name, dir string) ([]byte, string, error) {
 	if name == "-" {
 		text, err := io.ReadAll(io.LimitReader(p.Stdin, containerfile.MaxText+1))
 		return text, name, err
@@ -180,36 +195,42 @@ func containerfileText(p *option.Session, ctx context.Context, name, dir string)
 		Hint: "name the Containerfile with -f FILE, relative to the working directory or to CONTEXT"}
 }
 
-func buildContainerfile(p *option.Session, c *cli.Context) error {
-	b, err := ReadContainerfile(p, c, c.String("file"), c.Args().First())
+func buildContainerfile(ctx context.Context, p *option.Session, o *options, dir string) error {
+	limits, err := o.Limits()
 	if err != nil {
 		return err
 	}
-	of, err := option.Platforms(p, c)
+	b, err := Read(ctx, p, &o.Inputs, limits, o.file, dir)
 	if err != nil {
 		return err
 	}
-	o, err := p.BuildOptions(c)
+	of, err := o.WrittenPlatforms()
 	if err != nil {
 		return err
 	}
-	return ImageOfContainerfile(p, c, b, o, of, nil)
+	with, err := o.BuildOptions(ctx, p)
+	if err != nil {
+		return err
+	}
+	return MakeImage(ctx, p, &o.Image, b, with, of, nil)
 }
 
 // seeing is called with the labels and files of the first platform's image before anything is written. An error aborts
 // the build.
 type seeing func(ctx context.Context, labels map[string]string, files fs.FS) error
 
-// ImageOfContainerfile builds the image: without RUN natively, else with buildah in programs that include it. see may
+// MakeImage builds the image: without RUN natively, else with buildah in programs that include it. see may
 // be nil.
-func ImageOfContainerfile(p *option.Session, c *cli.Context, b *ofContainerfile, o build.Options, of []v1.Platform,
+func MakeImage(ctx context.Context, p *option.Session, o *option.Image, b *ofContainerfile, with build.Options, of []v1.Platform,
 	see seeing) error {
 	if done, err := enterStoreOf(b); done || err != nil {
 		return err
 	}
-	err := p.MakeImage(c, "", o, func(o build.Options) (*build.Image, error) { return evaluate(p, c, b, o, of, see) })
+	err := o.Make(ctx, p, "", with, func(ctx context.Context, with build.Options) (*build.Image, error) {
+		return evaluate(ctx, p, &o.Images, b, with, of, see)
+	})
 	if errors.Is(err, containerfile.ErrRun) && fullbuild.Available {
-		return runContainerfile(p, c, b, o, of, see)
+		return runContainerfile(ctx, p, o, b, with, of, see)
 	}
 	return err
 }
@@ -237,14 +258,14 @@ func enterStoreOf(b *ofContainerfile) (done bool, err error) {
 }
 
 // evaluate builds the image of a Containerfile without running commands. see may be nil.
-func evaluate(p *option.Session, c *cli.Context, b *ofContainerfile, o build.Options, of []v1.Platform,
+func evaluate(ctx context.Context, p *option.Session, from *option.Images, b *ofContainerfile, with build.Options, of []v1.Platform,
 	see seeing) (_ *build.Image, err error) {
-	client, err := p.Client(c)
+	client, err := from.Client(ctx, p)
 	if err != nil {
 		return nil, err
 	}
 	eo := b.o
-	eo.Dir, eo.Labels, eo.Format, eo.Created = o.Dir, o.Labels, o.Format, o.Created
+	eo.Dir, eo.Labels, eo.Format, eo.Created = with.Dir, with.Labels, with.Format, with.Created
 	eo.Open = func(ctx context.Context, name string, platform v1.Platform) (*images.Image, error) {
 		return client.Image(ctx, name, platform)
 	}
@@ -259,15 +280,15 @@ func evaluate(p *option.Session, c *cli.Context, b *ofContainerfile, o build.Opt
 	}
 	var all []build.Custom
 	for i, platform := range of {
-		s, err := e.Evaluate(c.Context, platform)
+		s, err := e.Evaluate(ctx, platform)
 		if err != nil {
 			return nil, containerfileError(err)
 		}
-		if err := s.CheckCatalog(c.Context); err != nil {
+		if err := s.CheckCatalog(ctx); err != nil {
 			return nil, err
 		}
 		if i == 0 && see != nil {
-			if err := see(c.Context, s.Config.Labels, s.FS(c.Context)); err != nil {
+			if err := see(ctx, s.Config.Labels, s.FS(ctx)); err != nil {
 				return nil, err
 			}
 		}
@@ -279,10 +300,10 @@ func evaluate(p *option.Session, c *cli.Context, b *ofContainerfile, o build.Opt
 		}
 		all = append(all, custom)
 	}
-	if len(c.StringSlice("secret")) > 0 {
+	if len(b.secrets) > 0 {
 		p.Log.Warn("--secret has no effect: the file has no RUN instruction")
 	}
-	image, err := p.Assemble(&o, func() (*build.Image, error) { return build.Assemble(c.Context, all, o) })
+	image, err := p.Assemble(&with, func() (*build.Image, error) { return build.Assemble(ctx, all, with) })
 	if err != nil {
 		return nil, err
 	}

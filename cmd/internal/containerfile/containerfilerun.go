@@ -15,7 +15,6 @@ import (
 	"time"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
-	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/bundle"
@@ -30,12 +29,12 @@ import (
 
 // runContainerfile builds a Containerfile with RUN instructions. It exists only in programs with buildah, and restarts
 // the program in a user namespace.
-func runContainerfile(p *option.Session, c *cli.Context, b *ofContainerfile, o build.Options, of []v1.Platform,
+func runContainerfile(ctx context.Context, p *option.Session, o *option.Image, b *ofContainerfile, with build.Options, of []v1.Platform,
 	see seeing) (err error) {
-	if o.Compression == build.CompressionAuto {
+	if with.Compression == build.CompressionAuto {
 		return cmdline.Usagef("--compression auto does not support RUN: two runs need not produce the same files")
 	}
-	if c.Bool("require-signed") || c.IsSet("trusted-key") {
+	if o.RequireSigned || p.Given("trusted-key") {
 		return cmdline.Usagef("--require-signed and --trusted-key do not support RUN: the library that runs commands " +
 			"fetches the images; set a policy with --policy FILE")
 	}
@@ -43,7 +42,7 @@ func runContainerfile(p *option.Session, c *cli.Context, b *ofContainerfile, o b
 	if b.File.Name == "-" {
 		stdin = bytes.NewReader(b.text) // standard input has been read already
 	}
-	policy, err := option.PolicyFlag(p, c)
+	policy, err := o.PolicyFile(p)
 	if err != nil {
 		return err
 	}
@@ -59,16 +58,16 @@ func runContainerfile(p *option.Session, c *cli.Context, b *ofContainerfile, o b
 		return &cmdline.ExitStatus{Status: status}
 	}
 	// Not in the destination's directory: not every file system supports the store of the build.
-	work, err := images.NewWorkspace(c.Context, "")
+	work, err := images.NewWorkspace(ctx, "")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, work.Close()) }()
 	r := fullbuild.Request{
 		File: b.File.Name, Context: b.o.Context, Contexts: b.o.Contexts, Target: b.o.Target, Args: b.o.Args,
-		Platforms: of, Secrets: c.StringSlice("secret"), Labels: pairs(o.Labels), Annotations: pairs(o.Annotations),
-		Format: fullbuild.Format(o.Format), Zstd: o.Compression == layers.Zstd, Created: o.Created,
-		Dir: filepath.Join(work.Dir(), "build"), Policy: policy, Retries: c.Int("retries"), Log: p.Stderr,
+		Platforms: of, Secrets: b.secrets, Labels: pairs(with.Labels), Annotations: pairs(with.Annotations),
+		Format: fullbuild.Format(with.Format), Zstd: with.Compression == layers.Zstd, Created: with.Created,
+		Dir: filepath.Join(work.Dir(), "build"), Policy: policy, Retries: o.Retries, Log: p.Stderr,
 	}
 	if r.Log = p.Stderr; p.Quiet {
 		r.Log = io.Discard
@@ -91,16 +90,16 @@ func runContainerfile(p *option.Session, c *cli.Context, b *ofContainerfile, o b
 			r.Images = append(r.Images, fullbuild.Image{Name: ref.Name, Platform: ref.Platform, Build: platform})
 		}
 	}
-	return p.MakeImage(c, "", o, func(o build.Options) (*build.Image, error) {
+	return o.Make(ctx, p, "", with, func(ctx context.Context, with build.Options) (*build.Image, error) {
 		_, err := p.Checking.Wait()
 		if err != nil {
 			return nil, err // before commands run
 		}
 		start := time.Now()
-		if r.System, err = option.RegistryOptions(p, c).System(c.Context, o.Dir); err != nil {
+		if r.System, err = o.Config(p).System(ctx, with.Dir); err != nil {
 			return nil, err
 		}
-		result, err := fullbuild.Build(c.Context, r)
+		result, err := fullbuild.Build(ctx, r)
 		var exit *fullbuild.ExitError
 		if errors.As(err, &exit) {
 			return nil, &cmdline.ExitStatus{Status: exit.Status,
@@ -110,11 +109,11 @@ func runContainerfile(p *option.Session, c *cli.Context, b *ofContainerfile, o b
 			return nil, err
 		}
 		if see != nil {
-			if err := seeDirectory(p, c.Context, result.Dirs[0], see); err != nil {
+			if err := seeDirectory(ctx, result.Dirs[0], see); err != nil {
 				return nil, err
 			}
 		}
-		image, err := build.Directories(c.Context, result.Dirs, o)
+		image, err := build.Directories(ctx, result.Dirs, with)
 		if err == nil {
 			p.Log.Info(fmt.Sprintf("built %s, %s, %s, in %s", b.File.Name, option.LayerCount(image),
 				cmdline.FormatSize(image.Totals.Size), time.Since(start).Round(time.Millisecond)))
@@ -124,7 +123,7 @@ func runContainerfile(p *option.Session, c *cli.Context, b *ofContainerfile, o b
 }
 
 // seeDirectory opens an image in a "dir:" directory and calls see with it.
-func seeDirectory(p *option.Session, ctx context.Context, dir string, see seeing) (err error) {
+func seeDirectory(ctx context.Context, dir string, see seeing) (err error) {
 	client, err := images.NewClient(images.ClientOptions{Transports: program.Transports, AnyPlatform: true, NoPolicy: true})
 	if err != nil {
 		return err

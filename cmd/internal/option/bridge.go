@@ -64,7 +64,7 @@ func readingFrom(p *Session, c *cli.Context) *Reading {
 	return o
 }
 
-func imageFrom(p *Session, c *cli.Context) *Image {
+func ImageFrom(p *Session, c *cli.Context) *Image {
 	o := &Image{Images: *imagesFrom(p, c)}
 	base := o.Base.Flags("")
 	from(p, c, append(o.Destination.Flags(), o.Form.Flags("")...))
@@ -181,106 +181,106 @@ func (p *Session) OpenIndex(c *cli.Context, name string, begun change.Kind) (*in
 }
 
 func ReadTargetOf(p *Session, c *cli.Context, outputs []string) (Target, error) {
-	return imageFrom(p, c).TargetOf(outputs)
+	return ImageFrom(p, c).TargetOf(outputs)
 }
 
 func (p *Session) BuildOptions(c *cli.Context) (build.Options, error) {
-	return imageFrom(p, c).BuildOptions(c.Context, p)
+	return ImageFrom(p, c).BuildOptions(c.Context, p)
 }
 
 func (p *Session) CatalogOptions(c *cli.Context) (build.Options, error) {
-	return imageFrom(p, c).CatalogOptions(c.Context, p)
+	return ImageFrom(p, c).CatalogOptions(c.Context, p)
 }
 
 func PreviousOptions(p *Session, c *cli.Context) (indeximage.Previous, error) {
-	return imageFrom(p, c).PreviousOptions()
+	return ImageFrom(p, c).PreviousOptions()
 }
 
 func (p *Session) ImageSpec(c *cli.Context) (*indeximage.Spec, error) {
-	return imageFrom(p, c).IndexSpec(c.Context, p)
+	return ImageFrom(p, c).IndexSpec(c.Context, p)
 }
 
 func (p *Session) SetServer(c *cli.Context, o *build.Options) error {
-	return imageFrom(p, c).SetServer(p, o)
+	return ImageFrom(p, c).SetServer(p, o)
 }
 
 func ServeCaches(p *Session, c *cli.Context) ([]build.ServeCache, error) {
-	return imageFrom(p, c).ServeCaches()
+	return ImageFrom(p, c).ServeCaches()
 }
 
 func (p *Session) SetCaches(c *cli.Context, o *build.Options) error {
-	return imageFrom(p, c).SetCaches(p, o)
+	return ImageFrom(p, c).SetCaches(p, o)
 }
 
 func (p *Session) ReportBase(c *cli.Context, image *build.Image) {
-	imageFrom(p, c).Base.Report(p, image)
+	ImageFrom(p, c).Base.Report(p, image)
 }
 
 func (p *Session) PrintPlan(c *cli.Context, o build.Options, plan func(build.Options) (*build.Planned, error)) error {
-	return imageFrom(p, c).PrintPlan(c.Context, p, c.Args().First(), o, plan)
+	return ImageFrom(p, c).PrintPlan(c.Context, p, c.Args().First(), o, plan)
 }
 
 func (p *Session) Planned(c *cli.Context, in string, o build.Options, plan func(build.Options) (any, error)) (bool, error) {
-	return imageFrom(p, c).Planned(c.Context, p, in, o, plan)
+	return ImageFrom(p, c).Planned(c.Context, p, in, o, plan)
 }
 
 func CheckResultFiles(p *Session, c *cli.Context, catalogs ...string) error {
-	return imageFrom(p, c).CheckFiles(catalogs...)
+	return ImageFrom(p, c).CheckFiles(catalogs...)
 }
 
 func (p *Session) CopyOptions(c *cli.Context) images.CopyOptions {
-	return imageFrom(p, c).CopyOptions(p)
+	return ImageFrom(p, c).CopyOptions(p)
 }
 
 func (p *Session) CheckPush(ctx context.Context, dests []transport.Destination, c *cli.Context) (*images.PushCheck, error) {
-	return imageFrom(p, c).CheckPush(ctx, p, dests)
+	return ImageFrom(p, c).CheckPush(ctx, p, dests)
 }
 
 func (p *Session) CopyImage(ctx context.Context, image *build.Image, dests []transport.Destination, c *cli.Context,
 	check *images.PushCheck) ([]images.Result, error) {
-	return imageFrom(p, c).CopyImage(ctx, p, image, dests, check)
+	return ImageFrom(p, c).CopyImage(ctx, p, image, dests, check)
 }
 
 func (p *Session) Report(c *cli.Context, t Target, image *build.Image, results []images.Result) error {
-	return imageFrom(p, c).Report(c.Context, p, t, image, results)
+	return ImageFrom(p, c).Report(c.Context, p, t, image, results)
 }
 
 func (p *Session) MakeImage(c *cli.Context, in string, o build.Options,
 	assemble func(build.Options) (*build.Image, error), account ...func() error) error {
 	command := c.Context
 	defer func() { c.Context = command }()
-	return imageFrom(p, c).Make(c.Context, p, in, o, func(beside context.Context, o build.Options) (*build.Image, error) {
+	return ImageFrom(p, c).Make(c.Context, p, in, o, func(beside context.Context, o build.Options) (*build.Image, error) {
 		c.Context = beside
 		return assemble(o)
 	}, account...)
 }
 
 func (p *Session) PrepareSigning(c *cli.Context, t Target) error {
-	return imageFrom(p, c).Signing.Prepare(c.Context, p, t)
+	return ImageFrom(p, c).Signing.Prepare(c.Context, p, t)
 }
 
 func SignOptions(p *Session, c *cli.Context) (signature.SignOptions, error) {
-	return imageFrom(p, c).Signing.Options()
+	return ImageFrom(p, c).Signing.Options()
 }
 
 func (p *Session) SigningKeys(c *cli.Context, flag string) (signature.Keys, error) {
-	o := imageFrom(p, c)
+	o := ImageFrom(p, c)
 	o.Files = *cli.NewStringSlice(c.StringSlice(flag)...)
 	return o.Open(c.Context, p, flag)
 }
 
 func (p *Session) Passphrase(c *cli.Context, twice bool) ([]byte, error) {
-	return imageFrom(p, c).Passphrase(c.Context, p, twice)
+	return ImageFrom(p, c).Passphrase(c.Context, p, twice)
 }
 
 func (p *Session) PrepareSupplies(c *cli.Context, t Target, in string) error {
-	return imageFrom(p, c).PrepareSupplies(c.Context, p, t, in)
+	return ImageFrom(p, c).PrepareSupplies(c.Context, p, t, in)
 }
 
 func WithOutputHint(p *Session, c *cli.Context, err error) error {
-	return imageFrom(p, c).WithOutputHint(err)
+	return ImageFrom(p, c).WithOutputHint(err)
 }
 
 func CheckAnswer(c *cli.Context) (bool, error) { return (&Answer{Output: c.String("output")}).AsJSON() }
 
-func PolicyFlag(p *Session, c *cli.Context) (string, error) { return imagesFrom(p, c).policyFile(p) }
+func PolicyFlag(p *Session, c *cli.Context) (string, error) { return imagesFrom(p, c).PolicyFile(p) }

@@ -170,7 +170,7 @@ func (o *Images) ClientOptions(ctx context.Context, p *Session) (images.ClientOp
 	if with.Limits, err = o.Limits(); err != nil {
 		return with, err
 	}
-	if with.PolicyFile, err = o.policyFile(p); err != nil {
+	if with.PolicyFile, err = o.PolicyFile(p); err != nil {
 		return with, err
 	}
 	if with.TrustedKeys, _, err = PublicKeys(ctx, p, "trusted-key", o.TrustedKeys.Value()); err != nil {

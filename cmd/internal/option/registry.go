@@ -80,9 +80,9 @@ func (o *Registry) Config(p *Session) registries.Config {
 	return r.Env(os.Getenv)
 }
 
-// policyFile returns the file of --policy. An empty value on the command line, such as that of a variable that is not
+// PolicyFile returns the file of --policy. An empty value on the command line, such as that of a variable that is not
 // set, is an error: the system's policy in its place may accept every image.
-func (o *Registry) policyFile(p *Session) (string, error) {
+func (o *Registry) PolicyFile(p *Session) (string, error) {
 	if _, inEnvironment := os.LookupEnv(program.Env("policy")[0]); o.Policy == "" && p.Given("policy") && !inEnvironment {
 		return "", cmdline.Usagef("--policy names no file")
 	}

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"io/fs"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -22,7 +23,18 @@ import (
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
+// options are the flags of "serve".
+type options struct {
+	server
+	option.Images
+	jobs                                      int
+	cacheDir, pprofAddr                       string
+	cacheOnly, enforceIntegrity, pprofCapture bool
+}
+
+// Command returns "serve".
 func Command(p *option.Session) *cli.Command {
+	o := &options{}
 	return &cli.Command{
 		Name:      "serve",
 		Usage:     "serve a catalog over gRPC and HTTP",
@@ -42,96 +54,107 @@ that directory is neither read nor changed; --cache-only updates it in its own f
 				"bindery serve catalog -p 50052 --metrics-addr localhost:9090 --reload-every 1m",
 				"bindery serve catalog --cache-dir cache --cache-only",
 				"bindery serve oci:catalog.oci:v1 --port 50051"),
-		Flags: append(append(serverFlags(), option.ReadFlags()...),
-			&cli.StringFlag{Name: "cache-dir", Usage: "store the serve cache in `DIR`"},
-			&cli.BoolFlag{Name: "cache-only", Usage: "fill the cache and exit"},
-			&cli.BoolFlag{Name: "cache-enforce-integrity",
-				Usage: "fail if the cache does not match the catalog, instead of rebuilding it"},
-			&cli.StringFlag{Name: "pprof-addr",
-				Usage: "serve pprof profiles over HTTP at `ADDRESS`; empty disables them"},
-			&cli.BoolFlag{Name: "pprof-capture-profiles", Usage: "also serve a profile of the startup there"},
-		),
-		Action: program.Exactly(1, func(c *cli.Context) error { return runServe(p, c) }),
+		Flags: slices.Concat(o.server.flags(), []cli.Flag{option.JobsFlag(&o.jobs, "work"), o.PlatformFlag()},
+			o.Images.Flags(), []cli.Flag{
+				&cli.StringFlag{Name: "cache-dir", Usage: "store the serve cache in `DIR`", Destination: &o.cacheDir},
+				&cli.BoolFlag{Name: "cache-only", Usage: "fill the cache and exit", Destination: &o.cacheOnly},
+				&cli.BoolFlag{Name: "cache-enforce-integrity", Destination: &o.enforceIntegrity,
+					Usage: "fail if the cache does not match the catalog, instead of rebuilding it"},
+				&cli.StringFlag{Name: "pprof-addr", Destination: &o.pprofAddr,
+					Usage: "serve pprof profiles over HTTP at `ADDRESS`; empty disables them"},
+				&cli.BoolFlag{Name: "pprof-capture-profiles", Usage: "also serve a profile of the startup there",
+					Destination: &o.pprofCapture},
+			}),
+		Action: program.Exactly(1, p.Action(func(ctx context.Context, args []string) error {
+			return serveCatalog(ctx, p, o, args[0])
+		})),
 	}
+}
+
+// databaseOptions are the flags of "registry serve".
+type databaseOptions struct {
+	server
+	database, timeout string
 }
 
 // RegistryServeCommand returns opm's command for serving a database.
 func RegistryServeCommand(p *option.Session) *cli.Command {
+	o := &databaseOptions{}
 	return &cli.Command{
 		Name:  "serve",
 		Usage: "serve an index database over gRPC",
 		Description: `The database is opened read-only; all schema versions are supported. Started as
 "registry-server" the program is this command.` + program.Examples(
 			"bindery registry serve -d index.db -p 50051"),
-		Flags: append(serverFlags(),
-			&cli.StringFlag{Name: "database", Aliases: []string{"d"}, Value: "bundles.db",
+		Flags: append(o.server.flags(),
+			&cli.StringFlag{Name: "database", Aliases: []string{"d"}, Value: "bundles.db", Destination: &o.database,
 				Usage: "`FILE` of the database"},
 			&cli.BoolFlag{Name: "skip-migrate", Hidden: true, Usage: "ignored: databases are never migrated"},
-			&cli.StringFlag{Name: "timeout-seconds", Value: "infinite", Usage: "stop after `SECONDS`"},
+			&cli.StringFlag{Name: "timeout-seconds", Value: "infinite", Usage: "stop after `SECONDS`",
+				Destination: &o.timeout},
 		),
-		Action: program.Exactly(0, func(c *cli.Context) error { return registryServe(p, c) }),
+		Action: program.Exactly(0, p.Action(func(ctx context.Context, _ []string) error { return serveDatabase(ctx, p, o) })),
 	}
 }
 
-func runServe(p *option.Session, c *cli.Context) (err error) {
-	o, err := serverOptions(p, c)
+func serveCatalog(ctx context.Context, p *option.Session, o *options, ref string) error {
+	with, err := o.server.options(p)
 	if err == nil {
-		_, err = p.Compat(c) // it is used for databases only
+		_, err = o.Compat(p) // it is used for databases only
 	}
 	if err != nil {
 		return err
 	}
-	o.CacheDir, o.CacheOnly, o.PprofAddr = c.String("cache-dir"), c.Bool("cache-only"), c.String("pprof-addr")
-	o.EnforceIntegrity, o.PprofCapture = c.Bool("cache-enforce-integrity"), c.Bool("pprof-capture-profiles")
-	o.Refresh = opmcache.Refresh
-	ref := c.Args().First()
-	src, err := serveSource(p, c.Context, c, ref)
+	with.CacheDir, with.CacheOnly, with.PprofAddr = o.cacheDir, o.cacheOnly, o.pprofAddr
+	with.EnforceIntegrity, with.PprofCapture = o.enforceIntegrity, o.pprofCapture
+	with.Refresh = opmcache.Refresh
+	src, err := o.source(ctx, p, ref)
 	if err != nil {
 		return err
 	}
-	return runServer(p, c.Context, src.Reopened(func(ctx context.Context) (serve.Source, error) {
-		return serveSource(p, ctx, c, ref)
-	}), o)
+	return runServer(p, ctx, src.Reopened(func(ctx context.Context) (serve.Source, error) {
+		return o.source(ctx, p, ref)
+	}), with)
 }
 
-// serveSource opens the catalog to serve. An image is not watched for changes, as that would mean polling the registry;
+// source opens the catalog to serve. An image is not watched for changes, as that would mean polling the registry;
 // SIGHUP reloads it.
-func serveSource(p *option.Session, ctx context.Context, c *cli.Context, ref string) (serve.Source, error) {
+func (o *options) source(ctx context.Context, p *option.Session, ref string) (serve.Source, error) {
 	kind, err := render.Classify(ref)
 	switch {
 	case err != nil:
 		return serve.Source{}, err
 	case kind == render.Database:
-		return databaseSource(p, ctx, c, ref)
+		return o.server.source(ctx, p, ref)
 	case kind != render.Image && kind != render.ManifestsDirectory:
 		return serve.Directory(ref)
 	}
-	o, err := p.RenderOptions(c)
+	with, err := o.Catalogs.Options(ctx, p, &o.Images, o.jobs, ref)
 	if err != nil {
 		return serve.Source{}, err
 	}
 	if kind == render.Image {
-		return p.ImageSource(ctx, ref, o)
+		return p.ImageSource(ctx, ref, with)
 	}
-	blobs, err := render.Reference(ctx, ref, o)
+	blobs, err := render.Reference(ctx, ref, with)
 	return serve.Blobs(ref, blobs).Watched(ref), err
 }
 
-func databaseSource(p *option.Session, ctx context.Context, c *cli.Context, path string) (serve.Source, error) {
-	compat, err := p.Compat(c)
+// source opens a database.
+func (o *server) source(ctx context.Context, p *option.Session, path string) (serve.Source, error) {
+	compat, err := o.Compat(p)
 	if err != nil {
 		return serve.Source{}, err
 	}
 	return serve.Database(ctx, path, sqlite.Options{Compat: compat}), nil
 }
 
-func registryServe(p *option.Session, c *cli.Context) error {
-	o, err := serverOptions(p, c)
+func serveDatabase(ctx context.Context, p *option.Session, o *databaseOptions) error {
+	with, err := o.options(p)
 	if err != nil {
 		return err
 	}
-	ctx := c.Context
-	if text := c.String("timeout-seconds"); text != "infinite" {
+	if text := o.timeout; text != "infinite" {
 		seconds, err := strconv.ParseUint(text, 10, 31)
 		if err != nil {
 			return cmdline.Usagef("invalid --timeout-seconds value %q, expected a number or infinite", text)
@@ -140,7 +163,7 @@ func registryServe(p *option.Session, c *cli.Context) error {
 		ctx, cancel = context.WithTimeout(ctx, time.Duration(seconds)*time.Second)
 		defer cancel()
 	}
-	path := c.String("database")
+	path := o.database
 	// Stat before opening: opening a FIFO would block. The error has the wording of open.
 	if _, err := os.Stat(path); err != nil {
 		var pathErr *fs.PathError
@@ -149,11 +172,11 @@ func registryServe(p *option.Session, c *cli.Context) error {
 		}
 		return err
 	}
-	src, err := databaseSource(p, ctx, c, path)
+	src, err := o.source(ctx, p, path)
 	if err != nil {
 		return err
 	}
-	return runServer(p, ctx, src, o)
+	return runServer(p, ctx, src, with)
 }
 
 func ProbeCommand(p *option.Session) *cli.Command {

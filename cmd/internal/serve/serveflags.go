@@ -6,95 +6,102 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/urfave/cli/v2"
 	"golang.org/x/term"
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
-	"github.com/operator-bindery/bindery/cmd/internal/program"
 	"github.com/operator-bindery/bindery/internal/version"
 	"github.com/operator-bindery/bindery/serve"
 	"github.com/operator-bindery/bindery/serve/web"
 )
 
-// serverFlags are the flags of every command that serves a catalog.
-func serverFlags() []cli.Flag {
+// server has the flags of every command that serves a catalog.
+type server struct {
+	option.Catalogs
+	port, maxConnections, maxStreams              int
+	terminationLog, tlsCert, tlsKey               string
+	httpAddr, httpName, httpGates, title, metrics string
+	reloadEvery                                   time.Duration
+}
+
+func (o *server) flags() []cli.Flag {
 	return []cli.Flag{
-		&cli.IntFlag{Name: "port", Aliases: []string{"p"}, Value: serve.DefaultPort,
+		&cli.IntFlag{Name: "port", Aliases: []string{"p"}, Value: serve.DefaultPort, Destination: &o.port,
 			Usage: "listen on TCP port `N` of all interfaces; 0 selects a free port"},
 		&cli.StringFlag{Name: "termination-log", Aliases: []string{"t"}, Value: "/dev/termination-log",
-			Usage: "also write a fatal error to `FILE`"},
-		&cli.DurationFlag{Name: "reload-every", Value: serve.DefaultReloadEvery,
+			Usage: "also write a fatal error to `FILE`", Destination: &o.terminationLog},
+		&cli.DurationFlag{Name: "reload-every", Value: serve.DefaultReloadEvery, Destination: &o.reloadEvery,
 			Usage: "check the directory or database and the TLS files for changes every `INTERVAL`; 0 means never"},
-		&cli.StringFlag{Name: "tls-cert",
+		&cli.StringFlag{Name: "tls-cert", Destination: &o.tlsCert,
 			Usage: "serve over TLS with the certificate `FILE` (PEM), which is reloaded when it changes"},
-		&cli.StringFlag{Name: "tls-key", Usage: "key `FILE` of the certificate (PEM)"},
-		&cli.StringFlag{Name: "http-addr",
+		&cli.StringFlag{Name: "tls-key", Usage: "key `FILE` of the certificate (PEM)", Destination: &o.tlsKey},
+		&cli.StringFlag{Name: "http-addr", Destination: &o.httpAddr,
 			Usage: "serve the catalog over HTTP at `ADDRESS`: web pages, and the API of OLM v1's catalogd"},
-		&cli.StringFlag{Name: "http-name",
+		&cli.StringFlag{Name: "http-name", Destination: &o.httpName,
 			Usage: "answer catalogd's API for the catalog `NAME` alone; other names get 404 (default any name)"},
-		&cli.StringFlag{Name: "http-gates", Value: "metas,graphql",
+		&cli.StringFlag{Name: "http-gates", Value: "metas,graphql", Destination: &o.httpGates,
 			Usage: "`GATES` of catalogd's API that are on: metas, graphql, both with a comma, or none"},
-		&cli.StringFlag{Name: "title", DefaultText: web.DefaultTitle,
+		&cli.StringFlag{Name: "title", DefaultText: web.DefaultTitle, Destination: &o.title,
 			Usage: "`TEXT` that the web pages call the catalog by"},
-		&cli.StringFlag{Name: "metrics-addr",
+		&cli.StringFlag{Name: "metrics-addr", Destination: &o.metrics,
 			Usage: "serve Prometheus metrics over plain HTTP at `ADDRESS`, path /metrics"},
-		&cli.IntFlag{Name: "max-connections", Value: serve.DefaultConnections,
+		&cli.IntFlag{Name: "max-connections", Value: serve.DefaultConnections, Destination: &o.maxConnections,
 			Usage: "accept at most `N` connections (default fewer if memory or open files are limited)"},
-		&cli.IntFlag{Name: "max-streams", Value: serve.DefaultStreams,
+		&cli.IntFlag{Name: "max-streams", Value: serve.DefaultStreams, Destination: &o.maxStreams,
 			Usage: "accept at most `N` concurrent calls per connection"},
-		program.CompatFlag(),
+		o.CompatFlag(),
 	}
 }
 
-// serverOptions reads [serverFlags].
-func serverOptions(p *option.Session, c *cli.Context) (serve.Options, error) {
-	o := serve.Options{
-		Port: c.Int("port"), TerminationLog: c.String("termination-log"), Log: p.Log, Version: version.Release(),
-		HTTPAddr: c.String("http-addr"), MetricsAddr: c.String("metrics-addr"), TLSCert: c.String("tls-cert"),
-		TLSKey: c.String("tls-key"), ReloadEvery: c.Duration("reload-every"),
-		Limits: serve.Limits{Connections: c.Int("max-connections"), Streams: c.Int("max-streams")},
+// options checks the flags and returns how the catalog is served.
+func (o *server) options(p *option.Session) (serve.Options, error) {
+	with := serve.Options{
+		Port: o.port, TerminationLog: o.terminationLog, Log: p.Log, Version: version.Release(),
+		HTTPAddr: o.httpAddr, MetricsAddr: o.metrics, TLSCert: o.tlsCert, TLSKey: o.tlsKey, ReloadEvery: o.reloadEvery,
+		Limits: serve.Limits{Connections: o.maxConnections, Streams: o.maxStreams},
 	}
 	switch {
-	case o.Port < 0 || o.Port > 65535:
-		return o, cmdline.Usagef("invalid --port value %d, expected 0 to 65535", o.Port)
-	case (o.TLSCert == "") != (o.TLSKey == ""):
-		return o, cmdline.Usagef("%v", serve.ErrTLSFlags)
-	case o.ReloadEvery < 0:
-		return o, cmdline.Usagef("invalid --reload-every value %v, expected 0 or more", o.ReloadEvery)
-	case o.Limits.Connections < 1:
-		return o, cmdline.Usagef("invalid --max-connections value %d, expected 1 or more", o.Limits.Connections)
-	case o.Limits.Streams < 1:
-		return o, cmdline.Usagef("invalid --max-streams value %d, expected 1 or more", o.Limits.Streams)
+	case with.Port < 0 || with.Port > 65535:
+		return with, cmdline.Usagef("invalid --port value %d, expected 0 to 65535", with.Port)
+	case (with.TLSCert == "") != (with.TLSKey == ""):
+		return with, cmdline.Usagef("%v", serve.ErrTLSFlags)
+	case with.ReloadEvery < 0:
+		return with, cmdline.Usagef("invalid --reload-every value %v, expected 0 or more", with.ReloadEvery)
+	case with.Limits.Connections < 1:
+		return with, cmdline.Usagef("invalid --max-connections value %d, expected 1 or more", with.Limits.Connections)
+	case with.Limits.Streams < 1:
+		return with, cmdline.Usagef("invalid --max-streams value %d, expected 1 or more", with.Limits.Streams)
 	}
-	if err := httpOptions(c, &o); err != nil {
-		return o, err
+	if err := o.httpOptions(p, &with); err != nil {
+		return with, err
 	}
-	if !c.IsSet("max-connections") {
-		o.Limits.Connections = 0 // as many as memory and open files allow
+	if !p.Given("max-connections") {
+		with.Limits.Connections = 0 // as many as memory and open files allow
 	}
 	// The default is the termination log of a pod; outside of a pod it cannot be written and is not needed.
-	if !c.IsSet("termination-log") && os.Getenv("KUBERNETES_SERVICE_HOST") == "" {
-		o.TerminationLog = ""
+	if !p.Given("termination-log") && os.Getenv("KUBERNETES_SERVICE_HOST") == "" {
+		with.TerminationLog = ""
 	}
-	return o, nil
+	return with, nil
 }
 
 // httpOptions reads the flags of --http-addr.
-func httpOptions(c *cli.Context, o *serve.Options) (err error) {
+func (o *server) httpOptions(p *option.Session, with *serve.Options) (err error) {
 	for _, name := range []string{"http-name", "http-gates", "title"} {
-		if c.IsSet(name) && o.HTTPAddr == "" {
+		if p.Given(name) && with.HTTPAddr == "" {
 			return cmdline.Usagef("--%s has no effect without --http-addr", name)
 		}
 	}
-	o.HTTPName, o.HTTPTitle = c.String("http-name"), c.String("title")
-	if c.IsSet("http-name") {
-		if err := web.CheckName(o.HTTPName); err != nil {
-			return cmdline.Usagef("invalid --http-name value %q: %v", o.HTTPName, err)
+	with.HTTPName, with.HTTPTitle = o.httpName, o.title
+	if p.Given("http-name") {
+		if err := web.CheckName(with.HTTPName); err != nil {
+			return cmdline.Usagef("invalid --http-name value %q: %v", with.HTTPName, err)
 		}
 	}
-	if o.HTTPGates, err = web.ParseGates(c.String("http-gates")); err != nil {
+	if with.HTTPGates, err = web.ParseGates(o.httpGates); err != nil {
 		return cmdline.Usagef("invalid --http-gates value: %v", err)
 	}
 	return nil
