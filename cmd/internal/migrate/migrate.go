@@ -1,7 +1,7 @@
 package migrate
 
 import (
-	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -19,53 +19,72 @@ import (
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
-func Command(p *option.Session) *cli.Command {
+// options are the flags of "migrate".
+type options struct {
+	option.Image
+	option.Catalogs
+	formats                                 cli.StringSlice // --output
+	report, list, reportDir, results, shard string
+	verify, keepGoing, repair, overwrite    bool
+}
+
+func (o *options) flags() []cli.Flag {
 	const many = "many migrations"
 	flags := []cli.Flag{
-		&cli.StringSliceFlag{Name: "output", Aliases: []string{"o"}, DefaultText: "json",
+		&cli.StringSliceFlag{Name: "output", Aliases: []string{"o"}, DefaultText: "json", Destination: &o.formats,
 			Usage: "`FORMAT` of the catalog (json|yaml)"},
-		&cli.StringSliceFlag{Name: "to", Aliases: []string{"out-dir"}, Category: "destination",
+		&cli.StringSliceFlag{Name: "to", Aliases: []string{"out-dir"}, Category: "destination", Destination: &o.To,
 			Usage: "write the image to `TRANSPORT:PATH`: " + program.OutputTransports() + "; or, with --from-file, all " +
 				"directories and local images below the directory PATH, also for lines without an output"},
-		program.MigrateLevelFlag(""),
-		&cli.StringFlag{Name: "report",
+		o.LevelFlag(""),
+		&cli.StringFlag{Name: "report", Destination: &o.report,
 			Usage: "write a JSON report of source and output to `FILE`; \"-\" is standard output"},
-		&cli.BoolFlag{Name: "verify",
+		&cli.BoolFlag{Name: "verify", Destination: &o.verify,
 			Usage: "verify that the output contains everything of the source; exit status 1 if not"},
-		&cli.BoolFlag{Name: "keep-going",
+		&cli.BoolFlag{Name: "keep-going", Destination: &o.keepGoing,
 			Usage: "skip invalid packages, or failing lines of a list, instead of failing"},
-		&cli.BoolFlag{Name: "repair",
+		&cli.BoolFlag{Name: "repair", Destination: &o.repair,
 			Usage: "repair what has one unambiguous repair, such as related images that are no pull specs; " +
 				"exit status 4 if something was"},
-		program.CompatFlag(),
-		option.AllowEmptyFlag(""),
-		&cli.StringSliceFlag{Name: "platform",
+		o.CompatFlag(),
+		o.AllowEmptyFlag(""),
+		&cli.StringSliceFlag{Name: "platform", Destination: &o.Platforms,
 			Usage:       "`OS/ARCH` to read of a multi-platform image, and to write; can be repeated for writing",
 			DefaultText: "those of the source image, else linux and this machine's architecture",
 			EnvVars:     program.Env("platform"), Category: "content"},
 		&cli.BoolFlag{Name: "dry-run", Usage: "run the migration without writing anything", EnvVars: program.Env("dry-run"),
-			Category: "execution"},
-		program.InCategory(program.JobsFlag(), "work"),
-		&cli.StringFlag{Name: "from-file",
+			Category: "execution", Destination: &o.DryRun},
+		option.JobsFlag(&o.Jobs, "work"),
+		&cli.StringFlag{Name: "from-file", Destination: &o.list,
 			Usage:    "run the migrations in `LIST`, one per line: SOURCE [OUT] [-> IMAGE]; \"-\" is standard input",
 			Category: many},
-		&cli.StringFlag{Name: "report-dir", Usage: "write a report per line to `DIR`, and resume from existing ones",
+		&cli.StringFlag{Name: "report-dir", Destination: &o.reportDir, Usage: "write a report per line to `DIR`, and resume from existing ones",
 			DefaultText: "LIST.reports", Category: many},
-		&cli.StringFlag{Name: "results",
+		&cli.StringFlag{Name: "results", Destination: &o.results,
 			Usage:    "write the result of each line to `FILE`, as one JSON object per line; \"-\" is standard output",
 			Category: many},
-		option.ShardFlag(many, "run part `I/N` of the list only, or job/N in a pod of an indexed job"),
-		&cli.BoolFlag{Name: "overwrite",
+		option.ShardFlag(&o.shard, many, "run part `I/N` of the list only, or job/N in a pod of an indexed job"),
+		&cli.BoolFlag{Name: "overwrite", Destination: &o.overwrite,
 			Usage:    "replace outputs of earlier runs if the source, the settings or the release changed",
 			Category: many},
 	}
-	for _, f := range option.DestinationFlags() {
+	for _, f := range o.Destination.Flags() {
 		if f.Names()[0] != "to" {
 			flags = append(flags, f)
 		}
 	}
-	flags = append(append(append(flags, option.BinaryImageFlags("image")...), option.FormFlags("image")...), option.LayerFlags("image")...)
-	flags = append(flags, option.ResultFlags()...)
+	return program.Flags(flags, o.imageFlags(), o.Images.Flags())
+}
+
+// imageFlags are those about an image, but for its destinations.
+func (o *options) imageFlags() []cli.Flag {
+	return program.Flags(o.Base.Flags("image"), o.Form.Flags("image"), o.Layers.Flags("image"), o.Result.Flags(),
+		o.Supply.Flags())
+}
+
+// Command returns "migrate".
+func Command(p *option.Session) *cli.Command {
+	o := &options{}
 	return &cli.Command{
 		Name:      "migrate",
 		Usage:     "migrate index databases and catalogs to catalog directories and images",
@@ -88,70 +107,71 @@ and verified.
 					"--verify --server none",
 				"bindery migrate --from-file indexes.txt --to migrated --verify --keep-going",
 				"bindery migrate --from-file indexes.txt --to migrated --shard 2/8"),
-		Flags:  append(flags, option.ImageFlags()...),
-		Action: func(c *cli.Context) error { return runMigrate(p, c) },
+		Flags:  o.flags(),
+		Action: p.Action(func(ctx context.Context, args []string) error { return run(ctx, p, o, args) }),
 	}
 }
 
 // migration has the settings from the flags that all migrations of a command share.
 type migration struct {
+	*options
 	o       migrate.Options
 	outputs []string         // destinations of images
 	dir     string           // the directory of --to
 	spec    *indeximage.Spec // of images
 }
 
-// runMigrate runs one migration, or those of a list.
-func runMigrate(p *option.Session, c *cli.Context) error {
-	m := &migration{}
-	if err := m.readPlaces(c); err != nil {
+// run runs one migration, or those of a list.
+func run(ctx context.Context, p *option.Session, o *options, args []string) error {
+	m := &migration{options: o}
+	if err := m.readPlaces(); err != nil {
 		return err
 	}
 	var err error
-	m.o.Verify = c.Bool("verify")
-	list := c.IsSet("from-file")
-	imaged := c.IsSet("tag") || len(m.outputs) > 0 || c.Bool("push") || c.Bool("load")
-	if err := migratePlatform(p, c, imaged || list); err != nil {
+	m.o.Verify = o.verify
+	list := p.Given("from-file")
+	imaged := p.Given("tag") || len(m.outputs) > 0 || o.Push || o.Load
+	if err := m.readPlatform(p, imaged || list); err != nil {
 		return err
 	}
-	if m.o.Render, err = p.RenderOptions(c); err != nil {
+	if m.o.Render, err = o.Catalogs.Options(ctx, p, &o.Images, o.Jobs, args...); err != nil {
 		return err
 	}
-	m.o.Render.Repair = c.Bool("repair")
-	m.o.Render.KeepGoing, m.o.Render.Allow = c.Bool("keep-going"), option.CatalogKinds()
-	if m.o.AllowEmpty, err = p.AllowsEmpty(c); err != nil {
+	m.o.Render.Repair = o.repair
+	m.o.Render.KeepGoing, m.o.Render.Allow = o.keepGoing, option.CatalogKinds()
+	if m.o.AllowEmpty, err = o.AllowsEmpty(p); err != nil {
 		return err
 	}
 	if imaged || list {
-		if m.spec, err = p.ImageSpec(c); err != nil {
+		if m.spec, err = o.IndexSpec(ctx, p); err != nil {
 			return err
 		}
 	}
 	switch {
 	case list:
-		return migrateList(p, c, m)
-	case m.dir != "" && c.NArg() == 2:
-		return cmdline.Usagef("the output is given twice: %q and --to %q", c.Args().Get(1), m.dir)
-	case (imaged || m.dir != "") && c.NArg() == 1:
-	case c.NArg() != 2:
-		err := cmdline.Usagef("accepts %d arg(s), received %d", 2, c.NArg())
-		if c.NArg() == 1 && !p.Opm {
+		return migrateList(ctx, p, m, args)
+	case m.dir != "" && len(args) == 2:
+		return cmdline.Usagef("the output is given twice: %q and --to %q", args[1], m.dir)
+	case (imaged || m.dir != "") && len(args) == 1:
+	case len(args) != 2:
+		err := cmdline.Usagef("accepts %d arg(s), received %d", 2, len(args))
+		if len(args) == 1 && !p.Opm {
 			err.Hint = "name an output directory, or an image with -t NAME"
 		}
 		return err
 	}
 	for _, flag := range []string{"report-dir", "results", "shard", "overwrite"} {
-		if c.IsSet(flag) {
+		if p.Given(flag) {
 			return cmdline.Usagef("--%s requires --from-file", flag)
 		}
 	}
-	return migrateOne(p, c, m, imaged)
+	return migrateOne(ctx, p, m, args, imaged)
 }
 
 // readPlaces reads the format of the catalog and where it and its images go: --output has formats, of which the last
 // counts, as in opm, and was once the flag of destinations; --to has destinations of images and a directory.
-func (m *migration) readPlaces(c *cli.Context) error {
-	formats, err := cmdline.List(c.StringSlice("output"))
+func (m *migration) readPlaces() error {
+	formats, err := cmdline.List(m.formats.Value())
 	if err != nil {
 		return err
 	}
@@ -163,7 +183,7 @@ func (m *migration) readPlaces(c *cli.Context) error {
 			return cmdline.Usagef("invalid --output value %q, expected (json|yaml)", v)
 		}
 	}
-	places, err := cmdline.List(c.StringSlice("to"))
+	places, err := cmdline.List(m.To.Value())
 	if err != nil {
 		return err
 	}
@@ -180,13 +200,13 @@ func (m *migration) readPlaces(c *cli.Context) error {
 	return nil
 }
 
-// migratePlatform determines which platform of an image is read. The catalog is the same for all of them, so any
+// readPlatform determines which platform of an image is read. The catalog is the same for all of them, so any
 // platform is accepted if an image is written or no platform was requested.
-func migratePlatform(p *option.Session, c *cli.Context, imaged bool) error {
-	if len(c.StringSlice("platform")) == 0 {
+func (m *migration) readPlatform(p *option.Session, imaged bool) error {
+	if len(m.Platforms.Value()) == 0 {
 		return nil
 	}
-	of, err := option.Platforms(p, c)
+	of, err := m.WrittenPlatforms()
 	if err != nil {
 		return err
 	}
@@ -206,9 +226,12 @@ func checkMigrateOutput(src, out string) error {
 }
 
 // migrateOne runs the migration in the arguments.
-func migrateOne(p *option.Session, c *cli.Context, m *migration, imaged bool) (err error) {
-	src, out, reportFile := c.Args().Get(0), cmp.Or(m.dir, c.Args().Get(1)), c.String("report")
-	if c.NArg() == 2 || m.dir != "" {
+func migrateOne(ctx context.Context, p *option.Session, m *migration, args []string, imaged bool) (err error) {
+	src, out, reportFile := args[0], m.dir, m.report
+	if len(args) == 2 {
+		out = args[1]
+	}
+	if len(args) == 2 || m.dir != "" {
 		if err := checkMigrateOutput(src, out); err != nil {
 			return err
 		}
@@ -224,9 +247,8 @@ func migrateOne(p *option.Session, c *cli.Context, m *migration, imaged bool) (e
 		if err := option.CheckNoDocuments(p, "without an image as output: name it with -t"); err != nil {
 			return err
 		}
-		if !c.Bool("dry-run") {
-			of := program.Flags(option.BinaryImageFlags("image"), option.FormFlags("image"), option.LayerFlags("image"), option.ResultFlags(),
-				option.SignFlags())
+		if !m.DryRun {
+			of := program.Flags(m.imageFlags(), m.Signing.Flags())
 			if err := option.WithoutImage(p, of, "name the image with -t NAME"); err != nil {
 				return err
 			}
@@ -242,10 +264,10 @@ func migrateOne(p *option.Session, c *cli.Context, m *migration, imaged bool) (e
 	}
 	var report *migrate.Report
 	var copied *copiedImage
-	if imaged || c.Bool("dry-run") {
-		report, copied, err = migrateImage(p, c, m, src, out, imaged)
+	if imaged || m.DryRun {
+		report, copied, err = migrateImage(ctx, p, m, src, out, imaged)
 	} else {
-		report, err = migrate.Run(c.Context, src, out, m.o)
+		report, err = migrate.Run(ctx, src, out, m.o)
 	}
 	progress.Close()
 	if report != nil && reportFile != "" {
@@ -265,11 +287,11 @@ func migrateOne(p *option.Session, c *cli.Context, m *migration, imaged bool) (e
 		}
 		return err
 	}
-	if err := p.CheckEmpty(c, src, report.Written()); err != nil {
+	if err := m.CheckEmpty(p, src, report.Written()); err != nil {
 		return err
 	}
 	if copied != nil {
-		if err := p.Report(c, copied.target, copied.image, copied.results); err != nil {
+		if err := m.Report(ctx, p, copied.target, copied.image, copied.results); err != nil {
 			return err
 		}
 	}
@@ -280,15 +302,15 @@ func migrateOne(p *option.Session, c *cli.Context, m *migration, imaged bool) (e
 		p.Log.Info(fmt.Sprintf("wrote rendered file-based catalog to %q\n", out))
 		return nil
 	}
-	p.Log.Info(migrated(p, c, report, out))
+	p.Log.Info(m.done(report, out))
 	return nil
 }
 
-// migrated returns the sentence about a finished migration.
-func migrated(p *option.Session, c *cli.Context, report *migrate.Report, out string) string {
+// done returns the sentence about a finished migration.
+func (m *migration) done(report *migrate.Report, out string) string {
 	text := fmt.Sprintf("wrote %s to %q", program.Count(report.Written(), "package"), out)
 	switch {
-	case c.Bool("dry-run"):
+	case m.DryRun:
 		text = fmt.Sprintf("would write %s", program.Count(report.Written(), "package"))
 	case out == "":
 		text = fmt.Sprintf("wrote an image of %s", program.Count(report.Written(), "package"))

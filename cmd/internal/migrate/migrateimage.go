@@ -1,11 +1,10 @@
 package migrate
 
 import (
+	"context"
 	"errors"
 	"path/filepath"
 	"time"
-
-	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/build/indeximage"
@@ -27,39 +26,39 @@ const privateCatalog = "catalog"
 
 // migrateImage migrates to an image, and to the directory out unless that is empty. When both are complete, the image
 // is copied and then the directory renamed to its final name.
-func migrateImage(p *option.Session, c *cli.Context, m *migration, src, out string,
+func migrateImage(ctx context.Context, p *option.Session, m *migration, src, out string,
 	imaged bool) (_ *migrate.Report, copied *copiedImage, err error) {
-	t, err := migrateTarget(p, c, m, src, out, imaged)
+	t, err := m.target(ctx, p, src, out, imaged)
 	if err != nil {
 		return nil, nil, err
 	}
 	dests, dir := t.Destinations, out
-	if c.Bool("dry-run") {
+	if m.DryRun {
 		dests, dir = nil, ""
 	}
-	work, err := p.CopyOptions(c).Workspace(c.Context, dests)
+	work, err := m.CopyOptions(p).Workspace(ctx, dests)
 	if err != nil {
-		return nil, nil, option.WithOutputHint(p, c, err)
+		return nil, nil, m.WithOutputHint(err)
 	}
 	defer func() { err = errors.Join(err, work.Close()) }()
 	if dir == "" {
 		dir = filepath.Join(work.Dir(), privateCatalog)
 	}
-	check, err := p.CheckPush(c.Context, dests, c)
+	check, err := m.CheckPush(ctx, p, dests)
 	if err != nil {
 		return nil, nil, err
 	}
-	defer func() { err = errors.Join(err, check.Close(c.Context)) }()
+	defer func() { err = errors.Join(err, check.Close(ctx)) }()
 	var from *images.Description
 	if imaged && indeximage.IsImage(src) {
-		if from, err = render.Describe(c.Context, m.o.Render.Images, src); err != nil {
+		if from, err = render.Describe(ctx, m.o.Render.Images, src); err != nil {
 			return nil, nil, err
 		}
-		if err := m.spec.CheckPlatforms(c.Context, from, m.o); err != nil {
+		if err := m.spec.CheckPlatforms(ctx, from, m.o); err != nil {
 			return nil, nil, err
 		}
 	}
-	prepared, err := migrate.Prepare(c.Context, src, dir, m.o)
+	prepared, err := migrate.Prepare(ctx, src, dir, m.o)
 	if prepared == nil {
 		return nil, nil, err
 	}
@@ -76,8 +75,8 @@ func migrateImage(p *option.Session, c *cli.Context, m *migration, src, out stri
 		var o build.Options
 		var image *build.Image
 		image, err = p.Assemble(&o, func() (*build.Image, error) {
-			return m.spec.Migrated(c.Context, prepared,
-				indeximage.Migrated{From: from, Work: work.Dir(), Jobs: c.Int("jobs"), Warn: p.WarnAt,
+			return m.spec.Migrated(ctx, prepared,
+				indeximage.Migrated{From: from, Work: work.Dir(), Jobs: m.Jobs, Warn: p.WarnAt,
 					Planned: o.Planned, Events: o.Events})
 		})
 		if err != nil {
@@ -85,9 +84,9 @@ func migrateImage(p *option.Session, c *cli.Context, m *migration, src, out stri
 		}
 		defer func() { err = errors.Join(err, image.Close()) }()
 		p.ReportAssembled(image, start)
-		p.ReportBase(c, image)
+		m.Base.Report(p, image)
 		copied = &copiedImage{target: t, image: image}
-		if copied.results, err = p.CopyImage(c.Context, image, dests, c, check); err != nil {
+		if copied.results, err = m.CopyImage(ctx, p, image, dests, check); err != nil {
 			return nil, nil, err
 		}
 		prepared.Report.Images = t.References(image, copied.results)
@@ -98,19 +97,19 @@ func migrateImage(p *option.Session, c *cli.Context, m *migration, src, out stri
 	return prepared.Report, copied, prepared.Partial()
 }
 
-// migrateTarget determines the destinations of the image and refuses conflicting paths.
-func migrateTarget(p *option.Session, c *cli.Context, m *migration, src, out string, imaged bool) (t option.Target, err error) {
+// target determines the destinations of the image and refuses conflicting paths.
+func (m *migration) target(ctx context.Context, p *option.Session, src, out string, imaged bool) (t option.Target, err error) {
 	if imaged {
-		if t, err = option.ReadTargetOf(p, c, m.outputs); err == nil {
-			err = p.PrepareSigning(c, t)
+		if t, err = m.TargetOf(m.outputs); err == nil {
+			err = m.Signing.Prepare(ctx, p, t)
 		}
 		if err == nil {
-			err = p.PrepareSupplies(c, t, src)
+			err = m.PrepareSupplies(ctx, p, t, src)
 		}
 		if err != nil {
 			return t, err
 		}
-		if err := option.CheckResultFiles(p, c, src, out); err != nil {
+		if err := m.CheckFiles(src, out); err != nil {
 			return t, err
 		}
 	}

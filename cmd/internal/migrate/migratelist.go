@@ -13,8 +13,6 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/urfave/cli/v2"
-
 	"github.com/operator-bindery/bindery/build/indeximage"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
@@ -46,25 +44,24 @@ type listFlags struct {
 	copy                             images.CopyOptions
 }
 
-// readListFlags reads the flags of a list of migrations.
-func readListFlags(p *option.Session, c *cli.Context) (listFlags, error) {
-	caches, err := option.ServeCaches(p, c)
+// listFlags reads the flags of a list of migrations.
+func (m *migration) listFlags(ctx context.Context, p *option.Session) (listFlags, error) {
+	caches, err := m.ServeCaches()
 	if err == nil {
-		err = p.PrepareSigning(c, option.Target{})
+		err = m.Signing.Prepare(ctx, p, option.Target{})
 	}
 	var shard mirror.Shard
 	if err == nil {
-		shard, err = option.ReadShard(c.String("shard"))
+		shard, err = option.ReadShard(m.shard)
 	}
 	var names []string
 	for _, k := range caches {
 		names = append(names, string(k))
 	}
 	return listFlags{
-		file: c.String("from-file"), reportDir: c.String("report-dir"),
-		results: c.String("results"), shard: shard,
-		push: c.Bool("push"), load: c.Bool("load"), keepGoing: c.Bool("keep-going"), overwrite: c.Bool("overwrite"),
-		base: c.String("binary-image"), cache: strings.Join(names, ","), copy: p.CopyOptions(c),
+		file: m.list, reportDir: m.reportDir, outDir: m.dir, results: m.results, shard: shard,
+		push: m.Push, load: m.Load, keepGoing: m.keepGoing, overwrite: m.overwrite,
+		base: m.BaseImage, cache: strings.Join(names, ","), copy: m.CopyOptions(p),
 	}, err
 }
 
@@ -83,14 +80,14 @@ type migrationList struct {
 }
 
 // migrateList runs the migrations of a list.
-func migrateList(p *option.Session, c *cli.Context, m *migration) (err error) {
-	if c.NArg() > 0 {
-		return cmdline.Usagef("accepts %d arg(s) with --from-file, received %d", 0, c.NArg())
+func migrateList(ctx context.Context, p *option.Session, m *migration, args []string) (err error) {
+	if len(args) > 0 {
+		return cmdline.Usagef("accepts %d arg(s) with --from-file, received %d", 0, len(args))
 	}
 	single := []string{"tag", "if-digest", "previous", "report", "digest-file", "iid-file", "image-refs",
 		"metadata-file"}
 	for _, flag := range single {
-		if c.IsSet(flag) {
+		if p.Given(flag) {
 			return cmdline.Usagef(
 				"--%s cannot be combined with --from-file: the list names the outputs, and --report-dir and "+
 					"--results the reports", flag)
@@ -104,14 +101,13 @@ func migrateList(p *option.Session, c *cli.Context, m *migration) (err error) {
 			m.outputs[0])
 	}
 	l := &migrationList{p: p, m: m}
-	if l.flags, err = readListFlags(p, c); err != nil {
+	if l.flags, err = m.listFlags(ctx, p); err != nil {
 		return err
 	}
-	l.flags.outDir = m.dir
-	if l.lines, err = l.read(c.Context); err != nil {
+	if l.lines, err = l.read(ctx); err != nil {
 		return err
 	}
-	if c.Bool("dry-run") {
+	if m.DryRun {
 		return l.printPlan()
 	}
 	if results := l.flags.results; results != "-" {
@@ -124,24 +120,24 @@ func migrateList(p *option.Session, c *cli.Context, m *migration) (err error) {
 		}
 	}
 	atOnce := min(listJobs, runtime.GOMAXPROCS(0))
-	if c.IsSet("jobs") {
-		if atOnce = c.Int("jobs"); atOnce == 0 {
+	if p.Given("jobs") {
+		if atOnce = m.Jobs; atOnce == 0 {
 			atOnce = runtime.GOMAXPROCS(0)
 		}
 	}
 	l.inner = max(1, runtime.GOMAXPROCS(0)/atOnce)
-	settings, err := l.settings(c.Context)
+	settings, err := l.settings(ctx)
 	if err != nil {
 		return err
 	}
-	work, err := images.NewWorkspace(c.Context, "")
+	work, err := images.NewWorkspace(ctx, "")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, work.Close()) }()
 	p.Embedded.CacheLayers(work.Dir())
 	l.progress = p.Task()
-	outcomes, err := jobs.Run(c.Context, l.lines, jobs.Options{
+	outcomes, err := jobs.Run(ctx, l.lines, jobs.Options{
 		Dir: l.dir, Part: l.part, Jobs: atOnce, KeepGoing: l.flags.keepGoing, Verify: m.o.Verify,
 		Overwrite: l.flags.overwrite,
 		Settings:  settings, Tool: version.Release(), Images: m.o.Render.Images,
@@ -157,7 +153,7 @@ func migrateList(p *option.Session, c *cli.Context, m *migration) (err error) {
 		return err
 	}
 	// The lock file is also written if some lines failed.
-	return errors.Join(p.SaveLock(), l.sumUp(c.Context, outcomes))
+	return errors.Join(p.SaveLock(), l.sumUp(ctx, outcomes))
 }
 
 // read reads the list and determines the directory of reports.

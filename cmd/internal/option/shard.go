@@ -21,13 +21,13 @@ const (
 )
 
 // ShardFlag divides work among machines.
-func ShardFlag(category, usage string) cli.Flag {
-	return &cli.StringFlag{Name: "shard", Category: category, Usage: usage, EnvVars: program.Env("shard")}
+func ShardFlag(at *string, category, usage string) cli.Flag {
+	return &cli.StringFlag{Name: "shard", Category: category, Usage: usage, EnvVars: program.Env("shard"), Destination: at}
 }
 
 // MirrorShardFlag divides the images of a mirror.
 func MirrorShardFlag() cli.Flag {
-	return ShardFlag("copying", "copy part `I/N` of the images, or job/N in a pod of an indexed job, and publish no "+
+	return ShardFlag(nil, "copying", "copy part `I/N` of the images, or job/N in a pod of an indexed job, and publish no "+
 		"catalog; mirror publish does that after all parts")
 }
 
