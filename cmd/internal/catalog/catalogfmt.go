@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -17,7 +18,15 @@ import (
 	"github.com/operator-bindery/bindery/render"
 )
 
+// formatOptions are the flags of "catalog fmt".
+type formatOptions struct {
+	check, dropComments bool
+	wait                time.Duration
+	jobs                int
+}
+
 func catalogFormatCommand(p *option.Session) *cli.Command {
+	o := &formatOptions{}
 	return &cli.Command{
 		Name:      "fmt",
 		Usage:     "write the files of a catalog directory in canonical form",
@@ -29,19 +38,21 @@ func catalogFormatCommand(p *option.Session) *cli.Command {
 			"comments: a file with comments is an error, unless --drop-comments is given." +
 			program.Examples("bindery catalog fmt catalog --drop-comments", "bindery catalog fmt catalog --check"),
 		Flags: []cli.Flag{
-			&cli.BoolFlag{Name: "check", Usage: "list the files that are not in canonical form, and write nothing"},
-			&cli.BoolFlag{Name: "drop-comments", Usage: "remove the comments of YAML files"},
-			&cli.DurationFlag{Name: "wait", Value: 10 * time.Second,
+			&cli.BoolFlag{Name: "check", Usage: "list the files that are not in canonical form, and write nothing",
+				Destination: &o.check},
+			&cli.BoolFlag{Name: "drop-comments", Usage: "remove the comments of YAML files", Destination: &o.dropComments},
+			&cli.DurationFlag{Name: "wait", Value: 10 * time.Second, Destination: &o.wait,
 				Usage: "wait up to `DURATION` for a concurrent edit of the same catalog"},
-			program.JobsFlag(),
+			option.JobsFlag(&o.jobs, ""),
 		},
-		Action: program.Exactly(1, func(c *cli.Context) error { return catalogFormat(p, c) }),
+		Action: program.Exactly(1, p.Action(func(ctx context.Context, args []string) error {
+			return formatCatalog(ctx, p, o, args[0])
+		})),
 	}
 }
 
-func catalogFormat(p *option.Session, c *cli.Context) (err error) {
-	path, check := c.Args().First(), c.Bool("check")
-	if check && c.Bool("drop-comments") {
+func formatCatalog(ctx context.Context, p *option.Session, o *formatOptions, path string) (err error) {
+	if o.check && o.dropComments {
 		return cmdline.Usagef("--drop-comments has no effect with --check")
 	}
 	if kind, err := render.Classify(path); err != nil || kind != render.CatalogDirectory {
@@ -49,13 +60,13 @@ func catalogFormat(p *option.Session, c *cli.Context) (err error) {
 			Err:  fmt.Errorf("%q is no catalog directory", path),
 			Hint: "the files of a catalog directory are formatted; \"migrate\" writes one from a database or an image"})
 	}
-	dir, err := catalogdir.Open(c.Context, path, catalogdir.Options{Wait: max(c.Duration("wait"), time.Nanosecond),
-		Jobs: c.Int("jobs"), ReadOnly: check, Warn: p.WarnAt})
+	dir, err := catalogdir.Open(ctx, path, catalogdir.Options{Wait: max(o.wait, time.Nanosecond),
+		Jobs: o.jobs, ReadOnly: o.check, Warn: p.WarnAt})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, dir.Close()) }()
-	files, err := dir.Format(c.Context, catalogdir.FormatOptions{Check: check, DropComments: c.Bool("drop-comments")})
+	files, err := dir.Format(ctx, catalogdir.FormatOptions{Check: o.check, DropComments: o.dropComments})
 	if errors.Is(err, catalogdir.ErrComments) {
 		return &cmdline.Error{Class: cmdline.ClassInput, Object: path, Err: err,
 			Hint: "--drop-comments removes the comments of all files"}
@@ -70,7 +81,7 @@ func catalogFormat(p *option.Session, c *cli.Context) (err error) {
 	if err := b.Flush(); err != nil {
 		return err
 	}
-	if check && len(files) > 0 {
+	if o.check && len(files) > 0 {
 		return &cmdline.ExitStatus{Status: 1}
 	}
 	return nil

@@ -1,6 +1,8 @@
 package catalog
 
 import (
+	"context"
+
 	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/cmd/internal/option"
@@ -9,7 +11,10 @@ import (
 	"github.com/operator-bindery/bindery/declcfg/scaffold"
 )
 
+// InitCommand returns "init".
 func InitCommand(p *option.Session) *cli.Command {
+	var with scaffold.PackageOptions
+	var output string
 	return &cli.Command{
 		Name:      "init",
 		Usage:     "print the olm.package blob of a new package",
@@ -18,27 +23,24 @@ func InitCommand(p *option.Session) *cli.Command {
 			program.Examples("bindery init example-operator --default-channel stable",
 				"bindery init example-operator -c stable -d README.md -i icon.svg -o yaml"),
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "default-channel", Aliases: []string{"c"},
+			&cli.StringFlag{Name: "default-channel", Aliases: []string{"c"}, Destination: &with.DefaultChannel,
 				Usage: "default `CHANNEL` of subscriptions"},
-			&cli.StringFlag{Name: "description", Aliases: []string{"d"},
+			&cli.StringFlag{Name: "description", Aliases: []string{"d"}, Destination: &with.DescriptionFile,
 				Usage: "`FILE` with the description, usually Markdown"},
-			&cli.StringFlag{Name: "icon", Aliases: []string{"i"},
+			&cli.StringFlag{Name: "icon", Aliases: []string{"i"}, Destination: &with.IconFile,
 				Usage: "`FILE` with the icon: PNG, JPEG, GIF, WebP, SVG, ..."},
-			program.CatalogFormatFlag(),
+			program.CatalogFormatFlag(&output),
 		},
-		Action: program.Exactly(1, func(c *cli.Context) error {
-			format, err := program.CatalogFormat(c)
+		Action: program.Exactly(1, p.Action(func(ctx context.Context, args []string) error {
+			format, err := program.ParseCatalogFormat(output)
 			if err != nil {
 				return err
 			}
-			pkg, err := scaffold.Package(c.Context, c.Args().First(), scaffold.PackageOptions{
-				DefaultChannel: c.String("default-channel"), DescriptionFile: c.String("description"),
-				IconFile: c.String("icon"),
-			})
+			pkg, err := scaffold.Package(ctx, args[0], with)
 			if err != nil {
 				return err
 			}
 			return declcfg.NewEncoder(p.Stdout, format).Encode(pkg)
-		}),
+		})),
 	}
 }

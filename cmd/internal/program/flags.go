@@ -36,8 +36,11 @@ func SourceDate() (time.Time, error) {
 }
 
 // ListFlag reads a comma-separated or repeated flag.
-func ListFlag(c *cli.Context, name string) ([]string, error) {
-	values, err := cmdline.List(c.StringSlice(name))
+func ListFlag(c *cli.Context, name string) ([]string, error) { return Values(c.StringSlice(name)) }
+
+// Values splits the values of a comma-separated or repeated flag, without blanks and empty ones.
+func Values(given []string) ([]string, error) {
+	values, err := cmdline.List(given)
 	for i := range values {
 		values[i] = strings.TrimSpace(values[i])
 	}
@@ -92,16 +95,21 @@ func Between(low, high int, action cli.ActionFunc) cli.ActionFunc {
 }
 
 // CatalogFormatFlag is -o for commands that print a catalog.
-func CatalogFormatFlag() cli.Flag {
-	return &cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "json",
+func CatalogFormatFlag(at *string) cli.Flag {
+	return &cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "json", Destination: at,
 		Usage: "`FORMAT` of the catalog (json|yaml)"}
 }
 
 // CatalogFormat reads the value of [CatalogFormatFlag].
 func CatalogFormat(c *cli.Context) (declcfg.Format, error) {
-	f, err := declcfg.ParseFormat(c.String("output"))
+	return ParseCatalogFormat(c.String("output"))
+}
+
+// ParseCatalogFormat reads the value of --output in commands that print a catalog.
+func ParseCatalogFormat(text string) (declcfg.Format, error) {
+	f, err := declcfg.ParseFormat(text)
 	if err != nil {
-		return "", cmdline.Usagef("invalid --output value %q, expected (json|yaml)", c.String("output"))
+		return "", cmdline.Usagef("invalid --output value %q, expected (json|yaml)", text)
 	}
 	return f, nil
 }

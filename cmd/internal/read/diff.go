@@ -1,6 +1,7 @@
 package read
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -19,7 +20,17 @@ import (
 	"github.com/operator-bindery/bindery/render"
 )
 
+// diffOptions are the flags of "diff".
+type diffOptions struct {
+	option.Reading
+	output, color      string
+	only               cli.StringSlice
+	migrate, manifests bool
+}
+
+// DiffCommand returns "diff".
 func DiffCommand(p *option.Session) *cli.Command {
+	o := &diffOptions{}
 	return &cli.Command{
 		Name:      "diff",
 		Usage:     "compare two catalogs, or what two bundles install",
@@ -37,17 +48,19 @@ and loses, then CustomResourceDefinitions, then the fields of all other objects.
 				"bindery diff catalog catalog -o json",
 				"bindery diff --manifests bundle bundle --watch-namespace etcd --install-namespace etcd"),
 		Flags: append([]cli.Flag{
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "text",
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "text", Destination: &o.output,
 				Usage: "output `FORMAT` (text|json)"},
-			&cli.StringSliceFlag{Name: "only",
+			&cli.StringSliceFlag{Name: "only", Destination: &o.only,
 				Usage: "compare `SECTION` only (" + sectionNames() + "); can be repeated"},
-			&cli.StringFlag{Name: "color", Aliases: []string{"colour"}, Value: "auto",
+			&cli.StringFlag{Name: "color", Aliases: []string{"colour"}, Value: "auto", Destination: &o.color,
 				Usage: "`WHEN` to colour the text (auto|always|never)"},
-			program.MigrateLevelFlag(""),
-			&cli.BoolFlag{Name: "migrate", Usage: "apply all migrations before comparing"},
-			program.CompatFlag(),
-		}, append(diffManifestsFlags(), option.ReadFlags()...)...),
-		Action: program.Exactly(2, func(c *cli.Context) error { return runDiff(p, c) }),
+			o.LevelFlag(""),
+			&cli.BoolFlag{Name: "migrate", Usage: "apply all migrations before comparing", Destination: &o.migrate},
+			o.CompatFlag(),
+		}, append(o.manifestsFlags(), o.Reading.Flags()...)...),
+		Action: program.Exactly(2, p.Action(func(ctx context.Context, args []string) error {
+			return compare(ctx, p, o, args[0], args[1])
+		})),
 	}
 }
 
@@ -59,58 +72,58 @@ func sectionNames() string {
 	return strings.Join(names, "|")
 }
 
-func runDiff(p *option.Session, c *cli.Context) error {
-	if err := checkDiffFlags(c); err != nil {
+func compare(ctx context.Context, p *option.Session, o *diffOptions, before, after string) error {
+	if err := o.checkFlags(p); err != nil {
 		return err
 	}
-	if c.Bool("manifests") {
-		return diffManifests(p, c)
+	if o.manifests {
+		return compareManifests(ctx, p, o, before, after)
 	}
-	format := c.String("output")
+	format := o.output
 	if format != "text" && format != "json" {
 		return cmdline.Usagef("invalid --output value %q, expected (text|json)", format)
 	}
-	colour, err := colour(p, c)
+	colour, err := o.colour(p)
 	if err != nil {
 		return err
 	}
-	var o diff.Options
-	for _, name := range c.StringSlice("only") {
+	var with diff.Options
+	for _, name := range o.only.Value() {
 		section, err := diff.ParseSection(name)
 		if err != nil {
 			return cmdline.Usagef("invalid --only value %q, expected (%s)", name, sectionNames())
 		}
-		o.Only = append(o.Only, section)
+		with.Only = append(with.Only, section)
 	}
-	if c.Bool("migrate") && c.IsSet("migrate-level") {
+	if o.migrate && p.Given("migrate-level") {
 		return cmdline.Usagef("--migrate and --migrate-level are mutually exclusive")
 	}
-	read, err := p.RenderOptions(c)
+	read, err := o.Options(ctx, p, before, after)
 	if err != nil {
 		return err
 	}
-	if c.Bool("migrate") {
+	if o.migrate {
 		read.Level = edit.LatestLevel()
 	}
 	if read.Jobs == 0 { // both catalogs are read concurrently
 		read.Jobs = (runtime.GOMAXPROCS(0) + 1) / 2
 	}
-	old, err := render.Reference(c.Context, c.Args().Get(0), read)
+	old, err := render.Reference(ctx, before, read)
 	if err != nil {
 		return err
 	}
-	current, err := render.Reference(c.Context, c.Args().Get(1), read)
+	current, err := render.Reference(ctx, after, read)
 	if err != nil {
 		return err
 	}
-	report, err := diff.Compare(old, current, o)
+	report, err := diff.Compare(old, current, with)
 	if err != nil {
 		return err
 	}
 	if format == "json" {
 		err = p.PrintJSON(report)
 	} else {
-		err = p.Spooled(c.Context, func(w io.Writer) error {
+		err = p.Spooled(ctx, func(w io.Writer) error {
 			return report.WriteText(w, diff.TextOptions{Colour: colour, Clean: printable.Cell})
 		})
 	}
@@ -124,8 +137,8 @@ func runDiff(p *option.Session, c *cli.Context) error {
 }
 
 // colour reads --color.
-func colour(p *option.Session, c *cli.Context) (bool, error) {
-	switch c.String("color") {
+func (o *diffOptions) colour(p *option.Session) (bool, error) {
+	switch o.color {
 	case "always":
 		return true, nil
 	case "never":
@@ -134,5 +147,5 @@ func colour(p *option.Session, c *cli.Context) (bool, error) {
 		f, ok := p.Stdout.W.(*os.File)
 		return ok && term.IsTerminal(int(f.Fd())) && os.Getenv("NO_COLOR") == "", nil
 	}
-	return false, cmdline.Usagef("invalid --color value %q, expected (auto|always|never)", c.String("color"))
+	return false, cmdline.Usagef("invalid --color value %q, expected (auto|always|never)", o.color)
 }

@@ -23,9 +23,9 @@ import (
 
 const manifestsCategory = "with --manifests"
 
-// diffManifestsFlags are the flags of diff for bundles.
-func diffManifestsFlags() []cli.Flag {
-	return append([]cli.Flag{&cli.BoolFlag{Name: "manifests",
+// manifestsFlags are the flags of diff for bundles.
+func (o *diffOptions) manifestsFlags() []cli.Flag {
+	return append([]cli.Flag{&cli.BoolFlag{Name: "manifests", Destination: &o.manifests,
 		Usage: "compare what OLM v1 applies for two bundles, or two directories or files of manifests"},
 		bundlecmd.RuntimeFlag(manifestsCategory)}, bundlecmd.SettingsFlags(manifestsCategory)...)
 }
@@ -33,52 +33,53 @@ func diffManifestsFlags() []cli.Flag {
 // catalogDiffNames are the flags of diff that have an effect on catalogs only.
 var catalogDiffNames = []string{"only", "color", "migrate-level", "migrate", "compat"}
 
-// checkDiffFlags refuses flags of one kind of comparison with the other.
-func checkDiffFlags(c *cli.Context) error {
+// checkFlags refuses flags of one kind of comparison with the other.
+func (o *diffOptions) checkFlags(p *option.Session) error {
 	names, why := append([]string{"runtime"}, bundlecmd.SettingsNames...), "--%s requires --manifests"
-	if c.Bool("manifests") {
+	if o.manifests {
 		names, why = catalogDiffNames, "--%s has no effect with --manifests"
 	}
 	for _, name := range names {
-		if c.IsSet(name) {
+		if p.Given(name) {
 			return cmdline.Usagef(why, name)
 		}
 	}
 	return nil
 }
 
-// diffManifests compares what is applied for two bundles.
-func diffManifests(p *option.Session, c *cli.Context) error {
-	format := c.String("output")
+// compareManifests compares what is applied for two bundles.
+func compareManifests(ctx context.Context, p *option.Session, o *diffOptions, before, after string) error {
+	format := o.output
 	if format != "text" && format != "json" {
 		return cmdline.Usagef("invalid --output value %q, expected (text|json)", format)
 	}
-	s, err := bundlecmd.ReadSettings(c)
+	s, err := bundlecmd.ReadSettings(p.Command)
 	if err != nil {
 		return err
 	}
-	runtime, err := bundlecmd.ReadRuntime(c)
+	runtime, err := bundlecmd.ReadRuntime(p.Command)
 	if err != nil {
 		return err
 	}
 	var sides [2]side
+	refs := [2]string{before, after}
 	for i := range sides {
-		if sides[i], err = openSide(p, c, c.Args().Get(i)); err != nil {
+		if sides[i], err = openSide(ctx, p, refs[i]); err != nil {
 			return err
 		}
 	}
-	objects, err := renderSides(p, c, sides, s, runtime)
+	objects, err := renderSides(p, refs, sides, s, runtime)
 	if err != nil {
 		return err
 	}
-	report, err := upgrade.Compare(c.Context, objects[0], objects[1])
+	report, err := upgrade.Compare(ctx, objects[0], objects[1])
 	if err != nil {
 		return err
 	}
 	if format == "json" {
 		err = p.PrintJSON(report)
 	} else {
-		err = p.Spooled(c.Context, func(w io.Writer) error { return report.WriteText(w, printable.Cell) })
+		err = p.Spooled(ctx, func(w io.Writer) error { return report.WriteText(w, printable.Cell) })
 	}
 	if err != nil {
 		return fmt.Errorf("write the answer: %w", err)
@@ -91,7 +92,7 @@ func diffManifests(p *option.Session, c *cli.Context) error {
 
 // renderSides returns the objects of both sides. Both versions are compared in one namespace, the new one's: otherwise
 // every object would differ.
-func renderSides(p *option.Session, c *cli.Context, sides [2]side, s manifests.Settings,
+func renderSides(p *option.Session, refs [2]string, sides [2]side, s manifests.Settings,
 	runtime manifests.Runtime) (out [2][]manifests.Object, err error) {
 	from := ""
 	for i := len(sides) - 1; i >= 0; i-- {
@@ -103,7 +104,7 @@ func renderSides(p *option.Session, c *cli.Context, sides [2]side, s manifests.S
 		if from == "" {
 			from = bundlecmd.InstallNamespace(b, &s)
 		}
-		if out[i], err = bundlecmd.RenderBundle(p, c.Args().Get(i), b, s, from); err != nil {
+		if out[i], err = bundlecmd.RenderBundle(p, refs[i], b, s, from); err != nil {
 			return out, err
 		}
 		var written []manifests.Object
@@ -148,17 +149,17 @@ type side struct {
 }
 
 // openSide reads a bundle; a file, or a directory that is no bundle, has manifests.
-func openSide(p *option.Session, c *cli.Context, ref string) (side, error) {
+func openSide(ctx context.Context, p *option.Session, ref string) (side, error) {
 	info, err := os.Stat(ref)
 	switch {
 	case err != nil || info.IsDir() && program.IsBundle(ref):
-		b, err := bundlecmd.ReadBundle(p, c, ref)
+		b, err := bundlecmd.ReadBundle(p, p.Command, ref)
 		return side{bundle: b}, err
 	case info.IsDir():
 		objects, err := dirManifests(ref)
 		return side{objects: objects}, manifestsError(ref, err)
 	}
-	objects, err := fileManifests(c.Context, ref)
+	objects, err := fileManifests(ctx, ref)
 	return side{objects: objects}, manifestsError(ref, err)
 }
 

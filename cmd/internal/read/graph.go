@@ -2,6 +2,7 @@ package read
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -22,7 +23,16 @@ import (
 	"github.com/operator-bindery/bindery/render"
 )
 
+// graphOptions are the flags of "graph".
+type graphOptions struct {
+	option.Reading
+	output, pkg, to string
+	channels        cli.StringSlice
+}
+
+// GraphCommand returns "graph".
 func GraphCommand(p *option.Session) *cli.Command {
+	o := &graphOptions{}
 	return &cli.Command{
 		Name:      "graph",
 		Usage:     "draw the upgrade graphs of a catalog",
@@ -35,55 +45,57 @@ a drawing also shows what is wrong.` +
 			program.Examples("bindery graph catalog etcd --to etcd.svg", "bindery graph index.db --to graphs.html",
 				"bindery graph catalog etcd -c alpha -o mermaid"),
 		Flags: append([]cli.Flag{
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "output `FORMAT` (svg|html|mermaid|dot)",
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Destination: &o.output, Usage: "output `FORMAT` (svg|html|mermaid|dot)",
 				DefaultText: "by the extension of --to, or svg"},
-			&cli.StringFlag{Name: "package", Aliases: []string{"p", "package-name"},
+			&cli.StringFlag{Name: "package", Aliases: []string{"p", "package-name"}, Destination: &o.pkg,
 				Usage: "draw `PACKAGE` only, as the argument"},
-			&cli.StringSliceFlag{Name: "channel", Aliases: []string{"c"},
+			&cli.StringSliceFlag{Name: "channel", Aliases: []string{"c"}, Destination: &o.channels,
 				Usage: "draw `CHANNEL` only; can be repeated"},
-			&cli.StringFlag{Name: "to", Aliases: []string{"out", "O"}, Usage: "write to `FILE` instead of standard output"},
-			program.CompatFlag(),
-		}, option.ReadFlags()...),
-		Action: program.AtLeast(1, func(c *cli.Context) error { return runGraph(p, c) }),
+			&cli.StringFlag{Name: "to", Aliases: []string{"out", "O"}, Destination: &o.to, Usage: "write to `FILE` instead of standard output"},
+			o.CompatFlag(),
+		}, o.Reading.Flags()...),
+		Action: program.AtLeast(1, p.Action(func(ctx context.Context, args []string) error {
+			return drawGraph(ctx, p, o, args)
+		})),
 	}
 }
 
 // drawing writes a graph in one format.
 type drawing func(io.Writer, *declcfg.Catalog, graph.Options) error
 
-func runGraph(p *option.Session, c *cli.Context) error {
-	draw, err := readDrawing(p, c)
+func drawGraph(ctx context.Context, p *option.Session, o *graphOptions, args []string) error {
+	draw, err := o.drawing(p)
 	if err != nil {
 		return err
 	}
-	file := c.String("to")
-	if c.IsSet("to") {
-		if err := atomicfs.CheckFile(file); err != nil {
+	toFile := p.Given("to")
+	if toFile {
+		if err := atomicfs.CheckFile(o.to); err != nil {
 			return fmt.Errorf("--to: %w", err)
 		}
 	}
-	refs, pkg := option.PackageArgument(c.Args().Slice())
-	if pkg != "" && c.String("package") != "" {
-		return cmdline.Usagef("two packages are named: %q and --package %q", pkg, c.String("package"))
+	refs, pkg := option.PackageArgument(args)
+	if pkg != "" && o.pkg != "" {
+		return cmdline.Usagef("two packages are named: %q and --package %q", pkg, o.pkg)
 	}
-	pkg = cmp.Or(pkg, c.String("package"))
-	catalog, err := skeleton(p, c, refs, pkg)
+	pkg = cmp.Or(pkg, o.pkg)
+	catalog, err := skeleton(ctx, p, &o.Reading, refs, pkg)
 	if err != nil {
 		return err
 	}
-	o := graph.Options{Package: pkg, Channels: c.StringSlice("channel")}
-	write := func(w io.Writer) error { return draw(ctxio.Writer{Ctx: c.Context, W: w}, catalog, o) }
-	if c.IsSet("to") {
-		return writeFileAtomically(file, write)
+	with := graph.Options{Package: pkg, Channels: o.channels.Value()}
+	write := func(w io.Writer) error { return draw(ctxio.Writer{Ctx: ctx, W: w}, catalog, with) }
+	if toFile {
+		return writeFileAtomically(o.to, write)
 	}
-	return p.Spooled(c.Context, write)
+	return p.Spooled(ctx, write)
 }
 
-// readDrawing reads -o: its value, or the extension of the file's name.
-func readDrawing(p *option.Session, c *cli.Context) (drawing, error) {
-	format := c.String("output")
-	if !c.IsSet("output") {
-		switch format = strings.TrimPrefix(strings.ToLower(filepath.Ext(c.String("to"))), "."); format {
+// drawing reads -o: its value, or the extension of the file's name.
+func (o *graphOptions) drawing(p *option.Session) (drawing, error) {
+	format := o.output
+	if !p.Given("output") {
+		switch format = strings.TrimPrefix(strings.ToLower(filepath.Ext(o.to)), "."); format {
 		case "mmd":
 			format = "mermaid"
 		case "gv":
@@ -92,8 +104,8 @@ func readDrawing(p *option.Session, c *cli.Context) (drawing, error) {
 			format = "html"
 		case "html", "dot", "svg", "mermaid":
 		case "png", "jpg", "jpeg", "gif", "webp", "pdf":
-			e := cmdline.Usagef("%s: unsupported format %s, expected (svg|html|mermaid|dot)", c.String("to"), format)
-			e.Object, e.Hint = c.String("to"), "convert an SVG with a browser, rsvg-convert or inkscape"
+			e := cmdline.Usagef("%s: unsupported format %s, expected (svg|html|mermaid|dot)", o.to, format)
+			e.Object, e.Hint = o.to, "convert an SVG with a browser, rsvg-convert or inkscape"
 			return nil, e
 		default:
 			format = "svg"
@@ -107,8 +119,8 @@ func readDrawing(p *option.Session, c *cli.Context) (drawing, error) {
 	case "dot":
 		return graph.WriteDOT, nil
 	case "mermaid":
-		return func(w io.Writer, catalog *declcfg.Catalog, o graph.Options) error {
-			chosen, err := o.Select(catalog)
+		return func(w io.Writer, catalog *declcfg.Catalog, with graph.Options) error {
+			chosen, err := with.Select(catalog)
 			if err != nil {
 				return err
 			}
@@ -130,8 +142,8 @@ func warnGraph(p *option.Session, message string) {
 // skeleton reads the catalogs that the arguments name, without the manifests of bundles. A repeated reference counts
 // once. If pkg is not empty, only that package is read from file-based catalogs; if it is missing, the catalogs are
 // read completely, so that the error can suggest other names.
-func skeleton(p *option.Session, c *cli.Context, named []string, pkg string) (*declcfg.Catalog, error) {
-	o, err := p.RenderOptions(c)
+func skeleton(ctx context.Context, p *option.Session, from *option.Reading, named []string, pkg string) (*declcfg.Catalog, error) {
+	o, err := from.Options(ctx, p, named...)
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +157,7 @@ func skeleton(p *option.Session, c *cli.Context, named []string, pkg string) (*d
 			refs = append(refs, ref)
 		}
 	}
-	blobs, err := render.References(c.Context, refs, o)
+	blobs, err := render.References(ctx, refs, o)
 	if err != nil {
 		return nil, p.OpmMessage(err)
 	}
@@ -160,7 +172,7 @@ func skeleton(p *option.Session, c *cli.Context, named []string, pkg string) (*d
 		catalog.Add(blob)
 	}
 	if pkg != "" && len(catalog.Packages)+len(catalog.Channels)+len(catalog.Bundles) == 0 {
-		return skeleton(p, c, named, "")
+		return skeleton(ctx, p, from, named, "")
 	}
 	return catalog, nil
 }

@@ -1,7 +1,7 @@
 package read
 
 import (
-	"slices"
+	"context"
 
 	"github.com/urfave/cli/v2"
 
@@ -16,10 +16,28 @@ const (
 	packageHelp = " With PACKAGE, only that package of a file-based catalog is read and checked."
 )
 
+// listOptions are the flags of "list".
+type listOptions struct {
+	option.Reading
+	output, by string
+	channels   cli.StringSlice
+	headsOnly  bool
+}
+
+func (o *listOptions) flags(channel bool) []cli.Flag {
+	flags := []cli.Flag{&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Destination: &o.output,
+		Usage: "output `FORMAT` (json|yaml); a table by default"}, o.CompatFlag()}
+	if channel {
+		flags = append(flags, &cli.StringSliceFlag{Name: "channel", Destination: &o.channels,
+			Usage: "only entries of `CHANNEL`; can be repeated"})
+	}
+	return append(flags, o.Reading.Flags()...)
+}
+
 func ListCommand(p *option.Session) *cli.Command {
 	command := func(what, args, example string, low, high int, load option.ListLoader,
-		table func(c *cli.Context, l *list.Listing, pkg string) (any, list.Table, error),
-		own ...cli.Flag) *cli.Command {
+		table func(o *listOptions, l *list.Listing, pkg string) (any, list.Table, error)) *cli.Command {
+		o := &listOptions{}
 		valid := validHelp
 		if high > 1 {
 			valid += packageHelp
@@ -29,47 +47,45 @@ func ListCommand(p *option.Session) *cli.Command {
 			Usage:       "list the " + what + " of a catalog",
 			ArgsUsage:   args,
 			Description: option.CatalogHelp + valid + program.Examples(example, example+" -o json"),
-			Flags: slices.Concat([]cli.Flag{
-				&cli.StringFlag{Name: "output", Aliases: []string{"o"},
-					Usage: "output `FORMAT` (json|yaml); a table by default"},
-				program.CompatFlag(),
-			}, own, option.ReadFlags()),
-			Action: listAction(p, low, high, load, table),
+			Flags:       o.flags(what == "bundles"),
+			Action: program.Between(low, high, p.Action(func(ctx context.Context, args []string) error {
+				return o.print(ctx, p, args, load, table)
+			})),
 		}
 	}
 	return p.GroupCommand("list", "list the contents of a catalog",
 		command("packages", "REF", "bindery list packages catalog", 1, 1, list.LoadPackages,
-			func(_ *cli.Context, l *list.Listing, _ string) (any, list.Table, error) {
+			func(_ *listOptions, l *list.Listing, _ string) (any, list.Table, error) {
 				rows := l.Packages()
 				return rows, list.PackageTable(rows), nil
 			}),
 		command("channels", "REF [PACKAGE]", "bindery list channels index.db", 1, 2, nil,
-			func(_ *cli.Context, l *list.Listing, pkg string) (any, list.Table, error) {
+			func(_ *listOptions, l *list.Listing, pkg string) (any, list.Table, error) {
 				rows, err := l.Channels(pkg)
 				return rows, list.ChannelTable(rows), err
 			}),
 		command("bundles", "REF [PACKAGE]", "bindery list bundles catalog etcd --channel alpha", 1, 2, nil,
-			func(c *cli.Context, l *list.Listing, pkg string) (any, list.Table, error) {
-				return bundleRows(p, c, l, pkg)
-			}, &cli.StringSliceFlag{Name: "channel", Usage: "only entries of `CHANNEL`; can be repeated"}),
+			func(o *listOptions, l *list.Listing, pkg string) (any, list.Table, error) {
+				return o.bundleRows(p, l, pkg)
+			}),
 		listImagesCommand(p),
 	)
 }
 
 // bundleRows returns the channel entries that were asked for, by version; for opm by name, as it prints them.
-func bundleRows(p *option.Session, c *cli.Context, l *list.Listing, pkg string) (any, list.Table, error) {
+func (o *listOptions) bundleRows(p *option.Session, l *list.Listing, pkg string) (any, list.Table, error) {
 	rows, err := l.Bundles(pkg)
 	if err != nil {
 		return nil, list.Table{}, err
 	}
-	channels, err := program.ListFlag(c, "channel")
+	channels, err := program.Values(o.channels.Value())
 	if err != nil {
 		return nil, list.Table{}, err
 	}
 	if rows, err = list.Keep(rows, channels); err != nil {
 		return nil, list.Table{}, err
 	}
-	compat, err := p.Compat(c)
+	compat, err := o.Compat(p)
 	if err != nil {
 		return nil, list.Table{}, err
 	}
@@ -80,40 +96,39 @@ func bundleRows(p *option.Session, c *cli.Context, l *list.Listing, pkg string) 
 	return rows, list.BundleTable(rows), nil
 }
 
-func listAction(p *option.Session, low, high int, load option.ListLoader,
-	table func(*cli.Context, *list.Listing, string) (any, list.Table, error)) cli.ActionFunc {
-	action := func(c *cli.Context) error {
-		format, err := program.ListFormat(c, "json", "yaml")
-		if err != nil {
-			return err
-		}
-		listing, err := listing(p, c, load)
-		if err != nil {
-			return err
-		}
-		rows, t, err := table(c, listing, c.Args().Get(1))
-		if err != nil {
-			return err
-		}
-		if format != "" {
-			return p.PrintValue(format, rows)
-		}
-		return p.PrintTable(t.Header, t.Rows...)
+// print prints the table of a catalog.
+func (o *listOptions) print(ctx context.Context, p *option.Session, args []string, load option.ListLoader,
+	table func(*listOptions, *list.Listing, string) (any, list.Table, error)) error {
+	format, err := program.AnswerFormat(o.output, "json", "yaml")
+	if err != nil {
+		return err
 	}
-	if low == high {
-		return program.Exactly(low, action)
+	l, pkg, err := o.listing(ctx, p, args, load)
+	if err != nil {
+		return err
 	}
-	return program.Between(low, high, action)
+	rows, t, err := table(o, l, pkg)
+	if err != nil {
+		return err
+	}
+	if format != "" {
+		return p.PrintValue(format, rows)
+	}
+	return p.PrintTable(t.Header, t.Rows...)
 }
 
 // listing reads the catalog that the first argument names, or only the package in the second argument. If the package
-// is missing, the whole catalog is read, so that the error can suggest other names. load is as for listingOf.
-func listing(p *option.Session, c *cli.Context, load option.ListLoader) (*list.Listing, error) {
-	ref, pkg := c.Args().First(), c.Args().Get(1)
+// is missing, the whole catalog is read, so that the error can suggest other names. load is as for ListingOf.
+func (o *listOptions) listing(ctx context.Context, p *option.Session, args []string,
+	load option.ListLoader) (_ *list.Listing, pkg string, err error) {
+	if len(args) > 1 {
+		pkg = args[1]
+	}
 	if pkg != "" && !p.Opm {
-		if l, err := p.ListingOf(c, ref, load, pkg); err != nil || len(l.Packages()) > 0 {
-			return l, err
+		if l, err := o.ListingOf(ctx, p, args[0], load, pkg); err != nil || len(l.Packages()) > 0 {
+			return l, pkg, err
 		}
 	}
-	return p.ListingOf(c, ref, load)
+	l, err := o.ListingOf(ctx, p, args[0], load)
+	return l, pkg, err
 }

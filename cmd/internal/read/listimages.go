@@ -2,6 +2,7 @@ package read
 
 import (
 	"bytes"
+	"context"
 
 	"github.com/urfave/cli/v2"
 
@@ -12,6 +13,7 @@ import (
 )
 
 func listImagesCommand(p *option.Session) *cli.Command {
+	o := &listOptions{}
 	return &cli.Command{
 		Name:      "images",
 		Usage:     "list the images that a catalog references",
@@ -25,34 +27,37 @@ duplicates.` +
 				"bindery list images index.db etcd --channel alpha --by bundle",
 				"bindery list images catalog --heads-only -o json"),
 		Flags: append([]cli.Flag{
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Destination: &o.output,
 				Usage: "output `FORMAT` (json|yaml): each image with its references"},
-			&cli.StringFlag{Name: "by", Usage: "print a table of images per `GROUP` (package|channel|bundle)"},
-			&cli.StringSliceFlag{Name: "channel", Usage: "only bundles of `CHANNEL`; can be repeated"},
-			&cli.BoolFlag{Name: "heads-only", Usage: "only bundles that are channel heads"},
-			program.CompatFlag(),
-		}, option.ReadFlags()...),
-		Action: program.Between(1, 2, func(c *cli.Context) error { return listImages(p, c) }),
+			&cli.StringFlag{Name: "by", Destination: &o.by, Usage: "print a table of images per `GROUP` (package|channel|bundle)"},
+			&cli.StringSliceFlag{Name: "channel", Usage: "only bundles of `CHANNEL`; can be repeated",
+				Destination: &o.channels},
+			&cli.BoolFlag{Name: "heads-only", Usage: "only bundles that are channel heads", Destination: &o.headsOnly},
+			o.CompatFlag(),
+		}, o.Reading.Flags()...),
+		Action: program.Between(1, 2, p.Action(func(ctx context.Context, args []string) error {
+			return listImages(ctx, p, o, args)
+		})),
 	}
 }
 
-func listImages(p *option.Session, c *cli.Context) error {
-	format, err := program.ListFormat(c, "json", "yaml")
+func listImages(ctx context.Context, p *option.Session, o *listOptions, args []string) error {
+	format, err := program.AnswerFormat(o.output, "json", "yaml")
 	if err != nil {
 		return err
 	}
-	by := c.String("by")
+	by := o.by
 	switch by {
 	case "", list.ByPackage, list.ByChannel, list.ByBundle:
 	default:
 		return cmdline.Usagef("invalid --by value %q, expected (package|channel|bundle)", by)
 	}
-	listing, err := listing(p, c, nil)
+	listing, pkg, err := o.listing(ctx, p, args, nil)
 	if err != nil {
 		return err
 	}
-	rows, err := listing.Images(list.ImageOptions{Package: c.Args().Get(1), Channels: c.StringSlice("channel"),
-		HeadsOnly: c.Bool("heads-only")})
+	rows, err := listing.Images(list.ImageOptions{Package: pkg, Channels: o.channels.Value(),
+		HeadsOnly: o.headsOnly})
 	if err != nil {
 		return err
 	}

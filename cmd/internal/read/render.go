@@ -1,6 +1,7 @@
 package read
 
 import (
+	"context"
 	"fmt"
 	"io"
 
@@ -16,7 +17,16 @@ import (
 	"github.com/operator-bindery/bindery/render"
 )
 
+// renderOptions are the flags of "render".
+type renderOptions struct {
+	option.Reading
+	output, imageTemplate   string
+	migrate, resolveDigests bool
+}
+
+// RenderCommand returns "render".
 func RenderCommand(p *option.Session) *cli.Command {
+	o := &renderOptions{}
 	return &cli.Command{
 		Name:      "render",
 		Usage:     "render bundles and catalogs to a stream of blobs",
@@ -34,56 +44,59 @@ comes from no registry has no image reference unless --image-ref-template is set
 				"bindery render registry.example.com/acme/etcd:v0.9.2 registry.example.com/acme/etcd:v0.9.4 --lock "+
 					"images.lock --resolve-digests"),
 		Flags: append([]cli.Flag{
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "json",
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "json", Destination: &o.output,
 				Usage: "output `FORMAT` (json|yaml|ndjson)"},
-			program.MigrateLevelFlag(""),
-			&cli.BoolFlag{Name: "migrate", Usage: "apply all migrations"},
-			&cli.StringFlag{Name: "image-ref-template", Aliases: []string{"alpha-image-ref-template"},
+			o.LevelFlag(""),
+			&cli.BoolFlag{Name: "migrate", Destination: &o.migrate, Usage: "apply all migrations"},
+			&cli.StringFlag{Name: "image-ref-template", Aliases: []string{"alpha-image-ref-template"}, Destination: &o.imageTemplate,
 				Usage: "image reference `TEMPLATE` for bundle directories; may use {{.Package}}, {{.Name}} and " +
 					"{{.Version}}"},
-			&cli.BoolFlag{Name: "resolve-digests", Usage: "replace the tags of bundle images by digests"},
-			program.CompatFlag(),
-		}, option.ReadFlags()...),
-		Action: program.AtLeast(1, func(c *cli.Context) error { return runRender(p, c) }),
+			&cli.BoolFlag{Name: "resolve-digests", Usage: "replace the tags of bundle images by digests",
+				Destination: &o.resolveDigests},
+			o.CompatFlag(),
+		}, o.Reading.Flags()...),
+		Action: program.AtLeast(1, p.Action(func(ctx context.Context, args []string) error {
+			return renderReferences(ctx, p, o, args)
+		})),
 	}
 }
 
-func runRender(p *option.Session, c *cli.Context) (err error) {
+func renderReferences(ctx context.Context, p *option.Session, o *renderOptions, refs []string) (err error) {
 	format := declcfg.FormatNDJSON
-	if c.String("output") != string(format) {
-		if format, err = program.CatalogFormat(c); err != nil && !p.Opm {
-			return cmdline.Usagef("invalid --output value %q, expected (json|yaml|ndjson)", c.String("output"))
+	if o.output != string(format) {
+		if format, err = program.ParseCatalogFormat(o.output); err != nil && !p.Opm {
+			return cmdline.Usagef("invalid --output value %q, expected (json|yaml|ndjson)", o.output)
 		} else if err != nil {
 			return err
 		}
 	}
-	if c.IsSet("migrate") && c.IsSet("migrate-level") {
+	if p.Given("migrate") && p.Given("migrate-level") {
 		return cmdline.Usagef(
 			"if any flags in the group [migrate migrate-level] are set none of the others can be; [migrate " +
 				"migrate-level] were all set")
 	}
-	o, err := p.RenderOptions(c)
+	with, err := o.Options(ctx, p, refs...)
 	if err != nil {
 		return err
 	}
-	if c.Bool("migrate") {
-		o.Level = edit.LatestLevel()
+	if o.migrate {
+		with.Level = edit.LatestLevel()
 	}
-	o.Reuse = true
-	if text := c.String("image-ref-template"); text != "" {
-		if o.ImageTemplate, err = render.ParseImageTemplate(text); err != nil {
+	with.Reuse = true
+	if text := o.imageTemplate; text != "" {
+		if with.ImageTemplate, err = render.ParseImageTemplate(text); err != nil {
 			return cmdline.Usagef("invalid --image-ref-template %q: %w", text, err)
 		}
 	}
-	o.ResolveDigests = c.Bool("resolve-digests")
-	if refs := c.Args().Slice(); len(refs) > 1 && !p.Opm {
-		o.Opened = inTurn(p, refs)
+	with.ResolveDigests = o.resolveDigests
+	if len(refs) > 1 && !p.Opm {
+		with.Opened = inTurn(p, refs)
 	}
-	blobs, err := render.References(c.Context, c.Args().Slice(), o)
+	blobs, err := render.References(ctx, refs, with)
 	if err != nil {
 		return p.OpmMessage(err)
 	}
-	return p.Spooled(c.Context, func(w io.Writer) error { return p.OpmMessage(declcfg.Write(w, format, blobs)) })
+	return p.Spooled(ctx, func(w io.Writer) error { return p.OpmMessage(declcfg.Write(w, format, blobs)) })
 }
 
 // inTurn returns a function that logs references as they are read, numbered and in the order given, whatever the order

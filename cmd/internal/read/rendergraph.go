@@ -1,6 +1,7 @@
 package read
 
 import (
+	"context"
 	"io"
 
 	"github.com/urfave/cli/v2"
@@ -11,8 +12,16 @@ import (
 	"github.com/operator-bindery/bindery/internal/ctxio"
 )
 
+// renderGraphOptions are the flags of "alpha render-graph".
+type renderGraphOptions struct {
+	option.Reading
+	minimumEdge, pkg string
+	v0Semantics      bool
+}
+
 // RenderGraphCommand returns opm's command for mermaid drawings, with byte-identical output.
 func RenderGraphCommand(p *option.Session) *cli.Command {
+	o := &renderGraphOptions{}
 	return &cli.Command{
 		Name:      "render-graph",
 		Usage:     "draw upgrade graphs in mermaid as opm does",
@@ -25,24 +34,27 @@ deprecations more exactly.` +
 				"bindery alpha render-graph catalog -p etcd --draw-v0-semantics",
 				"bindery alpha render-graph catalog --minimum-edge etcdoperator.v0.9.2"),
 		Flags: append([]cli.Flag{
-			&cli.StringFlag{Name: "minimum-edge", Usage: "omit everything below `BUNDLE`"},
-			&cli.StringFlag{Name: "package-name", Aliases: []string{"p"}, Usage: "draw `PACKAGE` only"},
-			&cli.BoolFlag{Name: "draw-v0-semantics", Usage: "mark bundles that OLM v0 does not upgrade from"},
-			program.CompatFlag(),
-		}, option.ReadFlags()...),
-		Action: program.AtLeast(1, func(c *cli.Context) error { return renderGraph(p, c) }),
+			&cli.StringFlag{Name: "minimum-edge", Destination: &o.minimumEdge, Usage: "omit everything below `BUNDLE`"},
+			&cli.StringFlag{Name: "package-name", Aliases: []string{"p"}, Destination: &o.pkg, Usage: "draw `PACKAGE` only"},
+			&cli.BoolFlag{Name: "draw-v0-semantics", Usage: "mark bundles that OLM v0 does not upgrade from",
+				Destination: &o.v0Semantics},
+			o.CompatFlag(),
+		}, o.Reading.Flags()...),
+		Action: program.AtLeast(1, p.Action(func(ctx context.Context, args []string) error {
+			return renderGraph(ctx, p, o, args)
+		})),
 	}
 }
 
-func renderGraph(p *option.Session, c *cli.Context) error {
-	catalog, err := skeleton(p, c, c.Args().Slice(), "")
+func renderGraph(ctx context.Context, p *option.Session, o *renderGraphOptions, refs []string) error {
+	catalog, err := skeleton(ctx, p, &o.Reading, refs, "")
 	if err != nil {
 		return err
 	}
-	return p.Spooled(c.Context, func(w io.Writer) error {
-		return graph.WriteMermaid(ctxio.Writer{Ctx: c.Context, W: w}, catalog, graph.MermaidOptions{
-			Package: c.String("package-name"), MinimumEdge: c.String("minimum-edge"),
-			V0Semantics: c.Bool("draw-v0-semantics"), Warn: func(message string) { warnGraph(p, message) },
+	return p.Spooled(ctx, func(w io.Writer) error {
+		return graph.WriteMermaid(ctxio.Writer{Ctx: ctx, W: w}, catalog, graph.MermaidOptions{
+			Package: o.pkg, MinimumEdge: o.minimumEdge,
+			V0Semantics: o.v0Semantics, Warn: func(message string) { warnGraph(p, message) },
 		})
 	})
 }

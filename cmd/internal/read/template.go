@@ -27,8 +27,16 @@ func TemplateCommand(p *option.Session) *cli.Command {
 	)
 }
 
+// templateOptions are the flags of "template render" and "template convert".
+type templateOptions struct {
+	option.Reading
+	output, to     string
+	resolveDigests bool
+}
+
 // TemplateRenderCommand returns the command under one of its names, such as "alpha render-template".
 func TemplateRenderCommand(p *option.Session, name string) *cli.Command {
+	o := &templateOptions{}
 	return &cli.Command{
 		Name:      lastWord(name),
 		Usage:     "render a template to a catalog",
@@ -41,36 +49,39 @@ lines; the output is complete or empty.` +
 			program.Examples("bindery "+name+" template.yaml", "bindery "+name+" template.yaml --to rendered", "bindery "+name+" semver semver.yaml -o yaml",
 				"bindery "+name+" basic template.yaml -o yaml --migrate-level bundle-object-to-csv-metadata"),
 		Flags: append([]cli.Flag{
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "json",
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "json", Destination: &o.output,
 				Usage: "output `FORMAT` (json|yaml), or a drawing of the channels (mermaid)"},
-			&cli.StringFlag{Name: "to", Usage: "write the catalog to `DIR`, which must be absent or empty"},
-			program.MigrateLevelFlag(""),
-			&cli.BoolFlag{Name: "resolve-digests", Usage: "replace the tags of bundle images by digests"},
-			program.CompatFlag(),
-		}, option.ReadFlags()...),
-		Action: program.Between(0, 2, func(c *cli.Context) error { return templateRender(p, c) }),
+			&cli.StringFlag{Name: "to", Usage: "write the catalog to `DIR`, which must be absent or empty", Destination: &o.to},
+			o.LevelFlag(""),
+			&cli.BoolFlag{Name: "resolve-digests", Usage: "replace the tags of bundle images by digests",
+				Destination: &o.resolveDigests},
+			o.CompatFlag(),
+		}, o.Reading.Flags()...),
+		Action: program.Between(0, 2, p.Action(func(ctx context.Context, args []string) error {
+			return renderTemplate(ctx, p, o, args)
+		})),
 	}
 }
 
 // lastWord returns the last name of a full command name.
 func lastWord(name string) string { return name[strings.LastIndexByte(name, ' ')+1:] }
 
-func templateRender(p *option.Session, c *cli.Context) error {
-	write, err := templateWriter(p, c)
+func renderTemplate(ctx context.Context, p *option.Session, o *templateOptions, args []string) error {
+	write, err := o.writer(p)
 	if err != nil {
 		return err
 	}
-	o, err := p.RenderOptions(c)
+	with, err := o.Options(ctx, p, args...)
 	if err != nil {
 		return err
 	}
-	typ, file, err := templateArgs(c)
+	typ, file, err := templateArgs(args)
 	if err != nil {
 		return err
 	}
-	compat := o.Compat != ""
-	tmpl, err := parseTemplate(p, c.Context, file, template.ParseOptions{Type: typ, Compat: compat, Warn: p.WarnAt})
-	if errors.Is(err, fs.ErrNotExist) && c.NArg() == 1 && !p.Opm {
+	compat := with.Compat != ""
+	tmpl, err := parseTemplate(p, ctx, file, template.ParseOptions{Type: typ, Compat: compat, Warn: p.WarnAt})
+	if errors.Is(err, fs.ErrNotExist) && len(args) == 1 && !p.Opm {
 		return &cmdline.Error{Class: cmdline.ClassLocal, Object: file, Err: err,
 			Hint: fmt.Sprintf(
 				"the argument is a file with a template, or a type to read from standard input: one of %v",
@@ -79,56 +90,56 @@ func templateRender(p *option.Session, c *cli.Context) error {
 	if err != nil {
 		return templateError(p, err)
 	}
-	level := o.Level
-	o.Level = edit.LevelNone // the template needs the manifests first
-	o.Allow = []render.Kind{render.BundleImage}
-	o.ResolveDigests = c.Bool("resolve-digests")
-	catalog, err := tmpl.Render(c.Context, template.RenderOptions{
+	level := with.Level
+	with.Level = edit.LevelNone // the template needs the manifests first
+	with.Allow = []render.Kind{render.BundleImage}
+	with.ResolveDigests = o.resolveDigests
+	catalog, err := tmpl.Render(ctx, template.RenderOptions{
 		Render: func(ctx context.Context, image string) (*declcfg.Catalog, error) {
-			return renderBundle(ctx, image, o)
+			return renderBundle(ctx, image, with)
 		},
-		Jobs: o.Jobs, Level: level, Compat: compat, Warn: p.WarnAt,
+		Jobs: with.Jobs, Level: level, Compat: compat, Warn: p.WarnAt,
 	})
 	if err != nil {
 		return templateError(p, err)
 	}
-	if dir := c.String("to"); dir != "" {
-		return writeCatalog(p, c, dir, catalog)
+	if o.to != "" {
+		return o.writeCatalog(ctx, p, catalog)
 	}
-	return p.Spooled(c.Context, func(w io.Writer) error { return write(w, catalog) })
+	return p.Spooled(ctx, func(w io.Writer) error { return write(w, catalog) })
 }
 
 // writeCatalog writes a catalog to the directory of --to.
-func writeCatalog(p *option.Session, c *cli.Context, dir string, catalog *declcfg.Catalog) error {
-	format, err := declcfg.ParseFormat(c.String("output"))
+func (o *templateOptions) writeCatalog(ctx context.Context, p *option.Session, catalog *declcfg.Catalog) error {
+	format, err := declcfg.ParseFormat(o.output)
 	if err != nil {
-		return cmdline.Usagef("invalid --output value %q, expected (json|yaml) with --to", c.String("output"))
+		return cmdline.Usagef("invalid --output value %q, expected (json|yaml) with --to", o.output)
 	}
 	if err := p.SaveLock(); err != nil {
 		return err
 	}
-	if err := declcfg.WriteFS(c.Context, dir, format, catalog.Blobs()); err != nil {
+	if err := declcfg.WriteFS(ctx, o.to, format, catalog.Blobs()); err != nil {
 		return err
 	}
-	p.Log.Info(fmt.Sprintf("wrote %s to %q", program.Count(len(catalog.Packages), "package"), dir))
+	p.Log.Info(fmt.Sprintf("wrote %s to %q", program.Count(len(catalog.Packages), "package"), o.to))
 	return nil
 }
 
 // templateArgs reads [TYPE] [FILE]. A single argument is a type if it is the name of one.
-func templateArgs(c *cli.Context) (template.Type, string, error) {
-	first := c.Args().First()
-	typ, err := template.ParseType(first)
-	switch {
-	case c.NArg() == 0:
+func templateArgs(args []string) (template.Type, string, error) {
+	if len(args) == 0 {
 		return "", "-", nil
-	case c.NArg() == 1 && err != nil:
-		return "", first, nil
-	case c.NArg() == 1:
+	}
+	typ, err := template.ParseType(args[0])
+	switch {
+	case len(args) == 1 && err != nil:
+		return "", args[0], nil
+	case len(args) == 1:
 		return typ, "-", nil
 	case err != nil:
-		return "", "", &cmdline.Error{Class: cmdline.ClassUsage, Object: first, Err: err}
+		return "", "", &cmdline.Error{Class: cmdline.ClassUsage, Object: args[0], Err: err}
 	}
-	return typ, c.Args().Get(1), nil
+	return typ, args[1], nil
 }
 
 func parseTemplate(p *option.Session, ctx context.Context, file string,
@@ -168,19 +179,19 @@ func templateError(p *option.Session, err error) error {
 	return &cmdline.Error{Class: cmdline.Classify(program.WithClass(err)), Err: errors.New(problems.OpmMessage())}
 }
 
-// templateWriter reads -o of template render and returns the function that writes the answer.
-func templateWriter(p *option.Session, c *cli.Context) (func(io.Writer, *declcfg.Catalog) error, error) {
-	if c.String("output") == "mermaid" {
-		compat, err := p.Compat(c)
+// writer reads -o of template render and returns the function that writes the answer.
+func (o *templateOptions) writer(p *option.Session) (func(io.Writer, *declcfg.Catalog) error, error) {
+	if o.output == "mermaid" {
+		compat, err := o.Compat(p)
 		if err != nil {
 			return nil, err
 		}
-		o := graph.MermaidOptions{V0Semantics: true, Repair: compat == "", Warn: func(text string) { p.Log.Warn(text) }}
-		return func(w io.Writer, catalog *declcfg.Catalog) error { return graph.WriteMermaid(w, catalog, o) }, nil
+		with := graph.MermaidOptions{V0Semantics: true, Repair: compat == "", Warn: func(text string) { p.Log.Warn(text) }}
+		return func(w io.Writer, catalog *declcfg.Catalog) error { return graph.WriteMermaid(w, catalog, with) }, nil
 	}
-	format, err := declcfg.ParseFormat(c.String("output"))
+	format, err := declcfg.ParseFormat(o.output)
 	if err != nil {
-		return nil, cmdline.Usagef("invalid --output value %q, expected (json|yaml|mermaid)", c.String("output"))
+		return nil, cmdline.Usagef("invalid --output value %q, expected (json|yaml|mermaid)", o.output)
 	}
 	return func(w io.Writer, catalog *declcfg.Catalog) error { return catalog.Write(w, format) }, nil
 }

@@ -19,6 +19,7 @@ import (
 
 // TemplateConvertCommand returns the command under one of its names.
 func TemplateConvertCommand(p *option.Session, name string) *cli.Command {
+	o := &templateOptions{}
 	return &cli.Command{
 		Name:      lastWord(name),
 		Usage:     "convert a catalog to a template",
@@ -29,41 +30,43 @@ for standard input. A catalog that a template cannot represent, such as one with
 an error.` +
 			program.Examples("bindery "+name+" basic catalog", "bindery "+name+" substitutes catalog -o yaml"),
 		Flags: []cli.Flag{
-			program.CatalogFormatFlag(),
-			program.CompatFlag(),
+			program.CatalogFormatFlag(&o.output),
+			o.CompatFlag(),
 		},
-		Action: program.Between(1, 2, func(c *cli.Context) error { return templateConvert(p, c) }),
+		Action: program.Between(1, 2, p.Action(func(ctx context.Context, args []string) error {
+			return convertTemplate(ctx, p, o, args)
+		})),
 	}
 }
 
-func templateConvert(p *option.Session, c *cli.Context) error {
-	format, err := program.CatalogFormat(c)
+func convertTemplate(ctx context.Context, p *option.Session, o *templateOptions, args []string) error {
+	format, err := program.ParseCatalogFormat(o.output)
 	if err != nil {
 		return err
 	}
-	compat, err := p.Compat(c)
+	compat, err := o.Compat(p)
 	if err != nil {
 		return err
 	}
-	typ, err := template.ParseType(c.Args().First())
+	typ, err := template.ParseType(args[0])
 	if err != nil || typ == template.Semver {
-		return cmdline.Usagef("invalid template type %q, must be one of: [basic substitutes]", c.Args().First())
+		return cmdline.Usagef("invalid template type %q, must be one of: [basic substitutes]", args[0])
 	}
 	file := "-"
-	if c.NArg() == 2 {
-		file = c.Args().Get(1)
+	if len(args) == 2 {
+		file = args[1]
 	}
-	catalog, err := loadCatalog(p, c.Context, file)
+	catalog, err := loadCatalog(p, ctx, file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return &cmdline.Error{Class: cmdline.ClassLocal, Object: file, Err: err,
 			Hint: fmt.Sprintf(
 				"the argument is a file or a directory; for an image run: bindery render REF | bindery template "+
-					"convert %s", c.Args().First())}
+					"convert %s", args[0])}
 	}
 	if err != nil {
 		return p.OpmMessage(err)
 	}
-	return p.Spooled(c.Context, func(w io.Writer) error {
+	return p.Spooled(ctx, func(w io.Writer) error {
 		if err := template.Convert(w, catalog,
 			template.ConvertOptions{Type: typ, Format: format, Warn: p.WarnAt}); err != nil {
 			if errors.Is(err, declcfg.ErrLimit) {
