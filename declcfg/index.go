@@ -102,12 +102,7 @@ func (d *docReader) locate() (IndexedDocument, error) {
 			at.Image = b.(*Bundle).Image
 		}
 	}
-	switch at.Schema {
-	case SchemaPackage:
-		at.Package = at.Name
-	case SchemaDeprecations:
-		at.Name = "" // it has none, see [Blob.BlobName]
-	}
+	at.Package, at.Name = identify(at.Schema, at.Package, at.Name)
 	return at, nil
 }
 

@@ -106,7 +106,7 @@ func validateByPackage(ctx context.Context, fsys fs.FS, o LoadOptions, warned *h
 	}
 	large := false
 	for i := range x.docs {
-		if !hasPlace(x.docs[i].Schema, x.docs[i].Package) {
+		if !hasPlace(Rank(x.docs[i].Schema), x.docs[i].Package) {
 			return nil, false // the blob is not yielded and is a problem
 		}
 		large = large || x.docs[i].End-x.docs[i].Start > largeDocument

@@ -12,13 +12,8 @@ import (
 // opmReading is what opm says before an error of reading a document.
 const opmReading = "error unmarshaling JSON: while decoding JSON: "
 
-// The shapes of blobs, by schema, and that of a blob of any schema.
-var (
-	blobShape = shape.Open(shape.Texts("schema", "package", "name"))
-
-	schemaShapes = map[string]*shape.Shape{SchemaPackage: shape.For[jsonPackage](), SchemaChannel: shape.For[jsonChannel](),
-		SchemaBundle: shape.For[jsonBundle](), SchemaDeprecations: shape.For[jsonDeprecations]()}
-)
+// blobShape is the shape of a blob of any schema.
+var blobShape = shape.Open(shape.Texts("schema", "package", "name"))
 
 // typeError is an error about the kinds of values in a blob.
 type typeError struct {

@@ -151,18 +151,22 @@ func (s *side) add(blob declcfg.Blob) error {
 			p.deprecations[e.Reference] = e.Message
 		}
 		return s.addFields(p, b, b.Unknown)
-	case *declcfg.Meta:
-		v, err := s.value(b.Blob, false)
+	default:
+		text, err := blob.MarshalJSON()
+		if err != nil {
+			return err
+		}
+		v, err := s.value(text, false)
 		if err != nil {
 			return err
 		}
 		others := s.others
-		if b.Package != "" {
+		if blob.BlobPackage() != "" {
 			others = s.current().others
 		}
-		others[blobKey{schema: b.Schema, name: b.Name, value: v}] = true
+		others[blobKey{schema: blob.BlobSchema(), name: blob.BlobName(), value: v}] = true
+		return nil
 	}
-	return nil
 }
 
 // current returns the current package.
