@@ -49,7 +49,8 @@ func describe[T any, P interface {
 }](name string, rank int) *schema {
 	s := &schema{name: name, rank: rank, json: newJSONType(reflect.TypeFor[T]()), shape: shape.For[T](),
 		empty: func() typedBlob { return P(new(T)) }}
-	s.json.fields = slices.Insert(s.json.fields, 0, jsonField{name: "schema", quoted: []byte(`"schema"`), index: notInStruct})
+	first := jsonField{name: "schema", quoted: []byte(`"schema"`), index: notInStruct}
+	s.json.fields = slices.Insert(s.json.fields, 0, first)
 	s.json.names = append(s.json.names, "schema")
 	slices.Sort(s.json.names)
 	return s
@@ -115,8 +116,8 @@ func orderOf(b Blob) (rank int, key string) {
 // hasPlace reports whether blobs of a rank are written: all but [RankOther] need a package.
 func hasPlace(rank int, pkg string) bool { return pkg != "" || rank == RankOther }
 
-// decode returns the typed blob of a Meta, which shares memory with it. odd is whether the blob may have fields that the
-// schema does not define.
+// decode returns the typed blob of a Meta, which shares memory with it. odd is whether the blob may have fields that
+// the schema does not define.
 func (sc *schema) decode(m *Meta) (b Blob, odd bool, err error) {
 	blob := sc.empty()
 	pos, unknown := blob.origin()
