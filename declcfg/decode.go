@@ -109,12 +109,12 @@ func jsonKind(value []byte) string {
 
 // Parse decodes a Meta of a known schema to its typed blob, and returns any other Meta unchanged. The blob shares
 // memory with the Meta.
-func Parse(m *Meta) (Blob, error) {
+func (m *Meta) Parse() (Blob, error) {
 	b, _, err := parse(m)
 	return b, err
 }
 
-// parse is [Parse]. odd is whether the blob is of an unknown schema or may have fields that its schema does not define.
+// parse is [Meta.Parse]. odd is whether the blob is of an unknown schema or may have fields that its schema does not define.
 func parse(m *Meta) (b Blob, odd bool, err error) {
 	if s := schemaNamed(m.Schema); s != nil {
 		return s.decode(m)

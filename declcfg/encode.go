@@ -45,7 +45,7 @@ type Encoder struct {
 }
 
 // NewEncoder returns an encoder that writes to w.
-func NewEncoder(w io.Writer, f Format) *Encoder {
+func (f Format) NewEncoder(w io.Writer) *Encoder {
 	return &Encoder{w: w, format: f}
 }
 

@@ -95,7 +95,7 @@ func (d *docReader) locate() (IndexedDocument, error) {
 		}
 		at.Schema, at.Package, at.Name, at.empty = m.Schema, m.Package, m.Name, string(m.Blob) == "null"
 		if m.Schema == SchemaBundle && d.options.Images {
-			b, err := Parse(m)
+			b, err := m.Parse()
 			if err != nil {
 				return IndexedDocument{}, err
 			}

@@ -19,14 +19,14 @@ var blobShape = shape.Open(shape.Texts("schema", "package", "name"))
 type typeError struct {
 	meta   *Meta         // what is known of the blob; may be nil
 	opm    string        // opm's message
-	faults []shape.Fault // at most [MaxProblems]
+	faults []shape.Fault // at most [maxProblems]
 	texts  []string      // of faults without a place
 }
 
 // faultsOf returns the values of a document that have another kind than its schema has.
 func faultsOf(s *shape.Shape, doc []byte) (faults []shape.Fault) {
 	s.Check(doc, func(f shape.Fault) {
-		if len(faults) < MaxProblems {
+		if len(faults) < maxProblems {
 			faults = append(faults, f)
 		}
 	})

@@ -9,15 +9,6 @@ import (
 	"github.com/operator-bindery/bindery/internal/nearest"
 )
 
-// UnknownField is a field that the schema of its blob does not define. At the top level of a blob it is kept, below it
-// is lost. Usually it is misspelled, and the intended field counts as absent.
-type UnknownField struct {
-	Position Position
-	// Path is the path from the blob to the field: names (string) and indices (int).
-	Path    []any
-	Message string
-}
-
 // maxUnknown is how many unknown fields of one blob are reported. Determining the line of each takes a pass over the
 // document.
 const maxUnknown = 10
@@ -25,15 +16,15 @@ const maxUnknown = 10
 // reportUnknown reports the unknown fields of a blob that was just read, or a schema that is probably misspelled.
 func (d *docReader) reportUnknown(m *Meta) {
 	report := func(path []any, format string, args ...any) {
-		u := UnknownField{Position: m.Pos, Path: path, Message: fmt.Sprintf(format, args...)}
+		at, message := m.Pos, fmt.Sprintf(format, args...)
 		if d.options.UnknownField != nil {
-			d.options.UnknownField(u)
+			d.options.UnknownField(at, path, message)
 			return
 		}
 		if line, column, ok := canon.NewLocator(d.doc.Data, d.doc.JSON).Place(path...); ok {
-			u.Position.Line, u.Position.Column = u.Position.Line+line-1, column
+			at.Line, at.Column = at.Line+line-1, column
 		}
-		d.options.Warn(u.Position, u.Message)
+		d.options.Warn(at, message)
 	}
 	known := schemaNamed(m.Schema)
 	if known == nil {

@@ -65,11 +65,11 @@ func compareInPackage(a, b Blob) int {
 }
 
 // Write writes the whole catalog to w.
-func (c *Catalog) Write(w io.Writer, f Format) error { return Write(w, f, c.Blobs()) }
+func (c *Catalog) Write(w io.Writer, f Format) error { return f.Write(w, c.Blobs()) }
 
 // Write writes blobs to w in the order of the sequence, and stops at the first error.
-func Write(w io.Writer, f Format, blobs iter.Seq2[Blob, error]) error {
-	enc := NewEncoder(w, f)
+func (f Format) Write(w io.Writer, blobs iter.Seq2[Blob, error]) error {
+	enc := f.NewEncoder(w)
 	for b, err := range blobs {
 		if err != nil {
 			return err
@@ -117,7 +117,7 @@ type StagedFS struct {
 func StageFS(ctx context.Context, dir string, f Format, blobs iter.Seq2[Blob, error],
 	replace bool) (_ *StagedFS, err error) {
 	if !replace {
-		if err := CheckEmpty(dir); err != nil {
+		if err := atomicfs.CheckEmpty(dir); err != nil {
 			return nil, err
 		}
 	}

@@ -36,7 +36,7 @@ func (p *program) catalogNames(ctx context.Context) cmdline.Names {
 		ctx, cancel := context.WithTimeout(ctx, completionTime)
 		defer cancel()
 		found := map[string]bool{}
-		blobs, err := render.Reference(ctx, catalog, render.Options{Allow: catalogKinds(), Skeleton: true})
+		blobs, err := render.Options{Allow: catalogKinds(), Skeleton: true}.Render(ctx, catalog)
 		if err != nil {
 			return nil
 		}

@@ -14,7 +14,6 @@ import (
 	"github.com/operator-bindery/bindery/declcfg/diff"
 	"github.com/operator-bindery/bindery/edit"
 	"github.com/operator-bindery/bindery/internal/printable"
-	"github.com/operator-bindery/bindery/render"
 )
 
 func (p *program) diffCommand() *cli.Command {
@@ -93,11 +92,11 @@ func (p *program) diff(c *cli.Context) error {
 	if read.Jobs == 0 { // both catalogs are read concurrently
 		read.Jobs = (runtime.GOMAXPROCS(0) + 1) / 2
 	}
-	old, err := render.Reference(c.Context, c.Args().Get(0), read)
+	old, err := read.Render(c.Context, c.Args().Get(0))
 	if err != nil {
 		return err
 	}
-	current, err := render.Reference(c.Context, c.Args().Get(1), read)
+	current, err := read.Render(c.Context, c.Args().Get(1))
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/edit"
 	"github.com/operator-bindery/bindery/edit/change"
-	"github.com/operator-bindery/bindery/render"
 )
 
 // mergeEdit reads the other catalogs (directories, databases or images) and returns the edit that merges them.
@@ -31,7 +30,7 @@ func (p *program) mergeEdit(c *cli.Context, others []string) (change.Edit, error
 	errs := make([]error, len(others))
 	whole := none()
 	for i, ref := range others {
-		blobs, err := render.Reference(c.Context, ref, o)
+		blobs, err := o.Render(c.Context, ref)
 		if err == nil {
 			catalogs[i], err = declcfg.Collect(blobs)
 		}

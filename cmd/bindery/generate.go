@@ -49,7 +49,7 @@ func (p *program) dockerfile(c *cli.Context) error {
 	if d.Labels, err = scaffold.ParseLabels(list); err != nil {
 		return &cmdline.Error{Class: cmdline.ClassUsage, Err: err, Hint: "labels have the form key=value"}
 	}
-	path, err := scaffold.WriteDockerfile(c.Args().First(), d)
+	path, err := d.Write(c.Args().First())
 	if err != nil {
 		return err
 	}

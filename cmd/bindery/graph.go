@@ -46,7 +46,7 @@ a drawing also shows what is wrong.` +
 }
 
 // drawing writes a graph in one format.
-type drawing func(io.Writer, *declcfg.Catalog, graph.Options) error
+type drawing func(graph.Options, io.Writer, *declcfg.Catalog) error
 
 func (p *program) graph(c *cli.Context) error {
 	draw, err := p.drawing(c)
@@ -70,7 +70,7 @@ func (p *program) graph(c *cli.Context) error {
 		return err
 	}
 	o := graph.Options{Package: c.String("package"), Channels: c.StringSlice("channel")}
-	write := func(w io.Writer) error { return draw(ctxio.Writer{Ctx: c.Context, W: w}, catalog, o) }
+	write := func(w io.Writer) error { return draw(o, ctxio.Writer{Ctx: c.Context, W: w}, catalog) }
 	if c.IsSet("out") {
 		return writeFileAtomically(file, write)
 	}
@@ -99,18 +99,18 @@ func (p *program) drawing(c *cli.Context) (drawing, error) {
 	}
 	switch format {
 	case "svg":
-		return graph.WriteSVG, nil
+		return graph.Options.WriteSVG, nil
 	case "html":
-		return graph.WriteHTML, nil
+		return graph.Options.WriteHTML, nil
 	case "dot":
-		return graph.WriteDOT, nil
+		return graph.Options.WriteDOT, nil
 	case "mermaid":
-		return func(w io.Writer, catalog *declcfg.Catalog, o graph.Options) error {
+		return func(o graph.Options, w io.Writer, catalog *declcfg.Catalog) error {
 			chosen, err := o.Select(catalog)
 			if err != nil {
 				return err
 			}
-			return graph.WriteMermaid(w, chosen, graph.MermaidOptions{Repair: true, Warn: p.warnGraph})
+			return graph.MermaidOptions{Repair: true, Warn: p.warnGraph}.Write(w, chosen)
 		}, nil
 	}
 	return nil, cmdline.Usagef("invalid --output value %q, expected (svg|html|mermaid|dot)", format)
@@ -143,7 +143,7 @@ func (p *program) skeleton(c *cli.Context, pkg string) (*declcfg.Catalog, error)
 			refs = append(refs, ref)
 		}
 	}
-	blobs, err := render.References(c.Context, refs, o)
+	blobs, err := o.RenderAll(c.Context, refs)
 	if err != nil {
 		return nil, p.opmMessage(err)
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"github.com/urfave/cli/v2"
 
-	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/declcfg/scaffold"
 )
 
@@ -29,14 +28,14 @@ func (p *program) initCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			pkg, err := scaffold.Package(c.Context, c.Args().First(), scaffold.PackageOptions{
+			pkg, err := scaffold.PackageOptions{
 				DefaultChannel: c.String("default-channel"), DescriptionFile: c.String("description"),
 				IconFile: c.String("icon"),
-			})
+			}.NewPackage(c.Context, c.Args().First())
 			if err != nil {
 				return err
 			}
-			return declcfg.NewEncoder(p.stdout, format).Encode(pkg)
+			return format.NewEncoder(p.stdout).Encode(pkg)
 		}),
 	}
 }

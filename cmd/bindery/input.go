@@ -34,7 +34,7 @@ func (p *program) catalogInput(c *cli.Context, known *build.Cache) (build.Catalo
 	}
 	// A database and package manifests are validated before their first blob comes out.
 	rendered := func() (build.CatalogInput, error) {
-		blobs, err := render.Reference(c.Context, ref, o)
+		blobs, err := o.Render(c.Context, ref)
 		return build.CatalogInput{Blobs: blobs}, err
 	}
 	if !info.IsDir() {

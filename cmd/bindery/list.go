@@ -67,7 +67,7 @@ func (p *program) bundleRows(c *cli.Context, l *list.Listing, pkg string) (any, 
 	if err != nil {
 		return nil, list.Table{}, err
 	}
-	if rows, err = list.Keep(rows, channels); err != nil {
+	if rows, err = rows.InChannels(channels); err != nil {
 		return nil, list.Table{}, err
 	}
 	compat, err := p.compat(c)
@@ -75,10 +75,10 @@ func (p *program) bundleRows(c *cli.Context, l *list.Listing, pkg string) (any, 
 		return nil, list.Table{}, err
 	}
 	if compat != "" {
-		return rows, list.OPMBundleTable(rows), nil
+		return rows, rows.OPMTable(), nil
 	}
-	list.SortByVersion(rows)
-	return rows, list.BundleTable(rows), nil
+	rows.SortByVersion()
+	return rows, rows.Table(), nil
 }
 
 // alphaCommand groups opm's names of commands that have a shorter name here.
@@ -143,7 +143,7 @@ func (p *program) listingOf(c *cli.Context, ref string, load listLoader, package
 	if load == nil {
 		o.Skeleton, load = true, list.Load
 	}
-	blobs, err := render.Reference(c.Context, ref, o)
+	blobs, err := o.Render(c.Context, ref)
 	if err != nil {
 		return nil, p.opmMessage(notCatalog(ref, err))
 	}

@@ -227,7 +227,7 @@ func (p *program) migrateOne(c *cli.Context, m *migration, imaged bool) (err err
 	if imaged || c.Bool("dry-run") {
 		report, copied, err = p.migrateImage(c, m, src, out, imaged)
 	} else {
-		report, err = migrate.Run(c.Context, src, out, m.o)
+		report, err = m.o.Run(c.Context, src, out)
 	}
 	progress.Close()
 	if report != nil && reportFile != "" {

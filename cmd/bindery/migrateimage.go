@@ -58,7 +58,7 @@ func (p *program) migrateImage(c *cli.Context, m *migration, src, out string,
 			return nil, nil, err
 		}
 	}
-	prepared, err := migrate.Prepare(c.Context, src, dir, m.o)
+	prepared, err := m.o.Prepare(c.Context, src, dir)
 	if prepared == nil {
 		return nil, nil, err
 	}

@@ -62,7 +62,7 @@ func (p *program) registryInitialize(c *cli.Context) error {
 	}
 	o := render.Options{Jobs: c.Int("jobs"), Warn: p.warnAt, KeepGoing: c.Bool("permissive")}
 	o.Account = &render.Account{}
-	blobs := render.Manifests(c.Context, dir, o)
+	blobs := o.RenderManifests(c.Context, dir)
 	written, err := sqlite.Create(c.Context, out, blobs, sqlite.WriteOptions{})
 	for _, left := range o.Account.LeftOut {
 		p.log.Warn(fmt.Sprintf("permissive: package %q is skipped: %v", left.Package, left.Reason))

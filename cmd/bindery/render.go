@@ -78,11 +78,11 @@ func (p *program) render(c *cli.Context) (err error) {
 	if refs := c.Args().Slice(); len(refs) > 1 && !p.opm {
 		o.Opened = p.inTurn(refs)
 	}
-	blobs, err := render.References(c.Context, c.Args().Slice(), o)
+	blobs, err := o.RenderAll(c.Context, c.Args().Slice())
 	if err != nil {
 		return p.opmMessage(err)
 	}
-	return p.spooled(c.Context, func(w io.Writer) error { return p.opmMessage(declcfg.Write(w, format, blobs)) })
+	return p.spooled(c.Context, func(w io.Writer) error { return p.opmMessage(format.Write(w, blobs)) })
 }
 
 // renderOptions reads the flags for reading a reference.

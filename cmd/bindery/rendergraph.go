@@ -38,9 +38,9 @@ func (p *program) renderGraph(c *cli.Context) error {
 		return err
 	}
 	return p.spooled(c.Context, func(w io.Writer) error {
-		return graph.WriteMermaid(ctxio.Writer{Ctx: c.Context, W: w}, catalog, graph.MermaidOptions{
+		return graph.MermaidOptions{
 			Package: c.String("package-name"), MinimumEdge: c.String("minimum-edge"),
 			V0Semantics: c.Bool("draw-v0-semantics"), Warn: p.warnGraph,
-		})
+		}.Write(ctxio.Writer{Ctx: c.Context, W: w}, catalog)
 	})
 }

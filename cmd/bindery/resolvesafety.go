@@ -267,7 +267,7 @@ func (p *program) blobsOf(c *cli.Context, o render.Options, first string, names 
 // blobsIn reads bundles of the package with their manifests, which --pull does not need, out of a catalog.
 func (p *program) blobsIn(c *cli.Context, o render.Options, ref string, names []string) (map[string]*declcfg.Bundle, error) {
 	o.Allow, o.Skeleton, o.Packages, o.Schemaless = catalogKinds(), c.Bool("pull"), []string{c.Args().First()}, true
-	blobs, err := render.Reference(c.Context, ref, o)
+	blobs, err := o.Render(c.Context, ref)
 	if err != nil {
 		return nil, p.opmMessage(err)
 	}
@@ -296,7 +296,7 @@ func (p *program) manifestsOf(c *cli.Context, o render.Options, name string, b *
 		m, err = check.BlobManifests(b)
 		return m, "", err
 	}
-	err = render.BundleFiles(c.Context, b.Image, o, func(_ render.FetchedBundle, fsys fs.FS) (err error) {
+	err = o.BundleFiles(c.Context, b.Image, func(_ render.FetchedBundle, fsys fs.FS) (err error) {
 		m, err = manifests.Read(fsys)
 		return err
 	})

@@ -111,7 +111,7 @@ func (p *program) serveSource(ctx context.Context, c *cli.Context, ref string) (
 	if kind == render.Image {
 		return p.imageSource(ctx, ref, o)
 	}
-	blobs, err := render.Reference(ctx, ref, o)
+	blobs, err := o.Render(ctx, ref)
 	return serve.Blobs(ref, blobs).Watched(ref), err
 }
 

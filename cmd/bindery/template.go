@@ -151,7 +151,7 @@ func (p *program) parseTemplate(ctx context.Context, file string,
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
 	o.Name = name
-	return template.Parse(ctx, in, o)
+	return o.Parse(ctx, in)
 }
 
 // renderBundle renders the bundle in an image. References in a template never name local files, unless a transport says
@@ -164,7 +164,7 @@ func renderBundle(ctx context.Context, image string, o render.Options) (*declcfg
 	if err != nil {
 		return nil, fmt.Errorf("render reference %.300q: %w", image, err)
 	}
-	blobs, err := render.Reference(ctx, image, o)
+	blobs, err := o.Render(ctx, image)
 	if err != nil {
 		return nil, err
 	}
@@ -188,7 +188,7 @@ func (p *program) templateWriter(c *cli.Context) (func(io.Writer, *declcfg.Catal
 			return nil, err
 		}
 		o := graph.MermaidOptions{V0Semantics: true, Repair: compat == "", Warn: func(text string) { p.log.Warn(text) }}
-		return func(w io.Writer, catalog *declcfg.Catalog) error { return graph.WriteMermaid(w, catalog, o) }, nil
+		return func(w io.Writer, catalog *declcfg.Catalog) error { return o.Write(w, catalog) }, nil
 	}
 	format, err := declcfg.ParseFormat(c.String("output"))
 	if err != nil {

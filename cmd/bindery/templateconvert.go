@@ -62,8 +62,7 @@ func (p *program) templateConvert(c *cli.Context) error {
 		return p.opmMessage(err)
 	}
 	return p.spooled(c.Context, func(w io.Writer) error {
-		if err := template.Convert(w, catalog,
-			template.ConvertOptions{Type: typ, Format: format, Warn: p.warnAt}); err != nil {
+		if err := (template.ConvertOptions{Type: typ, Format: format, Warn: p.warnAt}).Convert(w, catalog); err != nil {
 			if errors.Is(err, declcfg.ErrLimit) {
 				return &cmdline.Error{Class: cmdline.ClassLimit, Object: file, Err: fmt.Errorf("convert %q: %w", file, err)}
 			}

@@ -158,7 +158,7 @@ func (p *program) logNotes(v *declcfg.Validated) {
 
 // message returns the message about an invalid catalog, for the answer.
 func (p *program) message(err error) string {
-	problems := declcfg.JoinProblems(err)
+	problems := declcfg.ProblemsOf(err)
 	switch {
 	case problems == nil:
 		return err.Error()
@@ -175,7 +175,7 @@ func (p *program) opmMessage(err error) error {
 	}
 	var name *render.NameError
 	var reference *render.ReferenceError
-	problems := declcfg.JoinProblems(err)
+	problems := declcfg.ProblemsOf(err)
 	switch {
 	case problems != nil && errors.As(err, &reference):
 		return &render.ReferenceError{Reference: reference.Reference, Err: errors.New(problems.OpmMessage())}
