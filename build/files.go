@@ -25,32 +25,17 @@ type File struct {
 // was loaded for validation need not be read again for the build.
 func FilesOf(c *declcfg.Catalog) ([]File, error) {
 	packages := map[string]map[string]bool{}
-	add := func(b declcfg.Blob) error {
+	var err error
+	for b := range c.All() {
 		file := b.Position().File
 		if file == "" {
-			return fmt.Errorf("%s %q: unknown file of origin", b.BlobSchema(), b.BlobName())
+			err = errors.Join(err, fmt.Errorf("%s %q: unknown file of origin", b.BlobSchema(), b.BlobName()))
+			continue
 		}
 		if packages[file] == nil {
 			packages[file] = map[string]bool{}
 		}
 		packages[file][packageOf(b)] = true
-		return nil
-	}
-	var err error
-	for i := range c.Packages {
-		err = errors.Join(err, add(&c.Packages[i]))
-	}
-	for i := range c.Channels {
-		err = errors.Join(err, add(&c.Channels[i]))
-	}
-	for i := range c.Bundles {
-		err = errors.Join(err, add(&c.Bundles[i]))
-	}
-	for i := range c.Deprecations {
-		err = errors.Join(err, add(&c.Deprecations[i]))
-	}
-	for i := range c.Others {
-		err = errors.Join(err, add(&c.Others[i]))
 	}
 	if err != nil {
 		return nil, err

@@ -39,7 +39,7 @@ func newPieces(limit int) *pieces {
 // add takes the next blob.
 func (p *pieces) add(b declcfg.Blob) {
 	pkg := packageOf(b)
-	if _, ok := b.(*declcfg.Meta); ok {
+	if declcfg.Rank(b.BlobSchema()) == declcfg.RankOther {
 		return
 	}
 	if p.weight > p.limit && pkg != p.last {
@@ -150,7 +150,7 @@ func (r *reading) second(packages []string, in map[string][]int) error {
 		slices.Sort(which)
 		c := &declcfg.Catalog{}
 		err := r.walk(slices.Compact(which), func(_ *sourceFile, b declcfg.Blob) error {
-			if _, other := b.(*declcfg.Meta); !other && wanted[packageOf(b)] {
+			if declcfg.Rank(b.BlobSchema()) != declcfg.RankOther && wanted[packageOf(b)] {
 				c.Add(b)
 			}
 			return nil

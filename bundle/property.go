@@ -53,7 +53,7 @@ func (r *reader) checkDeclared() {
 		}
 		r.checkOwn(d)
 		r.checkRequirement(d)
-		declcfg.VersionNumbers(d.Property, func(path []any, number string) {
+		d.Property.VersionNumbers(func(path []any, number string) {
 			r.warn(r.problem(RuleVersionNumber, d.place(path...), numberMessage(number)))
 		})
 		if first, ok := once[d.Type]; ok {
@@ -61,7 +61,7 @@ func (r *reader) checkDeclared() {
 			r.warn(r.problem(RulePropertyTwice, d.place(), fmt.Sprintf(
 				"a second property %s: the first one is in %s:%d, and OLM takes none of two; remove one",
 				fault.Quote(d.Type), first.File, line)))
-		} else if slices.Contains(declcfg.SingleProperties, d.Type) {
+		} else if d.Property.Single() {
 			once[d.Type] = d.place()
 		}
 	}

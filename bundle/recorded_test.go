@@ -108,7 +108,7 @@ func allBundles(t testing.TB) map[string]fstest.MapFS {
 func rendered(t testing.TB, blob *declcfg.Bundle, f declcfg.Format) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	if err := declcfg.NewEncoder(&out, f).Encode(blob); err != nil {
+	if err := f.NewEncoder(&out).Encode(blob); err != nil {
 		t.Fatal(err)
 	}
 	return out.Bytes()

@@ -12,13 +12,10 @@ func (c *Catalog) ByPackage() map[string]*Catalog {
 		}
 		return p
 	}
-	for i := range c.Packages {
-		p := part(c.Packages[i].Name)
-		p.Packages = append(p.Packages, c.Packages[i])
-	}
-	for i := range c.Channels {
-		p := part(c.Channels[i].Package)
-		p.Channels = append(p.Channels, c.Channels[i])
+	for b := range c.All() {
+		if _, ok := b.(*Bundle); !ok {
+			part(b.BlobPackage()).Add(b)
+		}
 	}
 	for i := range c.Bundles {
 		p := part(c.Bundles[i].Package)
@@ -30,14 +27,6 @@ func (c *Catalog) ByPackage() map[string]*Catalog {
 		} else {
 			p.Bundles = append(p.Bundles, c.Bundles[i])
 		}
-	}
-	for i := range c.Deprecations {
-		p := part(c.Deprecations[i].Package)
-		p.Deprecations = append(p.Deprecations, c.Deprecations[i])
-	}
-	for i := range c.Others {
-		p := part(c.Others[i].Package)
-		p.Others = append(p.Others, c.Others[i])
 	}
 	return parts
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/operator-bindery/bindery/internal/jsonscan"
-	"github.com/operator-bindery/bindery/internal/shape"
 )
 
 // errNotPlain is returned by the scanner for a blob that encoding/json has to decode.
@@ -110,83 +109,18 @@ func jsonKind(value []byte) string {
 
 // Parse decodes a Meta of a known schema to its typed blob, and returns any other Meta unchanged. The blob shares
 // memory with the Meta.
-func Parse(m *Meta) (Blob, error) {
-	odd := false
-	return parse(m, &odd)
+func (m *Meta) Parse() (Blob, error) {
+	b, _, err := parse(m)
+	return b, err
 }
 
-// parse is [Parse]. It sets odd if the blob is of an unknown schema or may have fields that its schema does not define.
-func parse(m *Meta, odd *bool) (Blob, error) {
-	switch m.Schema {
-	case SchemaPackage:
-		return parseAs(m, odd, &Package{Pos: m.Pos}, (*scanner).pkg, packageFields,
-			func(f *jsonPackage, p *Package) { f.to(p) })
-	case SchemaChannel:
-		return parseAs(m, odd, &Channel{Pos: m.Pos}, (*scanner).channel, channelFields,
-			func(f *jsonChannel, c *Channel) { f.to(c) })
-	case SchemaBundle:
-		return parseAs(m, odd, &Bundle{Pos: m.Pos}, (*scanner).bundle, bundleFields,
-			func(f *jsonBundle, b *Bundle) { f.to(b) })
-	case SchemaDeprecations:
-		return parseAs(m, odd, &Deprecations{Pos: m.Pos}, (*scanner).deprecations, deprecationsFields,
-			func(f *jsonDeprecations, d *Deprecations) { f.to(d) })
+// parse is [Meta.Parse]. odd is whether the blob is of an unknown schema or may have fields that its schema does not define.
+func parse(m *Meta) (b Blob, odd bool, err error) {
+	if s := schemaNamed(m.Schema); s != nil {
+		return s.decode(m)
 	}
-	*odd = true
-	return m, nil
+	return m, true, nil
 }
-
-// parseAs decodes a blob with the scanner or, if that fails, with encoding/json through a struct F, which also gives
-// the error for invalid input.
-func parseAs[T any, F any, P interface {
-	*T
-	Blob
-}](m *Meta, odd *bool, blob P, scan func(*scanner, P), known []string, to func(*F, P)) (Blob, error) {
-	pos := blob.Position()
-	s := newScanner(m.Blob)
-	scan(&s, blob)
-	if s.Done() {
-		*odd = s.odd
-		return blob, nil
-	}
-	*odd = true
-	var fields F
-	if err := json.Unmarshal(m.Blob, &fields); err != nil {
-		e := &typeError{meta: m, opm: fmt.Sprintf("parse %s %q: %v", m.Schema, m.Name, err),
-			faults: faultsOf(schemaShapes[m.Schema], m.Blob)}
-		if e.faults == nil {
-			e.texts = []string{shape.Explain(m.Blob, err).Error()}
-		}
-		return nil, e
-	}
-	fresh := P(new(T))
-	to(&fields, fresh)
-	unknown, err := unknownFields(m.Blob, known)
-	if err != nil {
-		return nil, fmt.Errorf("parse %s %q: %w", m.Schema, m.Name, err)
-	}
-	setOrigin(fresh, pos, unknown)
-	return fresh, nil
-}
-
-func setOrigin(b Blob, pos Position, unknown []Field) {
-	switch b := b.(type) {
-	case *Package:
-		b.Pos, b.Unknown = pos, unknown
-	case *Channel:
-		b.Pos, b.Unknown = pos, unknown
-	case *Bundle:
-		b.Pos, b.Unknown = pos, unknown
-	case *Deprecations:
-		b.Pos, b.Unknown = pos, unknown
-	}
-}
-
-var (
-	packageFields      = []string{"schema", "name", "defaultChannel", "icon", "description", "properties"}
-	channelFields      = []string{"schema", "name", "package", "entries", "properties"}
-	bundleFields       = []string{"schema", "name", "package", "image", "properties", "relatedImages"}
-	deprecationsFields = []string{"schema", "package", "entries"}
-)
 
 // unknownFields returns the members of an object that are not known fields.
 func unknownFields(doc []byte, known []string) ([]Field, error) {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"reflect"
 	"slices"
 
 	"github.com/operator-bindery/bindery/internal/canon"
@@ -158,8 +159,7 @@ func (d *docReader) parse(doc []byte) (Blob, error) {
 		m.Blob = bytes.Clone(m.Blob)
 	}
 	m.Pos = d.pos(d.line)
-	odd := false
-	blob, err := parse(m, &odd)
+	blob, odd, err := parse(m)
 	if err != nil {
 		return nil, err
 	}
@@ -188,40 +188,23 @@ func (d *docReader) parse(doc []byte) (Blob, error) {
 
 // packageOf returns the package that a blob belongs to.
 func packageOf(m *Meta) string {
-	if m.Schema == SchemaPackage {
-		return m.Name
-	}
-	return m.Package
+	pkg, _ := identify(m.Schema, m.Package, m.Name)
+	return pkg
 }
 
 // detach copies the parts of a blob that share memory with the reader's buffer. With unknown set, undefined fields are
 // copied too, otherwise dropped.
 func detach(blob Blob, unknown bool) {
-	clone := func(ps []Property) {
-		for i := range ps {
-			ps[i].Value = bytes.Clone(ps[i].Value)
-		}
-	}
-	fields := func(list *[]Field) {
-		if !unknown {
-			*list = nil
-		}
-		for i := range *list {
-			(*list)[i].Value = bytes.Clone((*list)[i].Value)
-		}
-	}
 	switch b := blob.(type) {
-	case *Package:
-		clone(b.Properties)
-		fields(&b.Unknown)
-	case *Channel:
-		clone(b.Properties)
-		fields(&b.Unknown)
-	case *Bundle:
-		clone(b.Properties)
-		fields(&b.Unknown)
-	case *Deprecations:
-		fields(&b.Unknown)
+	case typedBlob:
+		schemaNamed(b.BlobSchema()).json.detach(reflect.ValueOf(b).Elem())
+		_, fields := b.origin()
+		if !unknown {
+			*fields = nil
+		}
+		for i := range *fields {
+			(*fields)[i].Value = bytes.Clone((*fields)[i].Value)
+		}
 	case *Meta:
 		if !unknown {
 			b.Blob = nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"reflect"
 
 	"github.com/operator-bindery/bindery/internal/indented"
 )
@@ -44,7 +45,7 @@ type Encoder struct {
 }
 
 // NewEncoder returns an encoder that writes to w.
-func NewEncoder(w io.Writer, f Format) *Encoder {
+func (f Format) NewEncoder(w io.Writer) *Encoder {
 	return &Encoder{w: w, format: f}
 }
 
@@ -87,143 +88,11 @@ func (m *Meta) MarshalJSON() ([]byte, error) { return m.Blob, nil }
 
 func (w *objectWriter) blob(b Blob) {
 	switch b := b.(type) {
-	case *Package:
-		w.pkg(b)
-	case *Channel:
-		w.channel(b)
-	case *Bundle:
-		w.bundle(b)
-	case *Deprecations:
-		w.deprecations(b)
 	case *Meta:
 		w.value(b.Blob)
-	}
-}
-
-func (w *objectWriter) pkg(p *Package) {
-	w.open('{')
-	w.str("schema", SchemaPackage)
-	w.str("name", p.Name)
-	w.str("defaultChannel", p.DefaultChannel)
-	if p.Icon != nil {
-		w.key("icon")
-		w.open('{')
-		w.key("base64data")
-		w.buf = appendBase64(w.buf, p.Icon.Data)
-		w.str("mediatype", p.Icon.MediaType)
-		w.close('}')
-	}
-	w.strOmitEmpty("description", p.Description)
-	w.properties(p.Properties)
-	w.unknown(p.Unknown)
-	w.close('}')
-}
-
-func (w *objectWriter) channel(c *Channel) {
-	w.open('{')
-	w.str("schema", SchemaChannel)
-	w.str("name", c.Name)
-	w.strOmitEmpty("package", c.Package)
-	w.key("entries")
-	if c.Entries == nil {
-		w.buf = append(w.buf, "null"...)
-	} else {
-		w.open('[')
-		for i := range c.Entries {
-			e := &c.Entries[i]
-			w.element()
-			w.open('{')
-			w.str("name", e.Name)
-			w.strOmitEmpty("replaces", e.Replaces)
-			if len(e.Skips) > 0 {
-				w.key("skips")
-				w.open('[')
-				for _, s := range e.Skips {
-					w.element()
-					w.buf = appendString(w.buf, s)
-				}
-				w.close(']')
-			}
-			w.strOmitEmpty("skipRange", e.SkipRange)
-			w.close('}')
-		}
-		w.close(']')
-	}
-	w.properties(c.Properties)
-	w.unknown(c.Unknown)
-	w.close('}')
-}
-
-func (w *objectWriter) bundle(b *Bundle) {
-	w.open('{')
-	w.str("schema", SchemaBundle)
-	w.strOmitEmpty("name", b.Name)
-	w.strOmitEmpty("package", b.Package)
-	w.str("image", b.Image)
-	w.properties(b.Properties)
-	if len(b.RelatedImages) > 0 {
-		w.key("relatedImages")
-		w.open('[')
-		for _, r := range b.RelatedImages {
-			w.element()
-			w.open('{')
-			w.str("name", r.Name)
-			w.str("image", r.Image)
-			w.close('}')
-		}
-		w.close(']')
-	}
-	w.unknown(b.Unknown)
-	w.close('}')
-}
-
-func (w *objectWriter) deprecations(d *Deprecations) {
-	w.open('{')
-	w.str("schema", SchemaDeprecations)
-	w.strOmitEmpty("package", d.Package)
-	w.key("entries")
-	if d.Entries == nil {
-		w.buf = append(w.buf, "null"...)
-	} else {
-		w.open('[')
-		for _, e := range d.Entries {
-			w.element()
-			w.open('{')
-			w.key("reference")
-			w.open('{')
-			w.str("schema", e.Reference.Schema)
-			w.strOmitEmpty("name", e.Reference.Name)
-			w.close('}')
-			w.str("message", e.Message)
-			w.close('}')
-		}
-		w.close(']')
-	}
-	w.unknown(d.Unknown)
-	w.close('}')
-}
-
-func (w *objectWriter) properties(ps []Property) {
-	if len(ps) == 0 {
-		return
-	}
-	w.key("properties")
-	w.open('[')
-	for _, p := range ps {
-		w.element()
-		w.open('{')
-		w.str("type", p.Type)
-		w.key("value")
-		w.value(p.Value)
-		w.close('}')
-	}
-	w.close(']')
-}
-
-func (w *objectWriter) unknown(fields []Field) {
-	for _, f := range fields {
-		w.key(f.Name)
-		w.value(f.Value)
+	case typedBlob:
+		_, unknown := b.origin()
+		w.object(schemaNamed(b.BlobSchema()).json, reflect.ValueOf(b).Elem(), b.BlobSchema(), *unknown)
 	}
 }
 
@@ -275,23 +144,14 @@ func (w *objectWriter) newline() {
 
 func (w *objectWriter) tooLong() { w.buf, w.long = w.buf[:w.start], true }
 
-func (w *objectWriter) key(name string) {
+func (w *objectWriter) key(name string) { w.quotedKey(appendString(nil, name)) }
+
+func (w *objectWriter) quotedKey(quoted []byte) {
 	w.element()
-	w.buf = appendString(w.buf, name)
+	w.buf = append(w.buf, quoted...)
 	w.buf = append(w.buf, ':')
 	if w.unit != "" {
 		w.buf = append(w.buf, ' ')
-	}
-}
-
-func (w *objectWriter) str(name, value string) {
-	w.key(name)
-	w.buf = appendString(w.buf, value)
-}
-
-func (w *objectWriter) strOmitEmpty(name, value string) {
-	if value != "" {
-		w.str(name, value)
 	}
 }
 

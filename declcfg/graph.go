@@ -45,15 +45,15 @@ type BundleNode struct {
 type ChannelNode struct {
 	*Channel
 	Package *PackageNode
-	Entries []*Entry // by name
+	Entries []*entryNode // by name
 	// Deprecation is the message of the channel's deprecation; nil if it is not deprecated.
 	Deprecation *string
 
-	entries map[string]*Entry
+	entries map[string]*entryNode
 }
 
-// Entry is a bundle in a channel.
-type Entry struct {
+// entryNode is a bundle in a channel.
+type entryNode struct {
 	*ChannelEntry
 	Channel *ChannelNode
 	// Bundle is nil if the package has no bundle of the entry's name.
@@ -89,10 +89,10 @@ func (p *PackageNode) Channel(name string) *ChannelNode { return p.channels[name
 func (p *PackageNode) Default() *ChannelNode { return p.channels[p.DefaultChannel] }
 
 // Entry returns the entry of a bundle; nil if it is not in the channel.
-func (c *ChannelNode) Entry(name string) *Entry { return c.entries[name] }
+func (c *ChannelNode) Entry(name string) *entryNode { return c.entries[name] }
 
 // Heads returns the entries that no other entry replaces or skips, by name. A valid channel has one.
-func (c *ChannelNode) Heads() []*Entry {
+func (c *ChannelNode) Heads() []*entryNode {
 	incoming := make(map[string]bool, len(c.Entries))
 	for _, e := range c.Entries {
 		if e.Replaces != "" {
@@ -102,7 +102,7 @@ func (c *ChannelNode) Heads() []*Entry {
 			incoming[skip] = true
 		}
 	}
-	var heads []*Entry
+	var heads []*entryNode
 	for _, e := range c.Entries {
 		if !incoming[e.Name] {
 			heads = append(heads, e)
@@ -112,7 +112,7 @@ func (c *ChannelNode) Heads() []*Entry {
 }
 
 // Head returns the only head of the channel, or an error that names all of them.
-func (c *ChannelNode) Head() (*Entry, error) {
+func (c *ChannelNode) Head() (*entryNode, error) {
 	heads := c.Heads()
 	switch len(heads) {
 	case 0:
@@ -131,7 +131,7 @@ func (c *ChannelNode) Head() (*Entry, error) {
 // another.
 func (c *ChannelNode) cycle() string {
 	type edge struct {
-		from *Entry
+		from *entryNode
 		verb string
 	}
 	above := make(map[string]edge, len(c.Entries))

@@ -90,9 +90,9 @@ func (b *graphBuilder) addChannel(c *Channel) {
 		b.report(c, RuleDuplicate, "package %q has duplicate channel %q", c.Package, c.Name)
 		return
 	}
-	node := &ChannelNode{Channel: c, Package: pkg, entries: make(map[string]*Entry, len(c.Entries))}
+	node := &ChannelNode{Channel: c, Package: pkg, entries: make(map[string]*entryNode, len(c.Entries))}
 	for i := range c.Entries {
-		e := &Entry{ChannelEntry: &c.Entries[i], Channel: node, index: i}
+		e := &entryNode{ChannelEntry: &c.Entries[i], Channel: node, index: i}
 		if node.entries[e.Name] != nil {
 			b.reportAt(c, []any{"entries", i}, RuleDuplicate,
 				"invalid package %q, channel %q: duplicate entry %q", c.Package, c.Name, e.Name)
@@ -101,7 +101,7 @@ func (b *graphBuilder) addChannel(c *Channel) {
 		node.entries[e.Name] = e
 		node.Entries = append(node.Entries, e)
 	}
-	slices.SortFunc(node.Entries, func(a, b *Entry) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(node.Entries, func(a, b *entryNode) int { return cmp.Compare(a.Name, b.Name) })
 	pkg.channels[c.Name] = node
 	pkg.Channels = append(pkg.Channels, node)
 }
@@ -195,7 +195,7 @@ func (b *graphBuilder) checkImage(image string) error {
 
 // link connects the entries of channels with the bundles of their package.
 func (b *graphBuilder) link() {
-	missing := map[*ChannelNode][]*Entry{}
+	missing := map[*ChannelNode][]*entryNode{}
 	for _, pkg := range b.graph.Packages {
 		for _, channel := range pkg.Channels {
 			for _, e := range channel.Entries {

@@ -95,19 +95,14 @@ func (d *docReader) locate() (IndexedDocument, error) {
 		}
 		at.Schema, at.Package, at.Name, at.empty = m.Schema, m.Package, m.Name, string(m.Blob) == "null"
 		if m.Schema == SchemaBundle && d.options.Images {
-			b, err := Parse(m)
+			b, err := m.Parse()
 			if err != nil {
 				return IndexedDocument{}, err
 			}
 			at.Image = b.(*Bundle).Image
 		}
 	}
-	switch at.Schema {
-	case SchemaPackage:
-		at.Package = at.Name
-	case SchemaDeprecations:
-		at.Name = "" // it has none, see [Blob.BlobName]
-	}
+	at.Package, at.Name = identify(at.Schema, at.Package, at.Name)
 	return at, nil
 }
 

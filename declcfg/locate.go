@@ -106,7 +106,7 @@ func validateByPackage(ctx context.Context, fsys fs.FS, o LoadOptions, warned *h
 	}
 	large := false
 	for i := range x.docs {
-		if !hasPlace(x.docs[i].Schema, x.docs[i].Package) {
+		if !hasPlace(Rank(x.docs[i].Schema), x.docs[i].Package) {
 			return nil, false // the blob is not yielded and is a problem
 		}
 		large = large || x.docs[i].End-x.docs[i].Start > largeDocument
@@ -144,7 +144,7 @@ func refinePositions(fsys fs.FS, problems []Problem, l Limits) {
 			places = append(places, Place{p.Position.File, &p.Position.Line, &p.Position.Column, p.path})
 		}
 	}
-	FindLines(fsys, places, l)
+	l.FindLines(fsys, places)
 }
 
 // FindLines gives each problem the line and the column of its value, where the files of the catalog can be read: those
@@ -167,7 +167,7 @@ func (e *ValidationError) FindLines(l Limits) {
 				places = append(places, Place{p.Position.File, &p.Position.Line, &p.Position.Column, p.path})
 			}
 		}
-		FindLines(fsys, places, l)
+		l.FindLines(fsys, places)
 	}
 }
 
@@ -183,7 +183,7 @@ type Place struct {
 // FindLines sets line and column of each place to that of the value, as far as it can be found. Each file is read once more.
 //
 // The lines of places in JSON are looked for in as many bytes as take one or two seconds.
-func FindLines(fsys fs.FS, places []Place, l Limits) {
+func (l Limits) FindLines(fsys fs.FS, places []Place) {
 	left := maxLocated
 	byFile := map[string]map[int][]Place{}
 	for _, p := range places {

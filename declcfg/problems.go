@@ -9,8 +9,8 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// MaxProblems is how many problems of one rule a [ValidationError] contains.
-const MaxProblems = 100
+// maxProblems is how many problems of one rule a [ValidationError] contains.
+const maxProblems = 100
 
 // problemList collects the first problems of each rule. The others are counted and passed to omitted unless that is
 // nil.
@@ -29,7 +29,7 @@ func (l *problemList) report(p Problem, format string, args ...any) {
 	if l.ignored != nil && l.ignored(&p) {
 		return
 	}
-	if l.counts[p.Rule] >= MaxProblems && l.omitted == nil {
+	if l.counts[p.Rule] >= maxProblems && l.omitted == nil {
 		l.counts[p.Rule]++
 		return
 	}
@@ -51,7 +51,7 @@ func (l *problemList) add(p Problem) {
 	}
 	l.counts[p.Rule]++
 	switch {
-	case l.counts[p.Rule] <= MaxProblems:
+	case l.counts[p.Rule] <= maxProblems:
 		l.kept = append(l.kept, p)
 	case l.omitted != nil:
 		l.omitted(p)
@@ -75,21 +75,20 @@ func (l *problemList) err() error {
 	}
 	e := &ValidationError{Problems: l.kept}
 	for rule, n := range l.counts {
-		if n > MaxProblems {
+		if n > maxProblems {
 			if e.More == nil {
 				e.More = map[string]int{}
 			}
-			e.More[rule] = n - MaxProblems
+			e.More[rule] = n - maxProblems
 		}
 	}
 	return e
 }
 
-// JoinProblems returns one error with the problems of several, nil if there are none. It unwraps errors and ignores
-// those that are not a *[ValidationError].
-func JoinProblems(errs ...error) *ValidationError {
+// ProblemsOf returns one error with the problems of all errors that an error wraps, nil if there are none.
+func ProblemsOf(err error) *ValidationError {
 	var l problemList
-	l.joinAll(errs)
+	l.joinAll([]error{err})
 	var all *ValidationError
 	_ = errors.As(l.err(), &all)
 	return all

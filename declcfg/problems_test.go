@@ -11,6 +11,9 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
+// reported is how many problems of each rule an error has.
+const reported = 100
+
 // A catalog with very many problems is refused with the first ones of each rule. The others are counted and passed to
 // Omitted.
 func TestManyProblems(t *testing.T) {
@@ -45,7 +48,7 @@ func TestManyProblems(t *testing.T) {
 			t.Errorf("%d problems of the kind %s are missing", n, rule)
 		}
 	}
-	const more = repeated - declcfg.MaxProblems
+	const more = repeated - reported
 	if invalid.More[declcfg.RuleDuplicate] != more || len(omitted) != 2*more {
 		t.Errorf("%v, %d omitted", invalid.More, len(omitted))
 	}
@@ -53,8 +56,8 @@ func TestManyProblems(t *testing.T) {
 		fmt.Sprintf("... and %d more problems of the kind \"duplicate\"", more)) {
 		t.Errorf("an error of %d bytes: %.300s ... %s", len(text), text, text[max(0, len(text)-300):])
 	}
-	joined := declcfg.JoinProblems(errors.Join(err, fmt.Errorf("again: %w", err)))
-	if joined.More[declcfg.RuleDuplicate] != repeated+more || len(joined.Problems) > 3*declcfg.MaxProblems {
+	joined := declcfg.ProblemsOf(errors.Join(err, fmt.Errorf("again: %w", err)))
+	if joined.More[declcfg.RuleDuplicate] != repeated+more || len(joined.Problems) > 3*reported {
 		t.Errorf("joined: %v, %d kept", joined.More, len(joined.Problems))
 	}
 }
@@ -67,7 +70,7 @@ func TestManyBrokenFiles(t *testing.T) {
 	}
 	_, err := declcfg.Load(context.Background(), fsys, declcfg.LoadOptions{})
 	var invalid *declcfg.ValidationError
-	if !errors.As(err, &invalid) || len(invalid.Problems) != declcfg.MaxProblems ||
+	if !errors.As(err, &invalid) || len(invalid.Problems) != reported ||
 		invalid.More[declcfg.RuleSyntax] != 400 {
 		t.Errorf("%.300v", err)
 	}

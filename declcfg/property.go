@@ -95,12 +95,12 @@ func parseProperty(p *Property) error {
 // Check returns an error if the value of a property of a known type cannot be decoded, as in a catalog with it.
 func (p *Property) Check() error { return parseProperty(p) }
 
-// SingleProperties are the types of which OLM expects at most one property, besides olm.package: of two it uses none.
-var SingleProperties = []string{"olm.maxOpenShiftVersion"}
+// Single reports whether OLM expects at most one property of this type, besides olm.package: of two it uses none.
+func (p *Property) Single() bool { return p.Type == "olm.maxOpenShiftVersion" }
 
-// VersionNumbers calls found for each number in a property where a version is meant: the value of a type, or of a key,
+// VersionNumbers calls found for each number in the property where a version is meant: the value of a type, or of a key,
 // that ends with "version". YAML reads 4.20 without quotes as the number 4.2. path is that of the number in the value.
-func VersionNumbers(p Property, found func(path []any, number string)) {
+func (p *Property) VersionNumbers(found func(path []any, number string)) {
 	versionNumbers(p.Type, p.Value, nil, found)
 }
 

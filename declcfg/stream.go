@@ -80,7 +80,7 @@ func (x *Index) PackageBlobs(ctx context.Context, pkg string) iter.Seq2[Blob, er
 	x.once.Do(func() {
 		x.byPackage = map[string][]int{}
 		for _, n := range x.order(nil) {
-			if d := &x.docs[n]; hasPlace(d.Schema, d.Package) {
+			if d := &x.docs[n]; hasPlace(Rank(d.Schema), d.Package) {
 				x.byPackage[d.Package] = append(x.byPackage[d.Package], n)
 			}
 		}
@@ -122,7 +122,7 @@ func (x *Index) inOrder(ctx context.Context, documents func() []int,
 				}
 				return nil
 			}, func(b Blob) error {
-				if hasPlace(b.BlobSchema(), b.BlobPackage()) && !yield(b, nil) {
+				if rank, _ := orderOf(b); hasPlace(rank, b.BlobPackage()) && !yield(b, nil) {
 					return errEnough
 				}
 				return nil
@@ -164,33 +164,13 @@ func (x *Index) Stubs(ctx context.Context, scope func(pkg string) bool) (*Catalo
 	return c, nil
 }
 
-// hasPlace reports whether blobs have a position in the writing order: those of known schemas need a package.
-func hasPlace(schema, pkg string) bool { return pkg != "" || schemaRank(schema) == rankOther }
-
-const rankOther = 3
-
-// schemaRank returns the position of a schema in the writing order of a package.
-func schemaRank(schema string) int {
-	switch schema {
-	case SchemaPackage:
-		return 0
-	case SchemaChannel:
-		return 1
-	case SchemaBundle:
-		return 2
-	case SchemaDeprecations:
-		return 4
-	}
-	return rankOther
-}
-
 // order returns the indices of the wanted documents in writing order. Those without a position in it come last: they
 // are read to report their problems.
 func (x *Index) order(wanted func(*IndexedDocument) bool) []int {
 	var order []int
 	for i := range x.docs {
 		d := &x.docs[i]
-		if wanted == nil || hasPlace(d.Schema, d.Package) && wanted(d) {
+		if wanted == nil || hasPlace(Rank(d.Schema), d.Package) && wanted(d) {
 			order = append(order, i)
 		}
 	}
@@ -199,17 +179,9 @@ func (x *Index) order(wanted func(*IndexedDocument) bool) []int {
 		if (a.Package == "") != (b.Package == "") {
 			return cmp.Compare(b.Package, a.Package)
 		}
-		if c := cmp.Or(cmp.Compare(a.Package, b.Package),
-			cmp.Compare(schemaRank(a.Schema), schemaRank(b.Schema))); c != 0 {
-			return c
-		}
-		switch schemaRank(a.Schema) {
-		case 1, 2:
-			return cmp.Compare(a.Name, b.Name)
-		case rankOther:
-			return cmp.Compare(a.Schema, b.Schema)
-		}
-		return 0
+		rankA, keyA := writingOrder(a.Schema, a.Name)
+		rankB, keyB := writingOrder(b.Schema, b.Name)
+		return cmp.Or(cmp.Compare(a.Package, b.Package), cmp.Compare(rankA, rankB), cmp.Compare(keyA, keyB))
 	})
 	return order
 }

@@ -52,7 +52,7 @@ func layouts(t *testing.T, c *declcfg.Catalog) map[string]fstest.MapFS {
 	}
 	text := func(f declcfg.Format, list ...declcfg.Blob) string {
 		var b strings.Builder
-		enc := declcfg.NewEncoder(&b, f)
+		enc := f.NewEncoder(&b)
 		for _, blob := range list {
 			if err := enc.Encode(blob); err != nil {
 				t.Fatal(err)

@@ -12,26 +12,21 @@ import (
 // opmReading is what opm says before an error of reading a document.
 const opmReading = "error unmarshaling JSON: while decoding JSON: "
 
-// The shapes of blobs, by schema, and that of a blob of any schema.
-var (
-	blobShape = shape.Open(shape.Texts("schema", "package", "name"))
-
-	schemaShapes = map[string]*shape.Shape{SchemaPackage: shape.For[jsonPackage](), SchemaChannel: shape.For[jsonChannel](),
-		SchemaBundle: shape.For[jsonBundle](), SchemaDeprecations: shape.For[jsonDeprecations]()}
-)
+// blobShape is the shape of a blob of any schema.
+var blobShape = shape.Open(shape.Texts("schema", "package", "name"))
 
 // typeError is an error about the kinds of values in a blob.
 type typeError struct {
 	meta   *Meta         // what is known of the blob; may be nil
 	opm    string        // opm's message
-	faults []shape.Fault // at most [MaxProblems]
+	faults []shape.Fault // at most [maxProblems]
 	texts  []string      // of faults without a place
 }
 
 // faultsOf returns the values of a document that have another kind than its schema has.
 func faultsOf(s *shape.Shape, doc []byte) (faults []shape.Fault) {
 	s.Check(doc, func(f shape.Fault) {
-		if len(faults) < MaxProblems {
+		if len(faults) < maxProblems {
 			faults = append(faults, f)
 		}
 	})

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"path/filepath"
 	"strconv"
 )
@@ -26,7 +27,8 @@ type Catalog struct {
 	Others       []Meta
 }
 
-// Blob is one document of a catalog: a *[Package], *[Channel], *[Bundle], *[Deprecations] or *[Meta].
+// Blob is one document of a catalog: a *[Package], *[Channel], *[Bundle], *[Deprecations] or *[Meta]. What has nothing to
+// say about a type handles its blobs as those of a Meta.
 type Blob interface {
 	// BlobSchema returns the value of the blob's "schema" field.
 	BlobSchema() string
@@ -37,6 +39,8 @@ type Blob interface {
 	BlobName() string
 	// Position returns where the blob was read from; the zero Position if it was not read from a file.
 	Position() Position
+	// MarshalJSON returns the compact JSON of the blob: its fields in the order of the specification.
+	json.Marshaler
 }
 
 // Position is a position in a catalog's files. Lines count from 1; line 0 means that only the file is known.
@@ -77,21 +81,21 @@ type Document struct {
 	JSON bool
 }
 
-// Package is an olm.package blob.
+// Package is an olm.package blob. Its tags, like those of the other blobs, are what reading and writing it follow.
 type Package struct {
-	Name           string
-	DefaultChannel string
-	Icon           *Icon
-	Description    string
-	Properties     []Property
-	Unknown        []Field
-	Pos            Position
+	Name           string     `json:"name"`
+	DefaultChannel string     `json:"defaultChannel"`
+	Icon           *Icon      `json:"icon,omitempty"`
+	Description    string     `json:"description,omitempty"`
+	Properties     []Property `json:"properties,omitempty"`
+	Unknown        []Field    `json:"-"`
+	Pos            Position   `json:"-"`
 }
 
 // Icon is the icon of a package. Data are the raw bytes of the picture, not base64.
 type Icon struct {
-	Data      []byte
-	MediaType string
+	Data      []byte `json:"base64data"`
+	MediaType string `json:"mediatype"`
 
 	dropped string // the digest of dropped data, see Index.Stubs
 }
@@ -106,12 +110,12 @@ func (i *Icon) Digest() string {
 
 // Channel is an olm.channel blob: one sequence of upgrades through the bundles of a package.
 type Channel struct {
-	Name       string
-	Package    string
-	Entries    []ChannelEntry
-	Properties []Property
-	Unknown    []Field
-	Pos        Position
+	Name       string         `json:"name"`
+	Package    string         `json:"package,omitempty"`
+	Entries    []ChannelEntry `json:"entries"`
+	Properties []Property     `json:"properties,omitempty"`
+	Unknown    []Field        `json:"-"`
+	Pos        Position       `json:"-"`
 }
 
 // Heads returns the names of the entries that no entry replaces or skips, in their order. A valid channel has one.
@@ -134,25 +138,25 @@ func (c *Channel) Heads() []string {
 
 // ChannelEntry is a bundle in a channel with the upgrade edges that lead to it.
 type ChannelEntry struct {
-	Name      string
-	Replaces  string
-	Skips     []string
-	SkipRange string
+	Name      string   `json:"name"`
+	Replaces  string   `json:"replaces,omitempty"`
+	Skips     []string `json:"skips,omitempty"`
+	SkipRange string   `json:"skipRange,omitempty"`
 }
 
 // Bundle is an olm.bundle blob: one version of an operator.
 type Bundle struct {
-	Name          string
-	Package       string
-	Image         string
-	Properties    []Property
-	RelatedImages []RelatedImage
-	Unknown       []Field
-	Pos           Position
+	Name          string         `json:"name,omitempty"`
+	Package       string         `json:"package,omitempty"`
+	Image         string         `json:"image"`
+	Properties    []Property     `json:"properties,omitempty"`
+	RelatedImages []RelatedImage `json:"relatedImages,omitempty"`
+	Unknown       []Field        `json:"-"`
+	Pos           Position       `json:"-"`
 
 	// HasObjects reports whether the bundle has olm.bundle.object properties, even if a skeleton load has dropped them
 	// (see LoadOptions.Skeleton).
-	HasObjects bool
+	HasObjects bool `json:"-"`
 
 	// What a skeleton load derived from the dropped values.
 	dropped            bool
@@ -163,36 +167,36 @@ type Bundle struct {
 
 // RelatedImage is an image that a bundle needs at run time. Name may be empty.
 type RelatedImage struct {
-	Name  string
-	Image string
+	Name  string `json:"name"`
+	Image string `json:"image"`
 }
 
 // Property is a typed value of a package, channel or bundle. Value is compact JSON; object keys are sorted if it was
 // read from a catalog, and in the order of the type's fields if it was derived from a bundle. It is nil if the source
 // has no value.
 type Property struct {
-	Type  string
-	Value json.RawMessage
+	Type  string          `json:"type"`
+	Value json.RawMessage `json:"value"`
 }
 
 // Deprecations is an olm.deprecations blob.
 type Deprecations struct {
-	Package string
-	Entries []DeprecationEntry
-	Unknown []Field
-	Pos     Position
+	Package string             `json:"package,omitempty"`
+	Entries []DeprecationEntry `json:"entries"`
+	Unknown []Field            `json:"-"`
+	Pos     Position           `json:"-"`
 }
 
 // DeprecationEntry marks a package (empty name), a channel or a bundle as deprecated.
 type DeprecationEntry struct {
-	Reference Reference
-	Message   string
+	Reference Reference `json:"reference"`
+	Message   string    `json:"message"`
 }
 
 // Reference names a blob within a package.
 type Reference struct {
-	Schema string
-	Name   string
+	Schema string `json:"schema"`
+	Name   string `json:"name,omitempty"`
 }
 
 // Meta is a blob of any schema: Blob is its whole JSON object, compact, keys sorted, numbers as written.
@@ -234,7 +238,13 @@ func (b *Bundle) Position() Position       { return b.Pos }
 func (d *Deprecations) Position() Position { return d.Pos }
 func (m *Meta) Position() Position         { return m.Pos }
 
-// Add appends a blob to the catalog. A *Meta of a known schema is kept as a Meta.
+func (p *Package) origin() (*Position, *[]Field)      { return &p.Pos, &p.Unknown }
+func (c *Channel) origin() (*Position, *[]Field)      { return &c.Pos, &c.Unknown }
+func (b *Bundle) origin() (*Position, *[]Field)       { return &b.Pos, &b.Unknown }
+func (d *Deprecations) origin() (*Position, *[]Field) { return &d.Pos, &d.Unknown }
+
+// Add appends a blob to the catalog. A *Meta of a known schema is kept as a Meta, and so is a blob of a type that the
+// catalog has no slice for.
 func (c *Catalog) Add(b Blob) {
 	switch b := b.(type) {
 	case *Package:
@@ -247,6 +257,9 @@ func (c *Catalog) Add(b Blob) {
 		c.Deprecations = append(c.Deprecations, *b)
 	case *Meta:
 		c.Others = append(c.Others, *b)
+	default:
+		c.Others = append(c.Others, Meta{Schema: b.BlobSchema(), Package: b.BlobPackage(), Name: b.BlobName(),
+			Blob: AppendJSON(nil, b, false), Pos: b.Position()})
 	}
 }
 
@@ -257,4 +270,26 @@ func (c *Catalog) Append(o *Catalog) {
 	c.Bundles = append(c.Bundles, o.Bundles...)
 	c.Deprecations = append(c.Deprecations, o.Deprecations...)
 	c.Others = append(c.Others, o.Others...)
+}
+
+// All yields every blob of the catalog in the order of the slices, whether or not it is written. The blobs point into
+// the catalog.
+func (c *Catalog) All() iter.Seq[Blob] {
+	return func(yield func(Blob) bool) {
+		_ = yieldAll[Package](c.Packages, yield) && yieldAll[Channel](c.Channels, yield) &&
+			yieldAll[Bundle](c.Bundles, yield) && yieldAll[Deprecations](c.Deprecations, yield) &&
+			yieldAll[Meta](c.Others, yield)
+	}
+}
+
+func yieldAll[T any, P interface {
+	*T
+	Blob
+}](blobs []T, yield func(Blob) bool) bool {
+	for i := range blobs {
+		if !yield(P(&blobs[i])) {
+			return false
+		}
+	}
+	return true
 }

@@ -3,68 +3,39 @@ package declcfg
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 
 	"github.com/operator-bindery/bindery/internal/canon"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/nearest"
 )
 
-// UnknownField is a field that the schema of its blob does not define. At the top level of a blob it is kept, below it
-// is lost. Usually it is misspelled, and the intended field counts as absent.
-type UnknownField struct {
-	Position Position
-	// Path is the path from the blob to the field: names (string) and indices (int).
-	Path    []any
-	Message string
-}
-
 // maxUnknown is how many unknown fields of one blob are reported. Determining the line of each takes a pass over the
 // document.
 const maxUnknown = 10
 
-// fieldTree are the fields that the specification defines for an object, each with the tree of its value or of the
-// items of its list. Values without a tree are not checked.
-type fieldTree map[string]fieldTree
-
-var (
-	propertyFields = fieldTree{"type": nil, "value": nil}
-	fieldTrees     = map[string]fieldTree{
-		SchemaPackage: {"schema": nil, "name": nil, "defaultChannel": nil, "description": nil,
-			"icon": {"base64data": nil, "mediatype": nil}, "properties": propertyFields},
-		SchemaChannel: {"schema": nil, "name": nil, "package": nil, "properties": propertyFields,
-			"entries": {"name": nil, "replaces": nil, "skips": nil, "skipRange": nil}},
-		SchemaBundle: {"schema": nil, "name": nil, "package": nil, "image": nil, "properties": propertyFields,
-			"relatedImages": {"name": nil, "image": nil}},
-		SchemaDeprecations: {"schema": nil, "package": nil,
-			"entries": {"message": nil, "reference": {"schema": nil, "name": nil}}},
-	}
-)
-
 // reportUnknown reports the unknown fields of a blob that was just read, or a schema that is probably misspelled.
 func (d *docReader) reportUnknown(m *Meta) {
 	report := func(path []any, format string, args ...any) {
-		u := UnknownField{Position: m.Pos, Path: path, Message: fmt.Sprintf(format, args...)}
+		at, message := m.Pos, fmt.Sprintf(format, args...)
 		if d.options.UnknownField != nil {
-			d.options.UnknownField(u)
+			d.options.UnknownField(at, path, message)
 			return
 		}
 		if line, column, ok := canon.NewLocator(d.doc.Data, d.doc.JSON).Place(path...); ok {
-			u.Position.Line, u.Position.Column = u.Position.Line+line-1, column
+			at.Line, at.Column = at.Line+line-1, column
 		}
-		d.options.Warn(u.Position, u.Message)
+		d.options.Warn(at, message)
 	}
-	known, ok := fieldTrees[m.Schema]
-	if !ok {
-		if near, ok := nearest.Name(m.Schema, sortedNames(fieldTrees)); ok {
+	known := schemaNamed(m.Schema)
+	if known == nil {
+		if near, ok := nearest.Name(m.Schema, schemaNames()); ok {
 			report([]any{"schema"}, "unknown schema %q: did you mean %q?", m.Schema, near)
 		}
 		return
 	}
 	count := 0
 	s := newScanner(m.Blob)
-	s.unknownIn(known, nil, func(path []any, in fieldTree) {
+	s.unknownIn(known.json, nil, func(path []any, in *jsonType) {
 		if count++; count > maxUnknown {
 			return
 		}
@@ -74,7 +45,7 @@ func (d *docReader) reportUnknown(m *Meta) {
 			where = canon.PathName(path[:len(path)-1]) + " of "
 		}
 		hint := ""
-		if near, ok := nearest.Name(name, sortedNames(in)); ok {
+		if near, ok := nearest.Name(name, in.names); ok {
 			hint = fmt.Sprintf(": did you mean %q?", near)
 		}
 		report(path, "unknown field %s in %s%s %s%s", fault.Quote(name), where, m.Schema, fault.Quote(m.Name), hint)
@@ -84,38 +55,34 @@ func (d *docReader) reportUnknown(m *Meta) {
 	}
 }
 
-// unknownIn calls found for every field of an object, or of the objects in a list, that is not in a tree.
-func (s *scanner) unknownIn(known fieldTree, path []any, found func(path []any, in fieldTree)) {
+// unknownIn calls found for every field of an object, or of the objects in a list, that its type does not have.
+func (s *scanner) unknownIn(t *jsonType, path []any, found func(path []any, in *jsonType)) {
 	at := func(step any) []any { return append(path[:len(path):len(path)], step) }
-	switch s.Peek() {
-	case '[':
+	for t != nil && t.kind == pointerValue {
+		t = t.elem
+	}
+	switch next := s.Peek(); {
+	case next == '[' && t != nil && t.kind == listValue:
 		i := 0
 		s.Array(func() {
-			s.unknownIn(known, at(i), found)
+			s.unknownIn(t.elem, at(i), found)
 			i++
 		})
-	case '{':
+	case next == '{' && t != nil && t.kind == objectValue:
 		s.Object(func(key []byte) {
-			for name, below := range known {
-				switch {
-				case !isKey(key, name):
-				case below == nil:
-					s.Value()
-					return
-				default:
-					s.unknownIn(below, at(name), found)
+			for i := range t.fields {
+				if f := &t.fields[i]; isKey(key, f.name) {
+					s.unknownIn(f.value, at(f.name), found)
 					return
 				}
 			}
 			s.Value()
 			var name string
 			if json.Unmarshal([]byte(`"`+string(key)+`"`), &name) == nil {
-				found(at(name), known)
+				found(at(name), t)
 			}
 		})
 	default:
 		s.Value()
 	}
 }
-
-func sortedNames[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

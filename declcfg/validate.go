@@ -119,7 +119,7 @@ func (v *validator) channel(channel *ChannelNode, checked map[*BundleNode]bool) 
 
 // dangling adds a note about a replaced bundle without an entry in the channel. At the end of a truncated channel that
 // is usual, elsewhere a misspelled name.
-func (v *validator) dangling(at Problem, e *Entry) {
+func (v *validator) dangling(at Problem, e *entryNode) {
 	if e.Replaces == "" || e.Channel.Entry(e.Replaces) != nil {
 		return
 	}
@@ -133,7 +133,7 @@ func (v *validator) dangling(at Problem, e *Entry) {
 	v.notes = append(v.notes, at)
 }
 
-func (v *validator) entry(at Problem, e *Entry) {
+func (v *validator) entry(at Problem, e *entryNode) {
 	if len(e.Skips) == 0 && e.SkipRange == "" {
 		return
 	}

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"io"
 	"iter"
+	"maps"
 	"slices"
-	"sort"
 
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 )
@@ -36,22 +36,21 @@ func (c *Catalog) Sort() {
 // olm.bundle without package) are omitted; [Catalog.Validate] reports them.
 func (c *Catalog) Blobs() iter.Seq2[Blob, error] {
 	return func(yield func(Blob, error) bool) {
-		byPackage := c.indexByPackage()
-		names := make([]string, 0, len(byPackage))
-		for name := range byPackage {
-			if name != "" {
-				names = append(names, name)
+		byPackage := map[string][]Blob{}
+		for b := range c.All() {
+			pkg := b.BlobPackage()
+			if rank, _ := orderOf(b); hasPlace(rank, pkg) {
+				byPackage[pkg] = append(byPackage[pkg], b)
 			}
 		}
-		sort.Strings(names)
+		names := slices.Sorted(maps.Keys(byPackage))
+		if len(names) > 0 && names[0] == "" {
+			names = append(names[1:], "")
+		}
 		for _, name := range names {
-			if !byPackage[name].yield(c, yield) {
-				return
-			}
-		}
-		if nameless := byPackage[""]; nameless != nil {
-			for _, i := range nameless.others {
-				if !yield(&c.Others[i], nil) {
+			slices.SortStableFunc(byPackage[name], compareInPackage)
+			for _, b := range byPackage[name] {
+				if !yield(b, nil) {
 					return
 				}
 			}
@@ -59,87 +58,18 @@ func (c *Catalog) Blobs() iter.Seq2[Blob, error] {
 	}
 }
 
-// packageIndex holds the indices of one package's blobs, sorted.
-type packageIndex struct {
-	packages, channels, bundles, others, deprecations []int
-}
-
-func (p *packageIndex) yield(c *Catalog, yield func(Blob, error) bool) bool {
-	for _, i := range p.packages {
-		if !yield(&c.Packages[i], nil) {
-			return false
-		}
-	}
-	for _, i := range p.channels {
-		if !yield(&c.Channels[i], nil) {
-			return false
-		}
-	}
-	for _, i := range p.bundles {
-		if !yield(&c.Bundles[i], nil) {
-			return false
-		}
-	}
-	for _, i := range p.others {
-		if !yield(&c.Others[i], nil) {
-			return false
-		}
-	}
-	for _, i := range p.deprecations {
-		if !yield(&c.Deprecations[i], nil) {
-			return false
-		}
-	}
-	return true
-}
-
-func (c *Catalog) indexByPackage() map[string]*packageIndex {
-	index := map[string]*packageIndex{}
-	at := func(name string) *packageIndex {
-		p := index[name]
-		if p == nil {
-			p = &packageIndex{}
-			index[name] = p
-		}
-		return p
-	}
-	for i := range c.Packages {
-		p := at(c.Packages[i].Name)
-		p.packages = append(p.packages, i)
-	}
-	for i := range c.Channels {
-		p := at(c.Channels[i].Package)
-		p.channels = append(p.channels, i)
-	}
-	for i := range c.Bundles {
-		p := at(c.Bundles[i].Package)
-		p.bundles = append(p.bundles, i)
-	}
-	for i := range c.Others {
-		p := at(c.Others[i].Package)
-		p.others = append(p.others, i)
-	}
-	for i := range c.Deprecations {
-		p := at(c.Deprecations[i].Package)
-		p.deprecations = append(p.deprecations, i)
-	}
-	for _, p := range index {
-		slices.SortStableFunc(p.channels,
-			func(a, b int) int { return cmp.Compare(c.Channels[a].Name, c.Channels[b].Name) })
-		slices.SortStableFunc(p.bundles,
-			func(a, b int) int { return cmp.Compare(c.Bundles[a].Name, c.Bundles[b].Name) })
-		slices.SortStableFunc(p.others,
-			func(a, b int) int { return cmp.Compare(c.Others[a].Schema, c.Others[b].Schema) })
-	}
-	return index
+func compareInPackage(a, b Blob) int {
+	rankA, keyA := orderOf(a)
+	rankB, keyB := orderOf(b)
+	return cmp.Or(cmp.Compare(rankA, rankB), cmp.Compare(keyA, keyB))
 }
 
 // Write writes the whole catalog to w.
-func (c *Catalog) Write(w io.Writer, f Format) error { return Write(w, f, c.Blobs()) }
+func (c *Catalog) Write(w io.Writer, f Format) error { return f.Write(w, c.Blobs()) }
 
 // Write writes blobs to w in the order of the sequence, and stops at the first error.
-func Write(w io.Writer, f Format, blobs iter.Seq2[Blob, error]) error {
-	enc := NewEncoder(w, f)
+func (f Format) Write(w io.Writer, blobs iter.Seq2[Blob, error]) error {
+	enc := f.NewEncoder(w)
 	for b, err := range blobs {
 		if err != nil {
 			return err
@@ -187,7 +117,7 @@ type StagedFS struct {
 func StageFS(ctx context.Context, dir string, f Format, blobs iter.Seq2[Blob, error],
 	replace bool) (_ *StagedFS, err error) {
 	if !replace {
-		if err := CheckEmpty(dir); err != nil {
+		if err := atomicfs.CheckEmpty(dir); err != nil {
 			return nil, err
 		}
 	}

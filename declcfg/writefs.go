@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,23 +11,6 @@ import (
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 	"github.com/operator-bindery/bindery/internal/filetx"
 )
-
-// ErrNotEmpty is the error of [CheckEmpty] about a directory in which something is.
-var ErrNotEmpty = errors.New("must be empty")
-
-// CheckEmpty returns an error unless a directory is empty or does not exist.
-func CheckEmpty(dir string) error {
-	entries, err := os.ReadDir(dir)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
-	case err != nil:
-		return fmt.Errorf("output dir %q: %w", dir, err)
-	case len(entries) > 0:
-		return fmt.Errorf("output dir %q %w", dir, ErrNotEmpty)
-	}
-	return nil
-}
 
 // fsWriter writes blobs to one file per package below root.
 type fsWriter struct {
@@ -72,7 +54,7 @@ func (w *fsWriter) openFile(pkg string) error {
 	w.pkg, w.file = pkg, file
 	if w.buf == nil {
 		w.buf = bufio.NewWriterSize(nil, 64<<10)
-		w.enc = NewEncoder(w.buf, w.format)
+		w.enc = w.format.NewEncoder(w.buf)
 	}
 	w.buf.Reset(file)
 	return nil

@@ -1,5 +1,5 @@
 // Package migrate converts index databases, and catalog directories with older kinds of blobs, to catalog directories,
-// and reports the content of both sides. [Run] does it all; [Prepare] stops before the catalog is put in its place. An
+// and reports the content of both sides. [Options.Run] does it all; [Options.Prepare] stops before the catalog is put in its place. An
 // image of either is a source too.
 //
 //	database or directory ──> render ──> migration level ──> catalog directory

@@ -11,15 +11,14 @@ import (
 )
 
 // Run migrates an index database to a catalog directory and verifies that nothing was lost.
-func ExampleRun() {
+func ExampleOptions_Run() {
 	dir, err := os.MkdirTemp("", "")
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
 
-	report, err := migrate.Run(context.Background(), "../testdata/db/small.db", filepath.Join(dir, "catalog"),
-		migrate.Options{Verify: true})
+	report, err := migrate.Options{Verify: true}.Run(context.Background(), "../testdata/db/small.db", filepath.Join(dir, "catalog"))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -34,15 +33,14 @@ func ExampleRun() {
 }
 
 // The output of a prepared migration is complete before it is renamed to its final name.
-func ExamplePrepare() {
+func ExampleOptions_Prepare() {
 	dir, err := os.MkdirTemp("", "")
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
 
-	prepared, err := migrate.Prepare(context.Background(), "../testdata/db/small.db", filepath.Join(dir, "catalog"),
-		migrate.Options{})
+	prepared, err := migrate.Options{}.Prepare(context.Background(), "../testdata/db/small.db", filepath.Join(dir, "catalog"))
 	if err != nil {
 		log.Fatal(err)
 	}

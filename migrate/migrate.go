@@ -10,6 +10,7 @@ import (
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/edit"
+	"github.com/operator-bindery/bindery/internal/atomicfs"
 	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/render"
 	"github.com/operator-bindery/bindery/sqlite"
@@ -63,12 +64,12 @@ func (e *PartialError) Error() string {
 	return strings.Join(parts, "; ")
 }
 
-// VerificationError reports that the directory does not hold the content of the source. Nothing was written.
-type VerificationError struct {
-	Differences []Difference // those without a reason
+// verificationError reports that the directory does not hold the content of the source. Nothing was written.
+type verificationError struct {
+	Differences []difference // those without a reason
 }
 
-func (e *VerificationError) Error() string {
+func (e *verificationError) Error() string {
 	d := e.Differences[0]
 	where := fmt.Sprintf("package %q", d.Package)
 	if d.Channel != "" {
@@ -84,9 +85,9 @@ func (e *VerificationError) Error() string {
 
 // Run migrates a database, a catalog directory or an image of either to the directory out, which must be absent or
 // empty unless [Options.Replace] is set. On every error except a *[PartialError], out is unchanged. A report is also
-// returned with that error, a *[VerificationError] and a *[declcfg.EmptyError].
-func Run(ctx context.Context, src, out string, o Options) (*Report, error) {
-	p, err := Prepare(ctx, src, out, o)
+// returned with that error, a *[verificationError] and a *[declcfg.EmptyError].
+func (o Options) Run(ctx context.Context, src, out string) (*Report, error) {
+	p, err := o.Prepare(ctx, src, out)
 	if p == nil {
 		return nil, err
 	}
@@ -107,9 +108,9 @@ type Prepared struct {
 	staged *declcfg.StagedFS
 }
 
-// Prepare does a migration up to the final rename, see [Run]. With a *[VerificationError] or a *[declcfg.EmptyError]
+// Prepare does a migration up to the final rename, see [Options.Run]. With a *[verificationError] or a *[declcfg.EmptyError]
 // the result has a report and cannot be committed; with any other error it is nil.
-func Prepare(ctx context.Context, src, out string, o Options) (_ *Prepared, err error) {
+func (o Options) Prepare(ctx context.Context, src, out string) (_ *Prepared, err error) {
 	o.Format = cmp.Or(o.Format, declcfg.FormatJSON)
 	level, err := edit.ParseLevel(string(o.Render.Level))
 	if err != nil {
@@ -118,7 +119,7 @@ func Prepare(ctx context.Context, src, out string, o Options) (_ *Prepared, err 
 	r := &Report{Source: redact.Text(src), Output: out, Level: string(level), Format: string(o.Format),
 		Compat: string(o.Render.Compat), Findings: []sqlite.Finding{}}
 	if !o.Replace {
-		if err := declcfg.CheckEmpty(out); err != nil {
+		if err := atomicfs.CheckEmpty(out); err != nil {
 			return nil, err
 		}
 	}
@@ -130,7 +131,7 @@ func Prepare(ctx context.Context, src, out string, o Options) (_ *Prepared, err 
 		m.account = &render.Account{}
 	}
 	m.o.Render.Reuse, m.o.Render.Facts, m.o.Render.Account = true, o.Report || o.Verify, m.account
-	blobs, err := render.Reference(ctx, src, m.o.Render)
+	blobs, err := m.o.Render.Render(ctx, src)
 	if err != nil {
 		return nil, err
 	}
@@ -149,7 +150,7 @@ func Prepare(ctx context.Context, src, out string, o Options) (_ *Prepared, err 
 		return p, nil
 	}
 	err = errors.Join(err, p.Discard())
-	var failed *VerificationError
+	var failed *verificationError
 	var empty *declcfg.EmptyError
 	if errors.As(err, &failed) || errors.As(err, &empty) {
 		return p, err
@@ -220,7 +221,7 @@ func (m *migration) accountFor() {
 func (m *migration) written(ctx context.Context, dir string) error {
 	m.accountFor()
 	err := m.verify(ctx, dir)
-	var failed *VerificationError
+	var failed *verificationError
 	if err != nil && !errors.As(err, &failed) {
 		return err
 	}

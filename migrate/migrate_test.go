@@ -112,10 +112,10 @@ func testRecorded(t *testing.T, c recorded.Collection) {
 			t.Run(name+"/"+v.golden, func(t *testing.T) {
 				t.Parallel()
 				out := filepath.Join(t.TempDir(), "out")
-				r, err := migrate.Run(context.Background(), c.Database(t, name), out, migrate.Options{
+				r, err := migrate.Options{
 					Format: v.format, Verify: v.format == declcfg.FormatJSON,
 					Render: render.Options{Level: v.level, Compat: sqlite.CompatOPM},
-				})
+				}.Run(context.Background(), c.Database(t, name), out)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -138,8 +138,7 @@ func TestVerified(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			out := filepath.Join(t.TempDir(), "out")
-			r, err := migrate.Run(context.Background(), all.Database(t, name), out,
-				migrate.Options{Verify: true, AllowEmpty: true})
+			r, err := migrate.Options{Verify: true, AllowEmpty: true}.Run(context.Background(), all.Database(t, name), out)
 			if errors.Is(err, sqlite.ErrDamaged) || err != nil && strings.Contains(err.Error(),
 				"unsupported file type") {
 				return

@@ -51,11 +51,10 @@ func load(t *testing.T, dir string) *declcfg.Catalog {
 func TestRepairDatabase(t *testing.T) {
 	src, out := spoiled(t), filepath.Join(t.TempDir(), "out")
 	var invalid *declcfg.ValidationError
-	if _, err := migrate.Run(context.Background(), src, out, migrate.Options{}); !errors.As(err, &invalid) {
+	if _, err := (migrate.Options{}).Run(context.Background(), src, out); !errors.As(err, &invalid) {
 		t.Fatalf("not repaired: %v", err)
 	}
-	r, err := migrate.Run(context.Background(), src, out,
-		migrate.Options{Report: true, Verify: true, Render: render.Options{Repair: true}})
+	r, err := migrate.Options{Report: true, Verify: true, Render: render.Options{Repair: true}}.Run(context.Background(), src, out)
 	var partial *migrate.PartialError
 	if !errors.As(err, &partial) || partial.Repairs != 2 || len(partial.Packages) > 0 {
 		t.Fatalf("got %v", err)
@@ -79,8 +78,7 @@ etcd  etcdoperator.v0.9.2 relatedImages: oci://quay.io/kuadrant/wasm-shim:v0.5.0
 // opm does not parse the related images of a database.
 func TestImagesAsOpm(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
-	if _, err := migrate.Run(context.Background(), spoiled(t), out,
-		migrate.Options{Verify: true, Render: render.Options{Compat: sqlite.CompatOPM}}); err != nil {
+	if _, err := (migrate.Options{Verify: true, Render: render.Options{Compat: sqlite.CompatOPM}}).Run(context.Background(), spoiled(t), out); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(filepath.Join(out, "etcd", "catalog.json"))
@@ -108,8 +106,7 @@ properties: [{type: olm.package, value: {packageName: a, version: 1.0.0}}]
 	if err := os.WriteFile(filepath.Join(src, "catalog.yaml"), []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	r, err := migrate.Run(context.Background(), src, out,
-		migrate.Options{Verify: true, Render: render.Options{Repair: true}})
+	r, err := migrate.Options{Verify: true, Render: render.Options{Repair: true}}.Run(context.Background(), src, out)
 	var partial *migrate.PartialError
 	if !errors.As(err, &partial) || partial.Repairs != 2 {
 		t.Fatalf("got %v", err)
@@ -121,8 +118,7 @@ properties: [{type: olm.package, value: {packageName: a, version: 1.0.0}}]
 		t.Errorf("%+v", v)
 	}
 	load(t, out)
-	if _, err := migrate.Run(context.Background(), out, filepath.Join(t.TempDir(), "again"),
-		migrate.Options{Render: render.Options{Repair: true}}); err != nil {
+	if _, err := (migrate.Options{Render: render.Options{Repair: true}}).Run(context.Background(), out, filepath.Join(t.TempDir(), "again")); err != nil {
 		t.Errorf("a repaired catalog is repaired again: %v", err)
 	}
 }
@@ -135,8 +131,7 @@ func TestRepairDoesNotGuess(t *testing.T) {
 		t.Fatal(err)
 	}
 	var invalid *declcfg.ValidationError
-	if _, err := migrate.Run(context.Background(), src, filepath.Join(t.TempDir(), "out"),
-		migrate.Options{Render: render.Options{Repair: true}}); !errors.As(err, &invalid) {
+	if _, err := (migrate.Options{Render: render.Options{Repair: true}}).Run(context.Background(), src, filepath.Join(t.TempDir(), "out")); !errors.As(err, &invalid) {
 		t.Errorf("got %v", err)
 	}
 }

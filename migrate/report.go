@@ -27,7 +27,7 @@ type Report struct {
 	// Findings describe what was derived, repaired, dropped and quarantined.
 	Findings []sqlite.Finding `json:"findings"`
 	// Verification is set if it was requested.
-	Verification *Verification `json:"verification,omitempty"`
+	Verification *verification `json:"verification,omitempty"`
 }
 
 // Written returns the number of packages that were written.
@@ -73,16 +73,16 @@ type Counts struct {
 	Deprecations   int               `json:"deprecations"`
 }
 
-// Verification is the result of comparing the output with the source.
-type Verification struct {
+// verification is the result of comparing the output with the source.
+type verification struct {
 	Same bool `json:"same"`
 	// Differences are the items in which they differ. One with a reason is explained by a finding; one without is a
 	// failure.
-	Differences []Difference `json:"differences"`
+	Differences []difference `json:"differences"`
 }
 
-// Difference is an item that only one side has, or that differs.
-type Difference struct {
+// difference is an item that only one side has, or that differs.
+type difference struct {
 	Package string `json:"package"`
 	Channel string `json:"channel,omitempty"`
 	Bundle  string `json:"bundle,omitempty"`

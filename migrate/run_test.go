@@ -53,7 +53,7 @@ func child(src, out, fault string) int {
 			}
 		}
 	}
-	if _, err := migrate.Run(context.Background(), src, out, o); err != nil {
+	if _, err := o.Run(context.Background(), src, out); err != nil {
 		println(err.Error())
 		return 1
 	}
@@ -141,7 +141,7 @@ func TestKilled(t *testing.T) {
 	if _, err := os.Stat(out); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a killed migration has left an output: %v", err)
 	}
-	if _, err := migrate.Run(context.Background(), src, out, migrate.Options{Verify: true}); err != nil {
+	if _, err := (migrate.Options{Verify: true}).Run(context.Background(), src, out); err != nil {
 		t.Fatal(err)
 	}
 	if left := names(t, dir); len(left) != 1 {
@@ -169,7 +169,7 @@ func TestOutputDirectory(t *testing.T) {
 		{full, "must be empty"},
 		{file, "file"},
 	} {
-		_, err := migrate.Run(context.Background(), src, c.out, migrate.Options{})
+		_, err := migrate.Options{}.Run(context.Background(), src, c.out)
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %q", filepath.Base(c.out), err, c.want)
 		}
@@ -186,8 +186,7 @@ func TestBrokenDatabaseLeavesNothing(t *testing.T) {
 		"UPDATE operatorbundle SET bundle = '{' WHERE name = 'silicom-sts-operator.v0.0.6'",
 	} {
 		dir := t.TempDir()
-		r, err := migrate.Run(context.Background(), altered(t, "small", "PRAGMA foreign_keys=0", statement),
-			filepath.Join(dir, "a", "out"), migrate.Options{})
+		r, err := migrate.Options{}.Run(context.Background(), altered(t, "small", "PRAGMA foreign_keys=0", statement), filepath.Join(dir, "a", "out"))
 		if err == nil || r != nil {
 			t.Errorf("%s: got %v", statement, err)
 		}
@@ -200,8 +199,7 @@ func TestBrokenDatabaseLeavesNothing(t *testing.T) {
 func TestQuarantine(t *testing.T) {
 	src := altered(t, "small", "UPDATE operatorbundle SET version = 'latest' WHERE name = 'etcdoperator.v0.9.2'")
 	out := filepath.Join(t.TempDir(), "out")
-	r, err := migrate.Run(context.Background(), src, out,
-		migrate.Options{Report: true, Verify: true, Render: render.Options{KeepGoing: true}})
+	r, err := migrate.Options{Report: true, Verify: true, Render: render.Options{KeepGoing: true}}.Run(context.Background(), src, out)
 	var partial *migrate.PartialError
 	if !errors.As(err, &partial) || strings.Join(partial.Packages, ",") != "etcd" {
 		t.Fatalf("got %v", err)
@@ -219,8 +217,7 @@ func TestQuarantine(t *testing.T) {
 }
 
 func TestReport(t *testing.T) {
-	r, err := migrate.Run(context.Background(), recorded.Part(t).Database(t, "small"),
-		filepath.Join(t.TempDir(), "out"), migrate.Options{Report: true})
+	r, err := migrate.Options{Report: true}.Run(context.Background(), recorded.Part(t).Database(t, "small"), filepath.Join(t.TempDir(), "out"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -256,12 +253,11 @@ func TestReport(t *testing.T) {
 func TestDirectory(t *testing.T) {
 	part := recorded.Part(t)
 	dir := filepath.Join(t.TempDir(), "objects")
-	if _, err := migrate.Run(context.Background(), part.Database(t, "small"), dir, migrate.Options{}); err != nil {
+	if _, err := (migrate.Options{}).Run(context.Background(), part.Database(t, "small"), dir); err != nil {
 		t.Fatal(err)
 	}
 	out := filepath.Join(t.TempDir(), "metadata")
-	r, err := migrate.Run(context.Background(), dir, out,
-		migrate.Options{Format: declcfg.FormatYAML, Report: true, Render: render.Options{Level: edit.LevelCSVMetadata}})
+	r, err := migrate.Options{Format: declcfg.FormatYAML, Report: true, Render: render.Options{Level: edit.LevelCSVMetadata}}.Run(context.Background(), dir, out)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -276,8 +272,7 @@ func TestCancelled(t *testing.T) {
 	defer cancel()
 	<-ctx.Done()
 	dir := t.TempDir()
-	if _, err := migrate.Run(ctx, recorded.Part(t).Database(t, "medium"), filepath.Join(dir, "out"),
-		migrate.Options{}); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := (migrate.Options{}).Run(ctx, recorded.Part(t).Database(t, "medium"), filepath.Join(dir, "out")); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v", err)
 	}
 	if left := names(t, dir); len(left) > 0 {
@@ -293,7 +288,7 @@ func TestMetadataInTheDatabaseKeepsTheManifests(t *testing.T) {
 		SELECT 'olm.csv.metadata', '{"displayName":"mine"}', name, version, bundlepath FROM operatorbundle WHERE name = '`+name+`'`)
 	out := filepath.Join(t.TempDir(), "out")
 	o := migrate.Options{Verify: true, Render: render.Options{Level: edit.LevelCSVMetadata}}
-	if _, err := migrate.Run(context.Background(), src, out, o); err != nil {
+	if _, err := o.Run(context.Background(), src, out); err != nil {
 		t.Fatal(err)
 	}
 	db, err := sqlite.Open(context.Background(), src, sqlite.Options{})
@@ -334,8 +329,7 @@ func bundleText(t *testing.T, dir, name string) string {
 // Invalid packages of a directory are left out like those of a database.
 func TestQuarantineOfADirectory(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "catalog")
-	if _, err := migrate.Run(context.Background(), recorded.Part(t).Database(t, "small"), dir,
-		migrate.Options{}); err != nil {
+	if _, err := (migrate.Options{}).Run(context.Background(), recorded.Part(t).Database(t, "small"), dir); err != nil {
 		t.Fatal(err)
 	}
 	file := filepath.Join(dir, "etcd", "catalog.json")
@@ -349,7 +343,7 @@ func TestQuarantineOfADirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := filepath.Join(t.TempDir(), "out")
-	r, err := migrate.Run(context.Background(), dir, out, migrate.Options{Render: render.Options{KeepGoing: true}})
+	r, err := migrate.Options{Render: render.Options{KeepGoing: true}}.Run(context.Background(), dir, out)
 	var partial *migrate.PartialError
 	if !errors.As(err, &partial) || strings.Join(partial.Packages, ",") != "etcd" {
 		t.Fatalf("got %v", err)
@@ -366,15 +360,14 @@ func TestQuarantineOfADirectory(t *testing.T) {
 func TestProgressNamesEveryPackage(t *testing.T) {
 	got := map[migrate.Step]int{}
 	last := ""
-	_, err := migrate.Run(t.Context(), "../testdata/db/small.db", filepath.Join(t.TempDir(), "out"),
-		migrate.Options{Verify: true,
-			Progress: func(s migrate.Step, n, all int, pkg string) {
-				got[s]++
-				if n != got[s] || all != 2 {
-					t.Errorf("%s %s is number %d of %d and not %d of 2", s, pkg, n, all, got[s])
-				}
-				last = pkg
-			}})
+	_, err := migrate.Options{Verify: true,
+		Progress: func(s migrate.Step, n, all int, pkg string) {
+			got[s]++
+			if n != got[s] || all != 2 {
+				t.Errorf("%s %s is number %d of %d and not %d of 2", s, pkg, n, all, got[s])
+			}
+			last = pkg
+		}}.Run(t.Context(), "../testdata/db/small.db", filepath.Join(t.TempDir(), "out"))
 	if err != nil || got[migrate.StepWrite] != 2 || got[migrate.StepVerify] != 2 || last != "silicom-sts-operator" {
 		t.Errorf("%v, last %q: %v", got, last, err)
 	}
@@ -384,14 +377,14 @@ func TestProgressNamesEveryPackage(t *testing.T) {
 func TestEmpty(t *testing.T) {
 	src, out := t.TempDir(), filepath.Join(t.TempDir(), "out")
 	var empty *declcfg.EmptyError
-	if _, err := migrate.Run(context.Background(), src, out, migrate.Options{}); !errors.As(err, &empty) ||
+	if _, err := (migrate.Options{}).Run(context.Background(), src, out); !errors.As(err, &empty) ||
 		empty.Catalog != src {
 		t.Errorf("got %v", err)
 	}
 	if _, err := os.Lstat(out); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("something was written: %v", err)
 	}
-	if _, err := migrate.Run(context.Background(), src, out, migrate.Options{AllowEmpty: true}); err != nil {
+	if _, err := (migrate.Options{AllowEmpty: true}).Run(context.Background(), src, out); err != nil {
 		t.Error(err)
 	}
 }

@@ -22,15 +22,15 @@ type verifier struct {
 	findings []sqlite.Finding
 	images   map[[2]string][]string // images that repairs replaced, by package and bundle
 	level    edit.Level
-	result   Verification
+	result   verification
 }
 
 // verify reads the catalog in dir again. The result has all differences; the error is a *VerificationError if a finding
 // does not explain one of them.
 func verify(ctx context.Context, dir string, facts *sqlite.Facts, findings []sqlite.Finding,
-	o Options) (*Verification, error) {
+	o Options) (*verification, error) {
 	v := &verifier{facts: facts, findings: findings, level: o.Render.Level,
-		result: Verification{Differences: []Difference{}}}
+		result: verification{Differences: []difference{}}}
 	v.images = map[[2]string][]string{}
 	for _, f := range findings {
 		if f.Altered() && f.Field == "relatedImages" && f.After != "" {
@@ -44,7 +44,7 @@ func verify(ctx context.Context, dir string, facts *sqlite.Facts, findings []sql
 	}
 	for _, e := range written {
 		if facts.Packages[e.Name()] == nil {
-			v.differ(Difference{Package: e.Name(), What: "package", Output: "written"}, false)
+			v.differ(difference{Package: e.Name(), What: "package", Output: "written"}, false)
 		}
 	}
 	for i, name := range sortedKeys(facts.Packages) {
@@ -53,7 +53,7 @@ func verify(ctx context.Context, dir string, facts *sqlite.Facts, findings []sql
 		}
 		c, err := loadPackage(ctx, filepath.Join(dir, name), o)
 		if errors.Is(err, fs.ErrNotExist) {
-			v.differ(Difference{Package: name, What: "package", Source: "there"}, true)
+			v.differ(difference{Package: name, What: "package", Source: "there"}, true)
 			continue
 		}
 		if err != nil {
@@ -63,7 +63,7 @@ func verify(ctx context.Context, dir string, facts *sqlite.Facts, findings []sql
 			return nil, fmt.Errorf("verify package %q: %w", name, err)
 		}
 	}
-	var failures []Difference
+	var failures []difference
 	for _, d := range v.result.Differences {
 		if d.Reason == "" {
 			failures = append(failures, d)
@@ -71,7 +71,7 @@ func verify(ctx context.Context, dir string, facts *sqlite.Facts, findings []sql
 	}
 	v.result.Same = len(failures) == 0
 	if !v.result.Same {
-		return &v.result, &VerificationError{failures}
+		return &v.result, &verificationError{failures}
 	}
 	return &v.result, nil
 }
@@ -88,7 +88,7 @@ func loadPackage(ctx context.Context, dir string, o Options) (*declcfg.Catalog, 
 }
 
 // differ adds a difference. If it is explainable, a matching finding gives its reason.
-func (v *verifier) differ(d Difference, explainable bool) {
+func (v *verifier) differ(d difference, explainable bool) {
 	if at := slices.IndexFunc(v.findings, func(f sqlite.Finding) bool { return repaired(f, d) }); at >= 0 {
 		d.Reason = v.findings[at].Reason
 		if v.findings[at].Before == d.Source {
@@ -104,7 +104,7 @@ func (v *verifier) differ(d Difference, explainable bool) {
 
 // explains reports whether a finding is the reason why something was not written. It must be about exactly that: a lost
 // icon, or an orphaned row, does not explain a missing package, entry or property.
-func explains(f sqlite.Finding, d Difference) bool {
+func explains(f sqlite.Finding, d difference) bool {
 	if f.Kind != sqlite.Dropped && f.Kind != sqlite.Quarantined {
 		return false
 	}
@@ -118,7 +118,7 @@ func explains(f sqlite.Finding, d Difference) bool {
 
 // repaired reports whether a difference is a requested repair of exactly this value to exactly this value. For one of
 // several values, such as an image of many, only the old value is compared.
-func repaired(f sqlite.Finding, d Difference) bool {
+func repaired(f sqlite.Finding, d difference) bool {
 	fields := map[string][]string{
 		"default channel": {"defaultChannel"}, "image": {"image"}, "related image": {"relatedImages"},
 		"edge": {"replaces", "skips"},
@@ -137,13 +137,13 @@ func repaired(f sqlite.Finding, d Difference) bool {
 const whatProperty = "property"
 
 // of is a difference of the same package and channel.
-func (d Difference) of(bundle, what, source, output string) Difference {
+func (d difference) of(bundle, what, source, output string) difference {
 	d.Bundle, d.What, d.Source, d.Output = bundle, what, source, output
 	return d
 }
 
 // same compares one value of both sides.
-func (v *verifier) same(d Difference, source, output string) {
+func (v *verifier) same(d difference, source, output string) {
 	if source != output {
 		d.Source, d.Output = source, output
 		v.differ(d, false)
@@ -160,17 +160,17 @@ func (v *verifier) pkg(name string, c *declcfg.Catalog) error {
 	if len(graph.Packages) != 1 || node == nil {
 		return fmt.Errorf("its directory holds %d packages", len(graph.Packages))
 	}
-	v.same(Difference{Package: name, What: "default channel"}, facts.DefaultChannel, node.DefaultChannel)
+	v.same(difference{Package: name, What: "default channel"}, facts.DefaultChannel, node.DefaultChannel)
 	for _, channel := range node.Channels {
 		if facts.Channels[channel.Name] == nil {
-			v.differ(Difference{Package: name, Channel: channel.Name, What: "channel", Output: "written"}, false)
+			v.differ(difference{Package: name, Channel: channel.Name, What: "channel", Output: "written"}, false)
 		}
 	}
 	for _, channel := range sortedKeys(facts.Channels) {
 		if written := node.Channel(channel); written != nil {
 			v.channel(name, facts.Channels[channel], written)
 		} else {
-			v.differ(Difference{Package: name, Channel: channel, What: "channel", Source: "there"}, true)
+			v.differ(difference{Package: name, Channel: channel, What: "channel", Source: "there"}, true)
 		}
 	}
 	for i := range c.Bundles {
@@ -182,7 +182,7 @@ func (v *verifier) pkg(name string, c *declcfg.Catalog) error {
 }
 
 func (v *verifier) channel(pkg string, facts *sqlite.ChannelFacts, written *declcfg.ChannelNode) {
-	at := Difference{Package: pkg, Channel: written.Name}
+	at := difference{Package: pkg, Channel: written.Name}
 	entries, edges := map[string]bool{}, map[sqlite.Edge]bool{}
 	for _, e := range written.Entries {
 		entries[e.Name] = true
@@ -224,7 +224,7 @@ func (v *verifier) channel(pkg string, facts *sqlite.ChannelFacts, written *decl
 
 // sets compares sets of bundle names. A finding may explain a name that is only in the source; nothing explains one
 // that is only in the output.
-func (v *verifier) sets(at Difference, what string, source, output map[string]bool) {
+func (v *verifier) sets(at difference, what string, source, output map[string]bool) {
 	for _, name := range sortedKeys(source) {
 		if !output[name] {
 			v.differ(at.of(name, what, "there", ""), true)
@@ -238,14 +238,14 @@ func (v *verifier) sets(at Difference, what string, source, output map[string]bo
 }
 
 func (v *verifier) bundle(pkg string, b *declcfg.Bundle) error {
-	at := Difference{Package: pkg, Bundle: b.Name}
+	at := difference{Package: pkg, Bundle: b.Name}
 	facts := v.facts.Bundles[b.Name]
 	if facts == nil {
 		at.What, at.Output = "bundle", "written"
 		v.differ(at, false)
 		return nil
 	}
-	with := func(what string) Difference { d := at; d.What = what; return d }
+	with := func(what string) difference { d := at; d.What = what; return d }
 	v.same(with("image"), facts.Image, b.Image)
 	p, err := b.PackageProperty()
 	if err != nil {

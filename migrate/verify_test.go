@@ -48,7 +48,7 @@ func TestVerifyFindsChanges(t *testing.T) {
 		{"nothing", etcd, "", "", ""},
 	} {
 		out := filepath.Join(t.TempDir(), "out")
-		if _, err := Run(context.Background(), path, out, Options{}); err != nil {
+		if _, err := (Options{}).Run(context.Background(), path, out); err != nil {
 			t.Fatal(err)
 		}
 		file := filepath.Join(out, c.file)
@@ -64,7 +64,7 @@ func TestVerifyFindsChanges(t *testing.T) {
 			t.Fatal(err)
 		}
 		result, err := verify(context.Background(), out, facts, nil, Options{})
-		var failed *VerificationError
+		var failed *verificationError
 		switch {
 		case c.want == "":
 			if err != nil || !result.Same {
@@ -83,7 +83,7 @@ func TestVerifyFindsChanges(t *testing.T) {
 		}
 	}
 	out := filepath.Join(t.TempDir(), "out")
-	if _, err := Run(context.Background(), path, out, Options{}); err != nil {
+	if _, err := (Options{}).Run(context.Background(), path, out); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.RemoveAll(filepath.Join(out, "etcd")); err != nil {
@@ -132,7 +132,7 @@ func TestVerifyIsNotTalkedOutOfALoss(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			out := filepath.Join(t.TempDir(), "out")
-			if _, err := Run(context.Background(), path, out, Options{}); err != nil {
+			if _, err := (Options{}).Run(context.Background(), path, out); err != nil {
 				t.Fatal(err)
 			}
 			if err := c.lose(out); err != nil {

@@ -35,8 +35,8 @@ func (s *blobSums) add(b declcfg.Blob) {
 // verifyBlobs reads the catalog in dir again, one package at a time. Its blobs must be those of the source, except for
 // the changes in findings, which become differences with a reason.
 func verifyBlobs(ctx context.Context, dir string, want blobSums, findings []sqlite.Finding,
-	o Options) (*Verification, error) {
-	v := &verifier{result: Verification{Differences: []Difference{}}}
+	o Options) (*verification, error) {
+	v := &verifier{result: verification{Differences: []difference{}}}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func verifyBlobs(ctx context.Context, dir string, want blobSums, findings []sqli
 		}
 		for other, sums := range got {
 			if other != pkg {
-				v.differ(Difference{Package: other, What: "blobs",
+				v.differ(difference{Package: other, What: "blobs",
 					Output: fmt.Sprintf("%d in the directory of package %q", len(sums), pkg)}, false)
 			}
 		}
@@ -70,19 +70,19 @@ func verifyBlobs(ctx context.Context, dir string, want blobSums, findings []sqli
 		delete(want, pkg)
 	}
 	for _, pkg := range sortedKeys(want) {
-		v.differ(Difference{Package: pkg, What: "package", Source: "there"}, false)
+		v.differ(difference{Package: pkg, What: "package", Source: "there"}, false)
 	}
-	slices.SortFunc(v.result.Differences, func(a, b Difference) int {
+	slices.SortFunc(v.result.Differences, func(a, b difference) int {
 		return cmp.Or(cmp.Compare(a.Package, b.Package), cmp.Compare(a.Bundle, b.Bundle), cmp.Compare(a.What, b.What),
 			cmp.Compare(a.Source, b.Source))
 	})
 	v.result.Same = len(v.result.Differences) == 0
 	if !v.result.Same {
-		return &v.result, &VerificationError{v.result.Differences}
+		return &v.result, &verificationError{v.result.Differences}
 	}
 	for _, f := range findings {
 		if f.Altered() {
-			v.result.Differences = append(v.result.Differences, Difference{
+			v.result.Differences = append(v.result.Differences, difference{
 				Package: f.Package, Channel: f.Channel, Bundle: f.Bundle, What: f.Field, Source: f.Before,
 				Output: f.After, Reason: f.Reason,
 			})
@@ -103,7 +103,7 @@ func loadFile(ctx context.Context, path string, o Options) (*declcfg.Catalog, er
 // blobs compares the blobs of one package.
 func (v *verifier) blobs(pkg string, want, got map[blobSum]int) {
 	differs := func(s blobSum, source, output int) {
-		v.differ(Difference{
+		v.differ(difference{
 			Package: pkg, Bundle: s.name, What: s.schema, Source: fmt.Sprintf("%d as %x", source, s.sum[:6]),
 			Output: fmt.Sprint(output),
 		}, false)

@@ -32,8 +32,7 @@ func TestVerifyOfACatalog(t *testing.T) {
 	sources := map[string]string{"odd": dir, "recorded": filepath.Join("..", "testdata", "fbc", "mini")}
 	for name, src := range sources {
 		for _, format := range []declcfg.Format{declcfg.FormatJSON, declcfg.FormatYAML} {
-			r, err := migrate.Run(context.Background(), src, filepath.Join(t.TempDir(), "out"),
-				migrate.Options{Verify: true, Format: format})
+			r, err := migrate.Options{Verify: true, Format: format}.Run(context.Background(), src, filepath.Join(t.TempDir(), "out"))
 			if err != nil || r.Verification == nil || !r.Verification.Same {
 				t.Errorf("%s as %s: %v %+v", name, format, err, r)
 			}
@@ -87,7 +86,7 @@ func TestVerifyOfACatalogFindsChanges(t *testing.T) {
 					t.Error(err)
 				}
 			}
-			_, err := migrate.Run(context.Background(), src, filepath.Join(parent, "out"), o)
+			_, err := o.Run(context.Background(), src, filepath.Join(parent, "out"))
 			if err == nil || !edited {
 				t.Errorf("got %v, edited %v", err, edited)
 			}
@@ -112,7 +111,7 @@ func TestPrepare(t *testing.T) {
 	parent := t.TempDir()
 	out := filepath.Join(parent, "made", "out")
 	for _, commit := range []bool{false, true} {
-		p, err := migrate.Prepare(t.Context(), src, out, migrate.Options{Verify: true})
+		p, err := migrate.Options{Verify: true}.Prepare(t.Context(), src, out)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -146,16 +145,16 @@ func TestReplaceAnOutput(t *testing.T) {
 	part := recorded.Part(t)
 	out := filepath.Join(t.TempDir(), "out")
 	o := migrate.Options{}
-	if _, err := migrate.Run(context.Background(), part.Database(t, "small"), out, o); err != nil {
+	if _, err := o.Run(context.Background(), part.Database(t, "small"), out); err != nil {
 		t.Fatal(err)
 	}
 	o.Replace = true
 	broken := altered(t, "small",
 		"UPDATE operatorbundle SET version = 'latest' WHERE name = 'silicom-sts-operator.v0.0.6'")
-	if _, err := migrate.Run(context.Background(), broken, out, o); err == nil || len(names(t, out)) != 2 {
+	if _, err := o.Run(context.Background(), broken, out); err == nil || len(names(t, out)) != 2 {
 		t.Errorf("a broken one: %v, %v", err, names(t, out))
 	}
-	if _, err := migrate.Run(context.Background(), part.Database(t, "subs"), out, o); err != nil ||
+	if _, err := o.Run(context.Background(), part.Database(t, "subs"), out); err != nil ||
 		strings.Join(names(t, out), " ") == "etcd silicom-sts-operator" {
 		t.Errorf("another one: %v, %v", err, names(t, out))
 	}

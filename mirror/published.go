@@ -251,7 +251,7 @@ func (n *needs) readPublished(ctx context.Context, c *published) error {
 	o := n.o.Render
 	o.Skeleton, o.Opened = true, nil
 	o.Allow = []render.Kind{render.CatalogImage, render.DatabaseImage}
-	blobs, err := render.Reference(ctx, c.at.Repository()+"@"+c.digest.String(), o)
+	blobs, err := o.Render(ctx, c.at.Repository()+"@"+c.digest.String())
 	if err != nil {
 		return err
 	}

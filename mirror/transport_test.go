@@ -85,7 +85,7 @@ func TestATransportIsOneRow(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	blobs, err := render.Reference(ctx, name, render.Options{Images: client})
+	blobs, err := render.Options{Images: client}.Render(ctx, name)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -314,7 +314,7 @@ func servedBundles(t *testing.T, r *testregistry.Registry, repository, tag strin
 		t.Fatal(err)
 	}
 	defer client.Close()
-	files, err := render.OpenCatalogImage(t.Context(), r.Host()+"/"+repository+":"+tag, render.Options{Images: client})
+	files, err := render.Options{Images: client}.OpenCatalogImage(t.Context(), r.Host()+"/"+repository+":"+tag)
 	if err != nil {
 		t.Fatalf("the published catalog %s:%s: %v", repository, tag, err)
 	}

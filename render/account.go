@@ -16,7 +16,7 @@ type Account struct {
 	// LeftOut are the packages of directories that [Options.KeepGoing] left out, and Repairs the changes that
 	// [Options.Repair] made in directories; both are complete before the first blob. Those of databases are in
 	// Findings.
-	LeftOut []LeftOut
+	LeftOut []leftOut
 	Repairs []declcfg.Repair
 	// Packages is the number of packages of the last database, which is known before its first blob; 0 if there was none.
 	Packages int
@@ -30,9 +30,9 @@ type Account struct {
 	mu sync.Mutex
 }
 
-// LeftOut is an invalid package that was left out. The reason is a *[declcfg.ValidationError] or an
+// leftOut is an invalid package that was left out. The reason is a *[declcfg.ValidationError] or an
 // *[appregistry.Error].
-type LeftOut struct {
+type leftOut struct {
 	Package string
 	Reason  error
 }
@@ -60,7 +60,7 @@ func (o *Options) opened(i OpenedImage) {
 func (a *Account) leaveOut(pkg string, reason error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.LeftOut = append(a.LeftOut, LeftOut{pkg, reason})
+	a.LeftOut = append(a.LeftOut, leftOut{pkg, reason})
 }
 
 // repaired records a repair.

@@ -24,18 +24,13 @@ type FetchedBundle struct {
 // ErrNotBundle is returned if a reference that must be a bundle names something else.
 var ErrNotBundle = errors.New("not a bundle")
 
-// Bundles reads bundles from images of every transport and from directories concurrently. They are returned in the
-// order of the references, those of a directory with package manifests by package and name. The error joins a
-// [ReferenceError] for every reference that could not be read; the bundles that could be read are returned too. With
+// Bundles reads bundles from images of every transport and from directories concurrently. as is called concurrently for
+// every bundle that was read and returns the value to keep; its errors are reported with the reference. The values are
+// in the order of the references, those of a directory with package manifests by package and name. The error joins a
+// [ReferenceError] for every reference that could not be read; the values of the others are returned too. With
 // [Options.KeepGoing] all references are tried; otherwise no more are started after twenty failures. Options about
 // blobs (Level, Reuse) are ignored.
-func Bundles(ctx context.Context, refs []string, o Options) ([]FetchedBundle, error) {
-	return BundlesAs(ctx, refs, o, func(b FetchedBundle) (FetchedBundle, error) { return b, nil })
-}
-
-// BundlesAs works like [Bundles] for callers that need less than the whole bundle: as is called concurrently for every
-// bundle that was read and returns the value to keep. Its errors are reported with the reference.
-func BundlesAs[T any](ctx context.Context, refs []string, o Options,
+func Bundles[T any](ctx context.Context, refs []string, o Options,
 	as func(FetchedBundle) (T, error)) (_ []T, err error) {
 	prepared, done, err := o.prepare()
 	if err != nil {
@@ -121,7 +116,7 @@ func eachBundle(ctx context.Context, ref string, o *Options, use func(FetchedBun
 
 // BundleFiles reads one bundle as [Bundles] does. It calls use with the bundle and the file system of its root, which
 // is valid only during the call.
-func BundleFiles(ctx context.Context, ref string, o Options, use func(FetchedBundle, fs.FS) error) error {
+func (o Options) BundleFiles(ctx context.Context, ref string, use func(FetchedBundle, fs.FS) error) error {
 	prepared, done, err := o.prepare()
 	if err == nil {
 		_, err = fetchBundle(ctx, ref, prepared, use)

@@ -14,6 +14,9 @@ import (
 	"github.com/operator-bindery/bindery/render"
 )
 
+// whole keeps a bundle as it was read.
+func whole(b render.FetchedBundle) (render.FetchedBundle, error) { return b, nil }
+
 // etcdImage returns the image of a bundle from testdata.
 func etcdImage(t *testing.T) testregistry.Image {
 	t.Helper()
@@ -52,7 +55,7 @@ func TestBundlesOfEveryKind(t *testing.T) {
 	} {
 		t.Run(c.rule, func(t *testing.T) {
 			c.o.Images = client(t, r)
-			got, err := render.Bundles(context.Background(), refs, c.o)
+			got, err := render.Bundles(context.Background(), refs, c.o, whole)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -94,7 +97,7 @@ func TestBundlesTellsOfEachThatIsNone(t *testing.T) {
 		refs = append(refs, ref)
 	}
 	slices.Sort(refs[1:])
-	got, err := render.Bundles(context.Background(), append(refs, good), render.Options{Images: client(t, r)})
+	got, err := render.Bundles(context.Background(), append(refs, good), render.Options{Images: client(t, r)}, whole)
 	if len(got) != 2 || got[0].Reference != good || got[1].Reference != good {
 		t.Errorf("%d bundles", len(got))
 	}
@@ -122,7 +125,7 @@ func TestBundlesGivesUp(t *testing.T) {
 		refs[i] = "../testdata/db/small.db"
 	}
 	for keepGoing, want := range map[bool]int{false: 20, true: 100} {
-		_, err := render.Bundles(context.Background(), refs, render.Options{KeepGoing: keepGoing, Fetches: 1})
+		_, err := render.Bundles(context.Background(), refs, render.Options{KeepGoing: keepGoing, Fetches: 1}, whole)
 		if n := len(err.(interface{ Unwrap() []error }).Unwrap()); n != want {
 			t.Errorf("keep going %v: %d errors, want %d", keepGoing, n, want)
 		}
@@ -130,10 +133,10 @@ func TestBundlesGivesUp(t *testing.T) {
 }
 
 // An error of the callback is reported with the reference; after cancellation only the cause is returned.
-func TestBundlesAs(t *testing.T) {
+func TestBundles(t *testing.T) {
 	const dir = "../testdata/bundles/etcd/0.9.4"
 	other := errors.New("no room")
-	got, err := render.BundlesAs(context.Background(), []string{dir, dir}, render.Options{},
+	got, err := render.Bundles(context.Background(), []string{dir, dir}, render.Options{},
 		func(b render.FetchedBundle) (string, error) {
 			return b.Bundle.Package, other
 		})
@@ -143,7 +146,7 @@ func TestBundlesAs(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(os.ErrDeadlineExceeded)
-	if got, err := render.Bundles(ctx, []string{dir}, render.Options{}); got != nil || !errors.Is(err,
+	if got, err := render.Bundles(ctx, []string{dir}, render.Options{}, whole); got != nil || !errors.Is(err,
 		os.ErrDeadlineExceeded) {
 		t.Errorf("%v, %v", got, err)
 	}

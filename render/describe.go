@@ -7,7 +7,7 @@ import (
 )
 
 // Describe returns the platforms and labels of an image. A name that is not a full image name is refused, as in
-// [Reference]. Errors are a [*ReferenceError].
+// [Options.Render]. Errors are a [*ReferenceError].
 func Describe(ctx context.Context, client *images.Client, ref string) (*images.Description, error) {
 	if err := checkName(ref, client.Transports()); err != nil {
 		return nil, &ReferenceError{ref, err}

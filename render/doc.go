@@ -1,7 +1,7 @@
 // Package render turns references into catalogs: whatever a reference names, its blobs are returned in one form and
 // order.
 //
-// [Reference] renders one reference, [References] several into one stream, and [Bundles] reads bundles.
+// [Options.Render] renders one reference, [Options.RenderAll] several into one stream, and [Bundles] reads bundles.
 //
 //	catalog directory ─┐
 //	index database    ─┼─> blobs, properties and related images in order ─> migration level ─> one sorted stream

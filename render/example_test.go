@@ -30,7 +30,7 @@ func ExampleReference() {
 	}
 	defer client.Close()
 
-	blobs, err := render.Reference(ctx, registry.Host()+"/acme/etcd:v0.9.4", render.Options{Images: client})
+	blobs, err := render.Options{Images: client}.Render(ctx, registry.Host()+"/acme/etcd:v0.9.4")
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func ExampleReference() {
 
 // Files and directories need no options.
 func ExampleReference_directory() {
-	blobs, err := render.Reference(context.Background(), "../testdata/bundles/etcd/0.9.4", render.Options{})
+	blobs, err := render.Options{}.Render(context.Background(), "../testdata/bundles/etcd/0.9.4")
 	if err != nil {
 		log.Fatal(err)
 	}

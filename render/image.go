@@ -170,7 +170,7 @@ func (c *CatalogFiles) Close() error { return errors.Join(c.tree.Close(), c.done
 
 // OpenCatalogImage reads the files of a catalog image, including the serve cache that its command line names. Cache
 // directories of other servers, below /tmp, are not read.
-func OpenCatalogImage(ctx context.Context, ref string, o Options) (_ *CatalogFiles, err error) {
+func (o Options) OpenCatalogImage(ctx context.Context, ref string) (_ *CatalogFiles, err error) {
 	o.Allow = []Kind{CatalogImage}
 	prepared, done, err := o.prepare()
 	if err != nil {

@@ -38,7 +38,7 @@ func (i *Index) Close() error { return errors.Join(i.done(), i.client()) }
 
 // OpenIndex reads the database or the catalog of an index image. The options Images, ImageLimits, Account, Opened and
 // TempDir are used. Errors are a [*ReferenceError].
-func OpenIndex(ctx context.Context, ref string, o Options) (_ *Index, err error) {
+func (o Options) OpenIndex(ctx context.Context, ref string) (_ *Index, err error) {
 	defer func() {
 		if err != nil {
 			err = &ReferenceError{ref, err}

@@ -29,7 +29,7 @@ func TestOpenIndex(t *testing.T) {
 	for repository, want := range map[string]render.Kind{"database": render.DatabaseImage,
 		"catalog": render.CatalogImage} {
 		name := r.Host() + "/" + repository
-		index, err := render.OpenIndex(t.Context(), name+":v1", o)
+		index, err := o.OpenIndex(t.Context(), name+":v1")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -48,10 +48,10 @@ func TestOpenIndex(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if _, err := render.OpenIndex(t.Context(), r.Host()+"/bundle:v1", o); !errors.Is(err, render.ErrNotAllowed) {
+	if _, err := o.OpenIndex(t.Context(), r.Host()+"/bundle:v1"); !errors.Is(err, render.ErrNotAllowed) {
 		t.Errorf("a bundle is no index: %v", err)
 	}
-	if _, err := render.OpenIndex(t.Context(), r.Host()+"/none:v1", o); err == nil {
+	if _, err := o.OpenIndex(t.Context(), r.Host()+"/none:v1"); err == nil {
 		t.Error("an image that is not there was opened")
 	}
 	if left, _ := fs.Glob(os.DirFS(temp), "*"); len(left) > 0 {

@@ -48,7 +48,7 @@ func TestPackageManifestsAreRendered(t *testing.T) {
 			t.Fatalf("%s is a %s, %v", ref, kind, err)
 		}
 	}
-	blobs, err := render.Reference(t.Context(), dir, render.Options{Allow: []render.Kind{render.ManifestsDirectory}})
+	blobs, err := render.Options{Allow: []render.Kind{render.ManifestsDirectory}}.Render(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,8 +59,7 @@ func TestPackageManifestsAreRendered(t *testing.T) {
 	if err := c.Validate(); err != nil || len(c.Bundles) != 12 {
 		t.Errorf("%d bundles, %v", len(c.Bundles), err)
 	}
-	if _, err := render.Reference(t.Context(), dir,
-		render.Options{Allow: []render.Kind{render.CatalogDirectory}}); !errors.Is(err, render.ErrNotAllowed) {
+	if _, err := (render.Options{Allow: []render.Kind{render.CatalogDirectory}}).Render(t.Context(), dir); !errors.Is(err, render.ErrNotAllowed) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -73,7 +72,7 @@ func TestBundlesOfPackageManifests(t *testing.T) {
 		t.Fatal(err)
 	}
 	for image, o := range map[string]render.Options{"": {}, "example.test/etcd:v0.6.1": {ImageTemplate: template}} {
-		got, err := render.Bundles(t.Context(), []string{dir, "../testdata/bundles/etcd/0.9.4"}, o)
+		got, err := render.Bundles(t.Context(), []string{dir, "../testdata/bundles/etcd/0.9.4"}, o, whole)
 		if err != nil || len(got) != 13 {
 			t.Fatalf("%d bundles, %v", len(got), err)
 		}
@@ -86,13 +85,13 @@ func TestBundlesOfPackageManifests(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, "etcd/0.9.0/etcdoperator.v0.9.0.clusterserviceversion.yaml")); err != nil {
 		t.Fatal(err)
 	}
-	got, err := render.Bundles(t.Context(), []string{dir, "../testdata/bundles/etcd/0.9.4"}, render.Options{})
+	got, err := render.Bundles(t.Context(), []string{dir, "../testdata/bundles/etcd/0.9.4"}, render.Options{}, whole)
 	if err == nil || !strings.Contains(err.Error(), "replaces nonexistent bundle etcdoperator.v0.9.0") ||
 		len(got) != 1 {
 		t.Errorf("%d bundles, %v", len(got), err)
 	}
 	// With KeepGoing the valid packages are returned, and the error reports the invalid one.
-	got, err = render.Bundles(t.Context(), []string{dir}, render.Options{KeepGoing: true})
+	got, err = render.Bundles(t.Context(), []string{dir}, render.Options{KeepGoing: true}, whole)
 	if err == nil || !strings.Contains(err.Error(), "replaces nonexistent bundle etcdoperator.v0.9.0") ||
 		len(got) != 6 {
 		t.Errorf("%d bundles, %v", len(got), err)

@@ -9,15 +9,14 @@ import (
 	"github.com/operator-bindery/bindery/images"
 )
 
-// OpenedBundle reads the bundle in an open image.
-func OpenedBundle(ctx context.Context, img *images.Image, o Options) (*bundle.Bundle, error) {
+// ReadBundle reads the bundle in an open image.
+func (o Options) ReadBundle(ctx context.Context, img *images.Image) (*bundle.Bundle, error) {
 	return readBundleImage(ctx, img, &o)
 }
 
-// OpenedDatabase yields the blobs of the index database name in an open image, without validating more than
-// [Reference] does. The blobs can be iterated over once.
-func OpenedDatabase(ctx context.Context, img *images.Image, name string,
-	o Options) iter.Seq2[declcfg.Blob, error] {
+// ReadDatabase yields the blobs of the index database name in an open image, without validating more than
+// [Options.Render] does. The blobs can be iterated over once.
+func (o Options) ReadDatabase(ctx context.Context, img *images.Image, name string) iter.Seq2[declcfg.Blob, error] {
 	return func(yield func(declcfg.Blob, error) bool) {
 		o.account = &Account{}
 		c, err := databaseImage(ctx, img, name, &o)

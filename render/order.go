@@ -37,25 +37,18 @@ func before(x, y declcfg.Blob) bool {
 	if (px == "") != (py == "") {
 		return py == ""
 	}
-	kx, nx := rank(x)
-	ky, ny := rank(y)
-	return cmp.Or(cmp.Compare(px, py), cmp.Compare(kx, ky), cmp.Compare(nx, ny)) < 0
+	rankX, keyX := sortKey(x)
+	rankY, keyY := sortKey(y)
+	return cmp.Or(cmp.Compare(px, py), cmp.Compare(rankX, rankY), cmp.Compare(keyX, keyY)) < 0
 }
 
-func rank(b declcfg.Blob) (kind int, name string) {
-	switch b := b.(type) {
-	case *declcfg.Package:
-		return 0, ""
-	case *declcfg.Channel:
-		return 1, b.Name
-	case *declcfg.Bundle:
-		return 2, b.Name
-	case *declcfg.Deprecations:
-		return 4, ""
-	default:
-		if b.BlobPackage() == "" {
-			return 3, "" // these keep the order of their references
-		}
-		return 3, b.BlobSchema()
+func sortKey(b declcfg.Blob) (rank int, key string) {
+	rank = declcfg.Rank(b.BlobSchema())
+	switch {
+	case rank != declcfg.RankOther:
+		return rank, b.BlobName()
+	case b.BlobPackage() == "":
+		return rank, "" // these keep the order of their references
 	}
+	return rank, b.BlobSchema()
 }

@@ -33,12 +33,12 @@ func TestRecordedCatalog(t *testing.T) {
 		"render-migrate.json": {declcfg.FormatJSON, edit.LatestLevel()},
 	} {
 		t.Run(name, func(t *testing.T) {
-			blobs, err := render.Reference(t.Context(), catalog, render.Options{Level: c.level})
+			blobs, err := render.Options{Level: c.level}.Render(t.Context(), catalog)
 			if err != nil {
 				t.Fatal(err)
 			}
 			var got bytes.Buffer
-			if err := declcfg.Write(&got, c.format, blobs); err != nil {
+			if err := c.format.Write(&got, blobs); err != nil {
 				t.Fatal(err)
 			}
 			if want := unpack(t, filepath.Join(golden, name+".zst")); !bytes.Equal(got.Bytes(), want) {
@@ -47,7 +47,7 @@ func TestRecordedCatalog(t *testing.T) {
 		})
 	}
 	t.Run("migrate", func(t *testing.T) {
-		blobs, err := render.Reference(t.Context(), catalog, render.Options{})
+		blobs, err := render.Options{}.Render(t.Context(), catalog)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,12 +16,12 @@ const (
 	maxFailures = 20
 )
 
-// References renders several references into one stream in opm's writing order. A blob that several references have is
+// RenderAll renders several references into one stream in opm's writing order. A blob that several references have is
 // in the stream once for each; of equal blobs, those of the first reference come first. Images and bundles are fetched
 // and rendered concurrently before the first blob; the errors of all references are reported together.
-func References(ctx context.Context, refs []string, o Options) (iter.Seq2[declcfg.Blob, error], error) {
+func (o Options) RenderAll(ctx context.Context, refs []string) (iter.Seq2[declcfg.Blob, error], error) {
 	if len(refs) == 1 {
-		return Reference(ctx, refs[0], o)
+		return o.Render(ctx, refs[0])
 	}
 	kinds := make([]Kind, len(refs))
 	for i, ref := range refs {

@@ -176,10 +176,10 @@ func isDir(path string) bool {
 	return err == nil && stat.IsDir()
 }
 
-// Reference renders one reference. The blobs come in opm's writing order. Those of a database have been validated
+// Render renders one reference. The blobs come in opm's writing order. Those of a database have been validated
 // together; those of a directory have not. Each iteration reads the reference again. Read errors may come only during
 // the iteration and end it; a database is validated completely before its first blob.
-func Reference(ctx context.Context, ref string, o Options) (iter.Seq2[declcfg.Blob, error], error) {
+func (o Options) Render(ctx context.Context, ref string) (iter.Seq2[declcfg.Blob, error], error) {
 	kind, err := check(ref, &o)
 	if err != nil {
 		return nil, &ReferenceError{ref, err}

@@ -18,12 +18,12 @@ import (
 
 func text(t *testing.T, f declcfg.Format, o render.Options, refs ...string) (string, error) {
 	t.Helper()
-	blobs, err := render.References(context.Background(), refs, o)
+	blobs, err := o.RenderAll(context.Background(), refs)
 	if err != nil {
 		return "", err
 	}
 	var out bytes.Buffer
-	if err := declcfg.Write(&out, f, blobs); err != nil {
+	if err := f.Write(&out, blobs); err != nil {
 		return "", err
 	}
 	return out.String(), nil
@@ -153,7 +153,7 @@ func TestRefusals(t *testing.T) {
 	}{
 		{name: "level", ref: dir, want: `unknown migration level "nosuch"`, options: render.Options{Level: "nosuch"}},
 	} {
-		_, err := render.Reference(context.Background(), c.ref, c.options)
+		_, err := c.options.Render(context.Background(), c.ref)
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "render reference") {
 			t.Errorf("%s: got %v, want %q", c.name, err, c.want)
 		}

@@ -57,8 +57,9 @@ func (s *blobSpool) get(k spooled) (declcfg.Blob, error) {
 	if _, err := s.s.ReadAt(text, k.at.At); err != nil {
 		return nil, err
 	}
-	return declcfg.Parse(&declcfg.Meta{Schema: declcfg.SchemaBundle, Package: k.blob.BlobPackage(),
-		Name: k.blob.BlobName(), Blob: json.RawMessage(text)})
+	m := declcfg.Meta{Schema: declcfg.SchemaBundle, Package: k.blob.BlobPackage(), Name: k.blob.BlobName(),
+		Blob: json.RawMessage(text)}
+	return m.Parse()
 }
 
 // close frees memory and removes the file.

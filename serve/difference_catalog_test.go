@@ -320,7 +320,7 @@ func (r random) writeAs(t testing.TB, dir string, c *declcfg.Catalog, layout int
 			if extension == ".yaml" {
 				format = declcfg.FormatYAML
 			}
-			if err := declcfg.NewEncoder(&text, format).Encode(b); err != nil {
+			if err := format.NewEncoder(&text).Encode(b); err != nil {
 				t.Fatal(err)
 			}
 		}

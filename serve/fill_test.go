@@ -34,7 +34,7 @@ func fillCatalog(t testing.TB, dir string, packages int) (size int) {
 			}
 		}
 		var text bytes.Buffer
-		if err := declcfg.Write(&text, declcfg.FormatJSON, c.Blobs()); err != nil {
+		if err := declcfg.FormatJSON.Write(&text, c.Blobs()); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.MkdirAll(filepath.Join(dir, name), 0o755); err != nil {

@@ -58,7 +58,7 @@ func TestSpilledManifestsMakeTheSameCache(t *testing.T) {
 	}
 	catalog := manifestCatalog(t)
 	var text bytes.Buffer
-	if err := declcfg.Write(&text, declcfg.FormatJSON, catalog.Blobs()); err != nil {
+	if err := declcfg.FormatJSON.Write(&text, catalog.Blobs()); err != nil {
 		t.Fatal(err)
 	}
 	dir, gone := t.TempDir(), filepath.Join(t.TempDir(), "gone")

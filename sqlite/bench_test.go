@@ -29,7 +29,7 @@ func BenchmarkRender(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if err := declcfg.Write(io.Discard, declcfg.FormatJSON, db.Blobs(context.Background())); err != nil {
+		if err := declcfg.FormatJSON.Write(io.Discard, db.Blobs(context.Background())); err != nil {
 			b.Fatal(err)
 		}
 		if err := db.Close(); err != nil {

@@ -28,7 +28,7 @@ func write(t *testing.T, path string, f declcfg.Format, level edit.Level, o sqli
 		}
 	}()
 	var out bytes.Buffer
-	enc := declcfg.NewEncoder(&out, f)
+	enc := f.NewEncoder(&out)
 	for b, err := range db.Blobs(context.Background()) {
 		if err != nil {
 			return "", err

@@ -85,9 +85,9 @@ func (w *writer) blob(ctx context.Context, blob declcfg.Blob) error {
 			return err
 		}
 	}
-	if meta, ok := blob.(*declcfg.Meta); ok {
-		w.findings = append(w.findings, Finding{Kind: Lost, Package: name, Field: meta.Schema,
-			Reason: strings.TrimSpace("a database has no place for blobs of this schema: " + quoteIf(meta.Name))})
+	if schema := blob.BlobSchema(); declcfg.Rank(schema) == declcfg.RankOther {
+		w.findings = append(w.findings, Finding{Kind: Lost, Package: name, Field: schema,
+			Reason: strings.TrimSpace("a database has no place for blobs of this schema: " + quoteIf(blob.BlobName()))})
 		return nil
 	}
 	if w.pkg == nil {

@@ -155,7 +155,7 @@ func read(ctx context.Context, img *images.Image, name string, kind render.Kind,
 	ro.ImageLimits.Memory = readMemory
 	if kind == render.DatabaseImage {
 		// A database is validated before its first blob.
-		blobs, err := render.Reference(ctx, name, ro)
+		blobs, err := ro.Render(ctx, name)
 		return build.CatalogInput{Blobs: blobs}, nil, err
 	}
 	tree, err := img.Extract(ctx, []string{dir}, images.ExtractOptions{Limits: ro.ImageLimits, Temp: ro.TempDir})
@@ -177,7 +177,7 @@ func read(ctx context.Context, img *images.Image, name string, kind render.Kind,
 		return build.CatalogInput{}, nil, err
 	}
 	if ro.Level != edit.LevelNone && ro.Level != "" {
-		blobs, err := render.Reference(ctx, name, ro)
+		blobs, err := ro.Render(ctx, name)
 		return build.CatalogInput{Blobs: blobs}, tree.Close, err
 	}
 	return build.CatalogInput{FS: configs, Files: files}, tree.Close, nil

@@ -69,7 +69,7 @@ func Open(ctx context.Context, from string, o Options) (_ *Index, err error) {
 		}
 		o.Change.Dir = from
 	case render.Image:
-		if x.Image, err = render.OpenIndex(ctx, from, o.Render); err != nil {
+		if x.Image, err = o.Render.OpenIndex(ctx, from); err != nil {
 			return nil, err
 		}
 		x.Name, x.configs, database = x.Image.Name, x.Image.Configs, x.Image.Database

@@ -24,7 +24,7 @@ func Compare(old, current iter.Seq2[declcfg.Blob, error], o Options) (_ *Report,
 	defer a.stop()
 	defer b.stop()
 	c := comparison{only: o.Only}
-	r := &Report{Packages: []PackageDiff{}, Images: ImageDiff{Added: []string{}, Removed: []string{}}}
+	r := &Report{Packages: []packageDiff{}, Images: imageDiff{Added: []string{}, Removed: []string{}}}
 	for {
 		name, more, err := nextPackage(a, b)
 		if err != nil {
@@ -48,7 +48,7 @@ func Compare(old, current iter.Seq2[declcfg.Blob, error], o Options) (_ *Report,
 		}
 	}
 	// Blobs that lack a package although their schema needs one are read last and reported first.
-	slices.SortStableFunc(r.Packages, func(x, y PackageDiff) int { return cmp.Compare(x.Name, y.Name) })
+	slices.SortStableFunc(r.Packages, func(x, y packageDiff) int { return cmp.Compare(x.Name, y.Name) })
 	r.Old, r.New = a.counts, b.counts
 	for name, in := range images {
 		if in&isOld != 0 {
@@ -141,8 +141,8 @@ func or[V any](p *V) V {
 	return *p
 }
 
-func (c comparison) pkg(p pair[pkg]) (PackageDiff, bool) {
-	d := PackageDiff{Name: p.name, Change: p.change()}
+func (c comparison) pkg(p pair[pkg]) (packageDiff, bool) {
+	d := packageDiff{Name: p.name, Change: p.change()}
 	a, b := or(p.old), or(p.new)
 	if d.Change == Changed && a.there != b.there {
 		// The package exists on both sides by its other blobs, but its olm.package blob only on one.
@@ -153,7 +153,7 @@ func (c comparison) pkg(p pair[pkg]) (PackageDiff, bool) {
 	if c.on(Packages) {
 		for _, f := range []string{"defaultChannel", "description", "icon"} {
 			if old, current := a.fields[f], b.fields[f]; old != current {
-				d.Fields = append(d.Fields, FieldDiff{f, old, current})
+				d.Fields = append(d.Fields, fieldDiff{f, old, current})
 			}
 		}
 	}
@@ -178,11 +178,11 @@ func (c comparison) pkg(p pair[pkg]) (PackageDiff, bool) {
 	return d, differs || d.Change != Changed && c.on(Packages)
 }
 
-func (c comparison) channel(p pair[channel]) (ChannelDiff, bool) {
-	d := ChannelDiff{Name: p.name, Change: p.change()}
+func (c comparison) channel(p pair[channel]) (channelDiff, bool) {
+	d := channelDiff{Name: p.name, Change: p.change()}
 	a, b := or(p.old), or(p.new)
 	if a.heads != b.heads && (d.Change == Changed && c.on(Heads) || d.Change != Changed && c.on(Channels)) {
-		d.Fields = append(d.Fields, FieldDiff{"head", a.heads, b.heads})
+		d.Fields = append(d.Fields, fieldDiff{"head", a.heads, b.heads})
 	}
 	if c.on(Properties) {
 		d.Properties = propertyDiffs(a.properties, b.properties)
@@ -190,24 +190,24 @@ func (c comparison) channel(p pair[channel]) (ChannelDiff, bool) {
 	if c.on(Edges) {
 		for _, x := range pairs(pointers(a.entries), pointers(b.entries)) {
 			if x.old == nil || x.new == nil || !x.old.equal(x.new) {
-				d.Entries = append(d.Entries, EntryDiff{x.name, x.change(), x.old, x.new})
+				d.Entries = append(d.Entries, entryDiff{x.name, x.change(), x.old, x.new})
 			}
 		}
 	}
 	return d, len(d.Fields)+len(d.Properties)+len(d.Entries) > 0 || d.Change != Changed && c.on(Channels)
 }
 
-func (e *Edge) equal(o *Edge) bool {
+func (e *edge) equal(o *edge) bool {
 	return e.Replaces == o.Replaces && e.SkipRange == o.SkipRange && slices.Equal(e.Skips, o.Skips)
 }
 
-func (c comparison) bundle(p pair[bundle]) (BundleDiff, bool) {
-	d := BundleDiff{Name: p.name, Change: p.change()}
+func (c comparison) bundle(p pair[bundle]) (bundleDiff, bool) {
+	d := bundleDiff{Name: p.name, Change: p.change()}
 	a, b := or(p.old), or(p.new)
 	d.Version = cmp.Or(b.version, a.version)
 	if c.on(Images) {
 		if a.image != b.image {
-			d.Fields = append(d.Fields, FieldDiff{"image", a.image, b.image})
+			d.Fields = append(d.Fields, fieldDiff{"image", a.image, b.image})
 		}
 		d.RelatedImages = relatedDiffs(a.related, b.related)
 	}

@@ -55,7 +55,7 @@ type pkg struct {
 type channel struct {
 	heads      string
 	properties []property
-	entries    map[string]Edge
+	entries    map[string]edge
 }
 
 type bundle struct {
@@ -151,18 +151,22 @@ func (s *side) add(blob declcfg.Blob) error {
 			p.deprecations[e.Reference] = e.Message
 		}
 		return s.addFields(p, b, b.Unknown)
-	case *declcfg.Meta:
-		v, err := s.value(b.Blob, false)
+	default:
+		text, err := blob.MarshalJSON()
+		if err != nil {
+			return err
+		}
+		v, err := s.value(text, false)
 		if err != nil {
 			return err
 		}
 		others := s.others
-		if b.Package != "" {
+		if blob.BlobPackage() != "" {
 			others = s.current().others
 		}
-		others[blobKey{schema: b.Schema, name: b.Name, value: v}] = true
+		others[blobKey{schema: blob.BlobSchema(), name: blob.BlobName(), value: v}] = true
+		return nil
 	}
-	return nil
 }
 
 // current returns the current package.
@@ -201,13 +205,13 @@ func (s *side) addPackage(b *declcfg.Package) (err error) {
 func (s *side) addChannel(b *declcfg.Channel) (err error) {
 	p := s.current()
 	s.counts.Channels++
-	c := &channel{entries: make(map[string]Edge, len(b.Entries))}
+	c := &channel{entries: make(map[string]edge, len(b.Entries))}
 	names, incoming := repeated{}, map[string]bool{}
 	for i := range b.Entries {
 		e := &b.Entries[i]
 		skips := slices.Clone(e.Skips)
 		slices.Sort(skips)
-		c.entries[free(c.entries, names, e.Name)] = Edge{Replaces: e.Replaces, Skips: slices.Compact(skips),
+		c.entries[free(c.entries, names, e.Name)] = edge{Replaces: e.Replaces, Skips: slices.Compact(skips),
 			SkipRange: e.SkipRange}
 		incoming[e.Replaces] = true
 		for _, skip := range e.Skips {

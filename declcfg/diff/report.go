@@ -51,9 +51,9 @@ type Report struct {
 	Same     bool          `json:"same"`
 	Old      Counts        `json:"old"`
 	New      Counts        `json:"new"`
-	Packages []PackageDiff `json:"packages"`
-	Images   ImageDiff     `json:"images"`
-	Others   []BlobDiff    `json:"others,omitempty"` // of no package
+	Packages []packageDiff `json:"packages"`
+	Images   imageDiff     `json:"images"`
+	Others   []blobDiff    `json:"others,omitempty"` // of no package
 }
 
 // Counts are the numbers of items in a catalog. Images are those of bundles and their related images, without
@@ -65,80 +65,80 @@ type Counts struct {
 	Images   int `json:"images"`
 }
 
-// PackageDiff is a package that differs. If it was added or removed, all its content is listed as added or removed.
-type PackageDiff struct {
+// packageDiff is a package that differs. If it was added or removed, all its content is listed as added or removed.
+type packageDiff struct {
 	Name         string            `json:"name"`
 	Change       Change            `json:"change"`
-	Fields       []FieldDiff       `json:"fields,omitempty"` // defaultChannel, description, icon
-	Properties   []PropertyDiff    `json:"properties,omitempty"`
-	Channels     []ChannelDiff     `json:"channels,omitempty"`
-	Bundles      []BundleDiff      `json:"bundles,omitempty"`
-	Deprecations []DeprecationDiff `json:"deprecations,omitempty"`
-	Others       []BlobDiff        `json:"others,omitempty"`
+	Fields       []fieldDiff       `json:"fields,omitempty"` // defaultChannel, description, icon
+	Properties   []propertyDiff    `json:"properties,omitempty"`
+	Channels     []channelDiff     `json:"channels,omitempty"`
+	Bundles      []bundleDiff      `json:"bundles,omitempty"`
+	Deprecations []deprecationDiff `json:"deprecations,omitempty"`
+	Others       []blobDiff        `json:"others,omitempty"`
 }
 
-// FieldDiff is a value that differs; it is empty on a side that lacks it.
-type FieldDiff struct {
+// fieldDiff is a value that differs; it is empty on a side that lacks it.
+type fieldDiff struct {
 	Field string `json:"field"`
 	Old   string `json:"old"`
 	New   string `json:"new"`
 }
 
-// ChannelDiff is a channel that differs. The field "head" has the comma-separated names of all heads if there is not
+// channelDiff is a channel that differs. The field "head" has the comma-separated names of all heads if there is not
 // exactly one.
-type ChannelDiff struct {
+type channelDiff struct {
 	Name       string         `json:"name"`
 	Change     Change         `json:"change"`
-	Fields     []FieldDiff    `json:"fields,omitempty"` // head
-	Properties []PropertyDiff `json:"properties,omitempty"`
-	Entries    []EntryDiff    `json:"entries,omitempty"`
+	Fields     []fieldDiff    `json:"fields,omitempty"` // head
+	Properties []propertyDiff `json:"properties,omitempty"`
+	Entries    []entryDiff    `json:"entries,omitempty"`
 }
 
-// EntryDiff is an entry of a channel that differs, with its upgrade edges. Old is nil if it was added, New if it was
+// entryDiff is an entry of a channel that differs, with its upgrade edges. Old is nil if it was added, New if it was
 // removed.
-type EntryDiff struct {
+type entryDiff struct {
 	Name   string `json:"name"`
 	Change Change `json:"change"`
-	Old    *Edge  `json:"old,omitempty"`
-	New    *Edge  `json:"new,omitempty"`
+	Old    *edge  `json:"old,omitempty"`
+	New    *edge  `json:"new,omitempty"`
 }
 
-// Edge has the upgrade edges that lead to an entry. Skips are sorted, without duplicates.
-type Edge struct {
+// edge are the upgrade edges that lead to an entry. Skips are sorted, without duplicates.
+type edge struct {
 	Replaces  string   `json:"replaces,omitempty"`
 	Skips     []string `json:"skips,omitempty"`
 	SkipRange string   `json:"skipRange,omitempty"`
 }
 
-// BundleDiff is a bundle that differs. Version is the new version, or that of a removed bundle.
-type BundleDiff struct {
+// bundleDiff is a bundle that differs. Version is the new version, or that of a removed bundle.
+type bundleDiff struct {
 	Name          string         `json:"name"`
 	Change        Change         `json:"change"`
 	Version       string         `json:"version,omitempty"`
-	Fields        []FieldDiff    `json:"fields,omitempty"` // image
-	Properties    []PropertyDiff `json:"properties,omitempty"`
-	RelatedImages []ImageChange  `json:"relatedImages,omitempty"`
+	Fields        []fieldDiff    `json:"fields,omitempty"` // image
+	Properties    []propertyDiff `json:"properties,omitempty"`
+	RelatedImages []imageChange  `json:"relatedImages,omitempty"`
 }
 
-// ImageChange is a related image that was added to or removed from a bundle.
-type ImageChange struct {
+// imageChange is a related image that was added to or removed from a bundle.
+type imageChange struct {
 	Name   string `json:"name,omitempty"`
 	Image  string `json:"image"`
 	Change Change `json:"change"`
 }
 
-// PropertyDiff is a property that differs. Old and New are its values; a value of more than 512 bytes is replaced by an
+// propertyDiff is a property that differs. Old and New are its values; a value of more than 512 bytes is replaced by an
 // object with "digest" and "size".
-type PropertyDiff struct {
+type propertyDiff struct {
 	Type   string          `json:"type"`
 	Change Change          `json:"change"`
 	Old    json.RawMessage `json:"old,omitempty"`
 	New    json.RawMessage `json:"new,omitempty"`
 }
 
-// DeprecationDiff is a deprecation that differs. Schema and Name identify the deprecated item; Old and New are the
+// deprecationDiff is a deprecation that differs. Schema and Name identify the deprecated item; Old and New are the
 // messages.
-type DeprecationDiff struct {
+type deprecationDiff struct {
 	Schema string `json:"schema"`
 	Name   string `json:"name,omitempty"`
 	Change Change `json:"change"`
@@ -146,16 +146,16 @@ type DeprecationDiff struct {
 	New    string `json:"new,omitempty"`
 }
 
-// BlobDiff is a blob of an unknown schema, or an unknown field of the blob (Schema, Name).
-type BlobDiff struct {
+// blobDiff is a blob of an unknown schema, or an unknown field of the blob (Schema, Name).
+type blobDiff struct {
 	Schema string `json:"schema"`
 	Name   string `json:"name,omitempty"`
 	Field  string `json:"field,omitempty"`
 	Change Change `json:"change"`
 }
 
-// ImageDiff lists the images that only one of the catalogs needs, over all bundles.
-type ImageDiff struct {
+// imageDiff are the images that only one of the catalogs needs, over all bundles.
+type imageDiff struct {
 	Added   []string `json:"added"`
 	Removed []string `json:"removed"`
 }

@@ -88,7 +88,7 @@ func label(field string) string {
 	return field
 }
 
-func (t *text) pkg(p *PackageDiff) {
+func (t *text) pkg(p *packageDiff) {
 	t.line(0, p.Change, "package %s%s", t.name(p.Name), p.summary())
 	if p.Change == Changed {
 		t.fields(1, p.Fields)
@@ -111,14 +111,14 @@ func (t *text) pkg(p *PackageDiff) {
 }
 
 // summary counts the content of a package that was added or removed.
-func (p *PackageDiff) summary() string {
+func (p *packageDiff) summary() string {
 	if p.Change == Changed || len(p.Channels)+len(p.Bundles) == 0 {
 		return ""
 	}
 	return ": " + count(len(p.Channels), "channel", "channels") + ", " + count(len(p.Bundles), "bundle", "bundles")
 }
 
-func (p *PackageDiff) field(name string) string {
+func (p *packageDiff) field(name string) string {
 	for _, f := range p.Fields {
 		if f.Field == name {
 			return f.Old + f.New
@@ -127,7 +127,7 @@ func (p *PackageDiff) field(name string) string {
 	return ""
 }
 
-func (t *text) fields(depth int, fields []FieldDiff) {
+func (t *text) fields(depth int, fields []fieldDiff) {
 	for _, f := range fields {
 		switch {
 		case f.Old == "":
@@ -140,7 +140,7 @@ func (t *text) fields(depth int, fields []FieldDiff) {
 	}
 }
 
-func (t *text) properties(depth int, properties []PropertyDiff) {
+func (t *text) properties(depth int, properties []propertyDiff) {
 	for i := 0; i < len(properties); i++ {
 		p := properties[i]
 		if large(p.Old) || large(p.New) {
@@ -178,7 +178,7 @@ func count(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-func (t *text) channel(c *ChannelDiff) {
+func (t *text) channel(c *channelDiff) {
 	if c.Change != Changed {
 		var facts []string
 		if len(c.Entries) > 0 {
@@ -211,7 +211,7 @@ func (t *text) channel(c *ChannelDiff) {
 }
 
 // edge prints the upgrade edges of an entry.
-func (t *text) edge(e *Edge) string {
+func (t *text) edge(e *edge) string {
 	var parts []string
 	if e.Replaces != "" {
 		parts = append(parts, "replaces "+t.name(e.Replaces))
@@ -242,11 +242,11 @@ func (t *text) list(names []string) string {
 }
 
 // edges prints the changed edges of an entry.
-func (t *text) edges(old, current *Edge) {
+func (t *text) edges(old, current *edge) {
 	t.fields(3,
-		slices.DeleteFunc([]FieldDiff{{"replaces", old.Replaces, current.Replaces},
+		slices.DeleteFunc([]fieldDiff{{"replaces", old.Replaces, current.Replaces},
 			{"skipRange", old.SkipRange, current.SkipRange}},
-			func(f FieldDiff) bool { return f.Old == f.New }))
+			func(f fieldDiff) bool { return f.Old == f.New }))
 	missing := func(names, from []string) []string {
 		return slices.DeleteFunc(slices.Clone(names), func(n string) bool {
 			_, there := slices.BinarySearch(from, n)
@@ -261,7 +261,7 @@ func (t *text) edges(old, current *Edge) {
 	}
 }
 
-func (t *text) bundle(b *BundleDiff) {
+func (t *text) bundle(b *bundleDiff) {
 	version := ""
 	if b.Version != "" {
 		version = " (" + t.name(b.Version) + ")"
@@ -286,7 +286,7 @@ func (t *text) bundle(b *BundleDiff) {
 	}
 }
 
-func (t *text) deprecation(d DeprecationDiff) {
+func (t *text) deprecation(d deprecationDiff) {
 	what := strings.TrimPrefix(t.name(d.Schema), "olm.")
 	if d.Name != "" {
 		what += " " + t.name(d.Name)
@@ -298,7 +298,7 @@ func (t *text) deprecation(d DeprecationDiff) {
 	t.line(1, d.Change, "deprecation of %s: %s", what, t.name(d.Old+d.New))
 }
 
-func (t *text) blob(depth int, b BlobDiff) {
+func (t *text) blob(depth int, b blobDiff) {
 	what := "blob " + t.name(b.Schema)
 	if b.Name != "" {
 		what += " " + t.name(b.Name)

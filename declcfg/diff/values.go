@@ -10,7 +10,7 @@ import (
 
 // propertyDiffs compares properties without regard to their order. An old and a current property of the same type that
 // differ are paired as a change.
-func propertyDiffs(old, current []property) []PropertyDiff {
+func propertyDiffs(old, current []property) []propertyDiff {
 	count := make(map[property]int, len(old))
 	for _, p := range old {
 		count[p]--
@@ -30,13 +30,13 @@ func propertyDiffs(old, current []property) []PropertyDiff {
 			}
 		}
 	}
-	var out []PropertyDiff
+	var out []propertyDiff
 	for _, typ := range slices.Sorted(maps.Keys(types)) {
 		a, b := gone[typ], come[typ]
 		slices.Sort(a)
 		slices.Sort(b)
 		for i := range max(len(a), len(b)) {
-			d := PropertyDiff{Type: typ, Change: Changed}
+			d := propertyDiff{Type: typ, Change: Changed}
 			switch {
 			case i >= len(a):
 				d.Change = Added
@@ -55,41 +55,41 @@ func propertyDiffs(old, current []property) []PropertyDiff {
 	return out
 }
 
-func relatedDiffs(old, current map[declcfg.RelatedImage]bool) []ImageChange {
-	var out []ImageChange
+func relatedDiffs(old, current map[declcfg.RelatedImage]bool) []imageChange {
+	var out []imageChange
 	for r := range old {
 		if !current[r] {
-			out = append(out, ImageChange{r.Name, r.Image, Removed})
+			out = append(out, imageChange{r.Name, r.Image, Removed})
 		}
 	}
 	for r := range current {
 		if !old[r] {
-			out = append(out, ImageChange{r.Name, r.Image, Added})
+			out = append(out, imageChange{r.Name, r.Image, Added})
 		}
 	}
-	slices.SortFunc(out, func(a, b ImageChange) int {
+	slices.SortFunc(out, func(a, b imageChange) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(b.Change, a.Change), cmp.Compare(a.Image, b.Image))
 	})
 	return out
 }
 
-func deprecationDiffs(old, current map[declcfg.Reference]string) []DeprecationDiff {
-	var out []DeprecationDiff
+func deprecationDiffs(old, current map[declcfg.Reference]string) []deprecationDiff {
+	var out []deprecationDiff
 	for ref, message := range old {
 		now, kept := current[ref]
 		switch {
 		case !kept:
-			out = append(out, DeprecationDiff{ref.Schema, ref.Name, Removed, message, ""})
+			out = append(out, deprecationDiff{ref.Schema, ref.Name, Removed, message, ""})
 		case now != message:
-			out = append(out, DeprecationDiff{ref.Schema, ref.Name, Changed, message, now})
+			out = append(out, deprecationDiff{ref.Schema, ref.Name, Changed, message, now})
 		}
 	}
 	for ref, message := range current {
 		if _, kept := old[ref]; !kept {
-			out = append(out, DeprecationDiff{ref.Schema, ref.Name, Added, "", message})
+			out = append(out, deprecationDiff{ref.Schema, ref.Name, Added, "", message})
 		}
 	}
-	slices.SortFunc(out, func(a, b DeprecationDiff) int {
+	slices.SortFunc(out, func(a, b deprecationDiff) int {
 		return cmp.Or(cmp.Compare(a.Schema, b.Schema), cmp.Compare(a.Name, b.Name))
 	})
 	return out
@@ -97,7 +97,7 @@ func deprecationDiffs(old, current map[declcfg.Reference]string) []DeprecationDi
 
 // others compares blobs of unknown schemas and unknown fields. Those of the same name with different values are paired
 // as a change.
-func (c comparison) others(old, current map[blobKey]bool) []BlobDiff {
+func (c comparison) others(old, current map[blobKey]bool) []blobDiff {
 	if !c.on(Others) {
 		return nil
 	}
@@ -113,10 +113,10 @@ func (c comparison) others(old, current map[blobKey]bool) []BlobDiff {
 			come[name{key.schema, key.name, key.field}]++
 		}
 	}
-	var out []BlobDiff
+	var out []blobDiff
 	add := func(n name, times int, change Change) {
 		for range times {
-			out = append(out, BlobDiff{n.schema, n.name, n.field, change})
+			out = append(out, blobDiff{n.schema, n.name, n.field, change})
 		}
 	}
 	for n, lost := range gone {
@@ -127,7 +127,7 @@ func (c comparison) others(old, current map[blobKey]bool) []BlobDiff {
 	for n, got := range come {
 		add(n, got-min(gone[n], got), Added)
 	}
-	slices.SortFunc(out, func(a, b BlobDiff) int {
+	slices.SortFunc(out, func(a, b blobDiff) int {
 		return cmp.Or(cmp.Compare(a.Schema, b.Schema), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Field, b.Field),
 			cmp.Compare(a.Change, b.Change))
 	})

@@ -12,7 +12,7 @@ import (
 // WriteDOT writes the upgrade graphs of a catalog in Graphviz's language: a cluster for each package with a cluster for
 // each of its channels, and edges from the older bundle to the newer one; skipRanges are drawn for heads only. The
 // catalog need not be valid. More edges than 1 << 20 are a [declcfg.ErrLimit].
-func WriteDOT(w io.Writer, c *declcfg.Catalog, o Options) error {
+func (o Options) WriteDOT(w io.Writer, c *declcfg.Catalog) error {
 	sheets, err := o.sheets(c)
 	if err != nil {
 		return err

@@ -7,15 +7,15 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// Stylesheet is the CSS for the drawings of [WritePictures], for light and dark colour schemes.
+// Stylesheet is the CSS for the drawings of [Options.WritePictures], for light and dark colour schemes.
 const Stylesheet = stylesheet
 
-// HoverScript is an optional script that highlights the lines of [WritePictures] under the pointer.
+// HoverScript is an optional script that highlights the lines of [Options.WritePictures] under the pointer.
 const HoverScript = hoverScript
 
 // WritePictures draws the upgrade graphs of a catalog for an HTML page with [Stylesheet]: an svg element for each
 // package, without the package's name, description, style and legend. All names are escaped.
-func WritePictures(w io.Writer, c *declcfg.Catalog, o Options) error {
+func (o Options) WritePictures(w io.Writer, c *declcfg.Catalog) error {
 	sheets, err := o.sheets(c)
 	if err != nil {
 		return err
@@ -42,7 +42,7 @@ func (p *picture) inline(s *sheet) error {
 	return nil
 }
 
-// WriteLegend draws the legend for the drawings of [WritePictures].
+// WriteLegend draws the legend for the drawings of [Options.WritePictures].
 func WriteLegend(w io.Writer) error {
 	out := bufio.NewWriter(w)
 	p := picture{w: out}

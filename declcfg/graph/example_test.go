@@ -11,7 +11,7 @@ import (
 )
 
 // The upgrade graph of a package in the language of Graphviz.
-func ExampleWriteDOT() {
+func ExampleOptions_WriteDOT() {
 	const text = `schema: olm.package
 name: etcd
 defaultChannel: stable
@@ -28,7 +28,7 @@ entries:
 	if err != nil {
 		log.Fatal(err)
 	}
-	if err := graph.WriteDOT(os.Stdout, catalog, graph.Options{Package: "etcd"}); err != nil {
+	if err := (graph.Options{Package: "etcd"}).WriteDOT(os.Stdout, catalog); err != nil {
 		log.Fatal(err)
 	}
 	// Output:

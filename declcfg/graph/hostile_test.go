@@ -49,21 +49,21 @@ func hostile() *declcfg.Catalog {
 }
 
 // drawings are all formats.
-var drawings = map[string]func(io.Writer, *declcfg.Catalog, Options) error{
-	"svg": WriteSVG, "html": WriteHTML, "dot": WriteDOT,
-	"mermaid": func(w io.Writer, c *declcfg.Catalog, o Options) error {
+var drawings = map[string]func(Options, io.Writer, *declcfg.Catalog) error{
+	"svg": Options.WriteSVG, "html": Options.WriteHTML, "dot": Options.WriteDOT,
+	"mermaid": func(o Options, w io.Writer, c *declcfg.Catalog) error {
 		chosen, err := o.Select(c)
 		if err != nil {
 			return err
 		}
-		return WriteMermaid(w, chosen, MermaidOptions{Repair: true, V0Semantics: true})
+		return MermaidOptions{Repair: true, V0Semantics: true}.Write(w, chosen)
 	},
 }
 
 func draw(t testing.TB, format string, c *declcfg.Catalog, o Options) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := drawings[format](&b, c, o); err != nil {
+	if err := drawings[format](o, &b, c); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -190,7 +190,7 @@ func checkMermaid(t *testing.T, doc string) {
 // A failing writer ends every drawing with its error.
 func TestFailingWriter(t *testing.T) {
 	for format, write := range drawings {
-		if err := write(failing{}, hostile(), Options{}); !errors.Is(err, io.ErrShortBuffer) {
+		if err := write(Options{}, failing{}, hostile()); !errors.Is(err, io.ErrShortBuffer) {
 			t.Errorf("%s: %v", format, err)
 		}
 	}

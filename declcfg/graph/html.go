@@ -12,9 +12,9 @@ import (
 )
 
 // WriteHTML draws the upgrade graphs of a catalog as one HTML page: a table of contents, and for every package its
-// drawing, as [WriteSVG] draws it, and its edges as a table. The page needs no other files, and its policy forbids
+// drawing, as [Options.WriteSVG] draws it, and its edges as a table. The page needs no other files, and its policy forbids
 // loading any. It can be read without scripts; with them, packages can be filtered and upgrade paths highlighted.
-func WriteHTML(w io.Writer, c *declcfg.Catalog, o Options) error {
+func (o Options) WriteHTML(w io.Writer, c *declcfg.Catalog) error {
 	sheets, err := o.sheets(c)
 	if err != nil {
 		return err

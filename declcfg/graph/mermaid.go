@@ -18,7 +18,7 @@ import (
 // number of edges can be quadratic.
 const defaultMaxEdges = 1 << 20
 
-// MermaidOptions configure [WriteMermaid]. The zero value draws everything, with the same bytes as opm.
+// MermaidOptions configure [MermaidOptions.Write]. The zero value draws everything, with the same bytes as opm.
 type MermaidOptions struct {
 	// Package is the only package to draw; empty means all.
 	Package string
@@ -36,11 +36,11 @@ type MermaidOptions struct {
 	Warn func(message string)
 }
 
-// WriteMermaid draws the channels of a catalog as a mermaid flow chart: packages and their channels as nested
+// Write draws the channels of a catalog as a mermaid flow chart: packages and their channels as nested
 // subgraphs, channels by name, their entries from the newest version to the oldest, each followed by the edges that
 // lead to it. Names that would break the syntax are escaped. The catalog need not be valid, but every bundle must have
 // a version. After an error the output is incomplete. More edges than the limit are a [declcfg.ErrLimit].
-func WriteMermaid(w io.Writer, c *declcfg.Catalog, o MermaidOptions) error {
+func (o MermaidOptions) Write(w io.Writer, c *declcfg.Catalog) error {
 	m, err := newMermaid(c, o)
 	if err != nil {
 		return err

@@ -21,7 +21,7 @@ import (
 func mermaidOf(t testing.TB, c *declcfg.Catalog, o MermaidOptions) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := WriteMermaid(&b, c, o); err != nil {
+	if err := o.Write(&b, c); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -141,7 +141,7 @@ func TestMermaidOfCatalogs(t *testing.T) {
 				c, err := fromDir(t, filepath.Join(root, name))
 				var b bytes.Buffer
 				if err == nil {
-					err = WriteMermaid(&b, c, MermaidOptions{})
+					err = MermaidOptions{}.Write(&b, c)
 				}
 				if (len(want) == 0) != (err != nil) {
 					t.Fatalf("error %v, opm wrote %d bytes", err, len(want))
@@ -176,7 +176,7 @@ func TestMermaidOfMini(t *testing.T) {
 	sameDrawing(t, mermaidOf(t, small,
 		MermaidOptions{Package: "silicom-sts-operator", MinimumEdge: "silicom-sts-operator.v0.0.3"}),
 		string(all.File(t, "golden-misc/alpha-render-graph-min.mmd")))
-	err = WriteMermaid(&bytes.Buffer{}, small, MermaidOptions{MinimumEdge: "nothing"})
+	err = MermaidOptions{MinimumEdge: "nothing"}.Write(&bytes.Buffer{}, small)
 	if err == nil || err.Error() != `unknown minimum edge name: "nothing"` {
 		t.Error(err)
 	}
@@ -188,7 +188,7 @@ func TestMermaidLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, v0 := range []bool{false, true} {
-		if err := WriteMermaid(&bytes.Buffer{}, c, MermaidOptions{MaxEdges: 5, V0Semantics: v0}); !errors.Is(err,
+		if err := (MermaidOptions{MaxEdges: 5, V0Semantics: v0}).Write(&bytes.Buffer{}, c); !errors.Is(err,
 			declcfg.ErrLimit) {
 			t.Errorf("v0 %v: %v", v0, err)
 		}

@@ -12,7 +12,7 @@ import (
 // WriteSVG draws the upgrade graphs of a catalog as one SVG image, one package below another: bundles from the newest
 // to the oldest, channels as lanes, upgrades going upwards. The drawing follows the viewer's colour scheme, contains a
 // description in words, and needs no other files. The catalog need not be valid.
-func WriteSVG(w io.Writer, c *declcfg.Catalog, o Options) error {
+func (o Options) WriteSVG(w io.Writer, c *declcfg.Catalog) error {
 	sheets, err := o.sheets(c)
 	if err != nil {
 		return err

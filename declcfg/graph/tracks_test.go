@@ -59,7 +59,7 @@ func BenchmarkLongChannel(b *testing.B) {
 	}
 	c.Channels = []declcfg.Channel{ch}
 	for b.Loop() {
-		if err := WriteSVG(io.Discard, c, Options{}); err != nil {
+		if err := (Options{}).WriteSVG(io.Discard, c); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -21,8 +21,8 @@ type ImageOptions struct {
 
 // The kinds of images.
 const (
-	BundleImage  = "bundle"  // a bundle's own image
-	RelatedImage = "related" // an image that a bundle needs at run time
+	bundleImage  = "bundle"  // a bundle's own image
+	relatedImage = "related" // an image that a bundle needs at run time
 )
 
 // Image is one image that a catalog needs, with the items that need it. All slices are sorted, without duplicates.
@@ -30,18 +30,18 @@ type Image struct {
 	Image    string       `json:"image"`
 	Kinds    []string     `json:"kinds"`
 	Packages []string     `json:"packages"`
-	Channels []ChannelRef `json:"channels"`
-	Bundles  []BundleRef  `json:"bundles"`
+	Channels []channelRef `json:"channels"`
+	Bundles  []bundleRef  `json:"bundles"`
 }
 
-// ChannelRef identifies a channel.
-type ChannelRef struct {
+// channelRef is the name of a channel with its package.
+type channelRef struct {
 	Package string `json:"package"`
 	Name    string `json:"name"`
 }
 
-// BundleRef identifies a bundle.
-type BundleRef struct {
+// bundleRef is the name of a bundle with its package.
+type bundleRef struct {
 	Package string `json:"package"`
 	Name    string `json:"name"`
 }
@@ -89,13 +89,13 @@ type imageUses map[string]*imageUse
 
 type imageUse struct {
 	bundle, related bool
-	channels        []ChannelRef // sorted
-	bundles         []BundleRef
+	channels        []channelRef // sorted
+	bundles         []bundleRef
 }
 
 // add adds the images of an entry. Entries come sorted by channel.
 func (u imageUses) add(e *entry) {
-	channel, bundle := ChannelRef{e.Package, e.Channel}, BundleRef{e.Package, e.Name}
+	channel, bundle := channelRef{e.Package, e.Channel}, bundleRef{e.Package, e.Name}
 	use := func(image string) *imageUse {
 		x := u[image]
 		if x == nil {
@@ -127,12 +127,12 @@ func (u imageUses) images() []Image {
 		use := u[name]
 		row := Image{Image: name, Channels: use.channels}
 		if use.bundle {
-			row.Kinds = append(row.Kinds, BundleImage)
+			row.Kinds = append(row.Kinds, bundleImage)
 		}
 		if use.related {
-			row.Kinds = append(row.Kinds, RelatedImage)
+			row.Kinds = append(row.Kinds, relatedImage)
 		}
-		slices.SortFunc(use.bundles, func(a, b BundleRef) int {
+		slices.SortFunc(use.bundles, func(a, b bundleRef) int {
 			return cmp.Or(cmp.Compare(a.Package, b.Package), cmp.Compare(a.Name, b.Name))
 		})
 		row.Bundles = slices.Compact(use.bundles)

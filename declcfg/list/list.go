@@ -74,6 +74,9 @@ type Bundle struct {
 	order declcfg.VersionRelease
 }
 
+// Bundles are rows of the table of bundles.
+type Bundles []Bundle
+
 // Packages lists all packages by name.
 func (l *Listing) Packages() []Package {
 	rows := []Package{}
@@ -99,12 +102,12 @@ func (l *Listing) Channels(pkg string) ([]Channel, error) {
 }
 
 // Bundles lists the channel entries of one package, or of all if pkg is empty, sorted by package, channel and name.
-func (l *Listing) Bundles(pkg string) ([]Bundle, error) {
+func (l *Listing) Bundles(pkg string) (Bundles, error) {
 	packages, err := l.of(pkg)
 	if err != nil {
 		return nil, err
 	}
-	rows := []Bundle{}
+	rows := Bundles{}
 	for _, p := range packages {
 		for _, ch := range p.channels {
 			for _, e := range ch.entries {
@@ -154,8 +157,8 @@ func ChannelTable(rows []Channel) Table {
 	return t
 }
 
-// BundleTable returns the table of bundles, with whole names of images: they are copied out of it.
-func BundleTable(rows []Bundle) Table {
+// Table returns the table of bundles, with whole names of images: they are copied out of it.
+func (rows Bundles) Table() Table {
 	t := Table{Header: []string{"PACKAGE", "CHANNEL", "VERSION", "BUNDLE", "REPLACES", "SKIPS", "SKIP RANGE",
 		"DEPRECATED",
 		"IMAGE"}}
@@ -173,20 +176,20 @@ func BundleTable(rows []Bundle) Table {
 
 // SortByVersion sorts rows of bundles by package, channel and version, lowest first. Bundles that are not in the
 // catalog come first.
-func SortByVersion(rows []Bundle) {
+func (rows Bundles) SortByVersion() {
 	slices.SortStableFunc(rows, func(a, b Bundle) int {
 		return cmp.Or(strings.Compare(a.Package, b.Package), strings.Compare(a.Channel, b.Channel),
 			a.order.Compare(b.order))
 	})
 }
 
-// Keep returns the rows of the named channels, or all if there are none. A name that no row has is a
+// InChannels returns the rows of the named channels, or all if there are none. A name that no row has is a
 // *[declcfg.NotFoundError].
-func Keep(rows []Bundle, channels []string) ([]Bundle, error) {
+func (rows Bundles) InChannels(channels []string) (Bundles, error) {
 	if len(channels) == 0 {
 		return rows, nil
 	}
-	kept := []Bundle{}
+	kept := Bundles{}
 	found := map[string]bool{}
 	for _, r := range rows {
 		found[r.Channel] = true
@@ -202,8 +205,8 @@ func Keep(rows []Bundle, channels []string) ([]Bundle, error) {
 	return kept, nil
 }
 
-// OPMBundleTable returns the table of bundles as opm prints it.
-func OPMBundleTable(rows []Bundle) Table {
+// OPMTable returns the table of bundles as opm prints it.
+func (rows Bundles) OPMTable() Table {
 	t := Table{Header: []string{"PACKAGE", "CHANNEL", "BUNDLE", "REPLACES", "SKIPS", "SKIP RANGE", "IMAGE"}}
 	for _, r := range rows {
 		t.Rows = append(t.Rows,

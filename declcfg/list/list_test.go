@@ -20,7 +20,7 @@ import (
 
 func loadRef(t *testing.T, ref string) (*Listing, error) {
 	t.Helper()
-	blobs, err := render.Reference(context.Background(), ref, render.Options{Compat: sqlite.CompatOPM})
+	blobs, err := render.Options{Compat: sqlite.CompatOPM}.Render(context.Background(), ref)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func compare(t *testing.T, l *Listing, dir string) (compared int) {
 	channels, err := l.Channels("")
 	check("list-channels.txt", ChannelTable(channels), err)
 	bundles, err := l.Bundles("")
-	check("list-bundles.txt", OPMBundleTable(bundles), err)
+	check("list-bundles.txt", bundles.OPMTable(), err)
 	return compared
 }
 

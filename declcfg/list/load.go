@@ -53,7 +53,7 @@ type loader struct {
 }
 
 func (l *loader) add(blob declcfg.Blob) error {
-	if _, other := blob.(*declcfg.Meta); other {
+	if declcfg.Rank(blob.BlobSchema()) == declcfg.RankOther {
 		return nil
 	}
 	if name := blob.BlobPackage(); name != l.name {

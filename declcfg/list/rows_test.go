@@ -61,12 +61,12 @@ func TestBundlesSortedByVersion(t *testing.T) {
 		"stable/a.v1.9.0", "stable/a.v2.0.0"}; !slices.Equal(got, want) {
 		t.Errorf("by name: %q", got)
 	}
-	SortByVersion(rows)
+	rows.SortByVersion()
 	if got, want := order(), []string{"fast/a.v2.0.0", "stable/a.v1.2.0", "stable/a.v1.9.0", "stable/a.v1.10.0-rc.1",
 		"stable/a.v1.10.0", "stable/a.v2.0.0"}; !slices.Equal(got, want) {
 		t.Errorf("by version: %q", got)
 	}
-	table := text(t, BundleTable(rows))
+	table := text(t, rows.Table())
 	for _, want := range []string{"VERSION", "DEPRECATED", "1.10.0-rc.1", "r.example/a:v2\n",
 		"r.example/a@sha256:" + strings.Repeat("0123456789abcdef", 4) + "\n"} {
 		if !strings.Contains(table, want) {
@@ -92,7 +92,7 @@ func TestBundlesSortedByVersion(t *testing.T) {
 	}
 }
 
-func TestKeep(t *testing.T) {
+func TestInChannels(t *testing.T) {
 	rows, err := versions(t).Bundles("a")
 	if err != nil {
 		t.Fatal(err)
@@ -109,7 +109,7 @@ func TestKeep(t *testing.T) {
 		"one of two that is not here": {[]string{"fast", "slow"}, 0, "slow"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := Keep(rows, c.channels)
+			got, err := rows.InChannels(c.channels)
 			var missing *declcfg.NotFoundError
 			switch {
 			case c.missing != "" && (!errors.As(err, &missing) || missing.Name != c.missing ||

@@ -23,31 +23,31 @@ type CSVMetadata struct {
 
 // CustomResourceDefinitions are the CRDs that an operator owns and requires.
 type CustomResourceDefinitions struct {
-	Owned    []CRDDescription `json:"owned,omitempty"`
-	Required []CRDDescription `json:"required,omitempty"`
+	Owned    []crdDescription `json:"owned,omitempty"`
+	Required []crdDescription `json:"required,omitempty"`
 }
 
-// CRDDescription describes one CRD. Name is its full name, PLURAL.GROUP.
-type CRDDescription struct {
+// crdDescription describes one CRD. Name is its full name, PLURAL.GROUP.
+type crdDescription struct {
 	Name              string                 `json:"name"`
 	Version           string                 `json:"version"`
 	Kind              string                 `json:"kind"`
 	DisplayName       string                 `json:"displayName,omitempty"`
 	Description       string                 `json:"description,omitempty"`
-	Resources         []APIResourceReference `json:"resources,omitempty"`
-	StatusDescriptors []Descriptor           `json:"statusDescriptors,omitempty"`
-	SpecDescriptors   []Descriptor           `json:"specDescriptors,omitempty"`
-	ActionDescriptors []Descriptor           `json:"actionDescriptors,omitempty"`
+	Resources         []apiResourceReference `json:"resources,omitempty"`
+	StatusDescriptors []descriptor           `json:"statusDescriptors,omitempty"`
+	SpecDescriptors   []descriptor           `json:"specDescriptors,omitempty"`
+	ActionDescriptors []descriptor           `json:"actionDescriptors,omitempty"`
 }
 
 // APIServiceDefinitions are the aggregated APIs that an operator owns and requires.
 type APIServiceDefinitions struct {
-	Owned    []APIServiceDescription `json:"owned,omitempty"`
-	Required []APIServiceDescription `json:"required,omitempty"`
+	Owned    []apiServiceDescription `json:"owned,omitempty"`
+	Required []apiServiceDescription `json:"required,omitempty"`
 }
 
-// APIServiceDescription describes one aggregated API. Name is its plural.
-type APIServiceDescription struct {
+// apiServiceDescription describes one aggregated API. Name is its plural.
+type apiServiceDescription struct {
 	Name              string                 `json:"name"`
 	Group             string                 `json:"group"`
 	Version           string                 `json:"version"`
@@ -56,21 +56,21 @@ type APIServiceDescription struct {
 	ContainerPort     int32                  `json:"containerPort,omitempty"`
 	DisplayName       string                 `json:"displayName,omitempty"`
 	Description       string                 `json:"description,omitempty"`
-	Resources         []APIResourceReference `json:"resources,omitempty"`
-	StatusDescriptors []Descriptor           `json:"statusDescriptors,omitempty"`
-	SpecDescriptors   []Descriptor           `json:"specDescriptors,omitempty"`
-	ActionDescriptors []Descriptor           `json:"actionDescriptors,omitempty"`
+	Resources         []apiResourceReference `json:"resources,omitempty"`
+	StatusDescriptors []descriptor           `json:"statusDescriptors,omitempty"`
+	SpecDescriptors   []descriptor           `json:"specDescriptors,omitempty"`
+	ActionDescriptors []descriptor           `json:"actionDescriptors,omitempty"`
 }
 
-// APIResourceReference names a resource that an API uses.
-type APIResourceReference struct {
+// apiResourceReference names a resource that an API uses.
+type apiResourceReference struct {
 	Name    string `json:"name"`
 	Kind    string `json:"kind"`
 	Version string `json:"version"`
 }
 
-// Descriptor describes how a user interface shows a field of an API.
-type Descriptor struct {
+// descriptor describes how a user interface shows a field of an API.
+type descriptor struct {
 	Path         string          `json:"path"`
 	DisplayName  string          `json:"displayName,omitempty"`
 	Description  string          `json:"description,omitempty"`

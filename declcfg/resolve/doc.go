@@ -1,7 +1,7 @@
 // Package resolve answers which bundle of a package the Operator Lifecycle Manager installs, and to which one it
 // upgrades.
 //
-// [Resolve] follows OLM v1: the blobs of a package in each catalog, the filters of a ClusterExtension, the order of the
+// [Resolver.Resolve] follows OLM v1: the blobs of a package in each catalog, the filters of a ClusterExtension, the order of the
 // candidates, the choice between catalogs, the validation of the chosen bundle, and the messages of its conditions
 // (operator-controller of mid 2026). A [Resolver] keeps what it read of a package for more than one request. [V0]
 // follows OLM v0: the order of a channel, and the steps from an installed version to the head.

@@ -10,7 +10,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg/resolve"
 )
 
-func ExampleResolve() {
+func ExampleResolver_Resolve() {
 	const catalog = `
 {"schema": "olm.package", "name": "foo", "defaultChannel": "stable"}
 {"schema": "olm.channel", "package": "foo", "name": "stable", "entries": [{"name": "foo.v1.0.0"},
@@ -24,8 +24,12 @@ func ExampleResolve() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	answer, err := resolve.Resolve(ctx, []resolve.Catalog{{Name: "mine", Blobs: c.Blobs()}}, resolve.Request{
-		Package: "foo", Installed: &resolve.Installed{Name: "foo.v1.0.0", Version: "1.0.0"}})
+	catalogs := []resolve.Catalog{{Name: "mine", Blobs: c.Blobs()}}
+	r, err := resolve.NewResolver(ctx, catalogs, "foo", resolve.Gates{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	answer, err := r.Resolve(resolve.Request{Installed: &resolve.Installed{Name: "foo.v1.0.0", Version: "1.0.0"}})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -164,7 +164,7 @@ func (f *filed) equal() [][]Step {
 
 // Shadowed returns the groups of bundles of one package that have an equal version and release, each with the bundle
 // first that a pin to the version finds. See [Resolver.Shadowed].
-func Shadowed(bundles []declcfg.Bundle, g Gates) [][]Step {
+func (g Gates) Shadowed(bundles []declcfg.Bundle) [][]Step {
 	named := map[string]candidate{}
 	for i := range bundles {
 		named[fileName(bundles[i].Name)] = newCandidate(&bundles[i], g)

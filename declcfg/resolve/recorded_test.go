@@ -88,7 +88,7 @@ func TestRecorded(t *testing.T) {
 		}
 		bundles++
 		b := bundleOf(t, parts[pkg], name)
-		version, release, err := resolve.Version(b, resolve.Gates{})
+		version, release, err := resolve.Gates{}.Version(b)
 		if err != nil || version != row[2] || release != row[3] {
 			t.Errorf("%s: version %s, release %s, %v, want %s, %s", name, version, release, err, row[2], row[3])
 		}

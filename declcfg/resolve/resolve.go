@@ -67,21 +67,6 @@ type Answer struct {
 // maxConstraint is the maximum length of spec.source.catalog.version.
 const maxConstraint = 64
 
-// Resolve returns the bundle that OLM v1 installs, or upgrades to. The error has the message of the ClusterExtension's
-// condition: a [*NotFoundError] if there is no candidate or there are candidates in more than one catalog, a
-// [*DependencyError] or a [*VersionError] if the chosen bundle cannot be used, and any other error if a catalog cannot
-// be read or the request is malformed.
-func Resolve(ctx context.Context, catalogs []Catalog, q Request) (*Answer, error) {
-	if _, err := constraint(q.Version); err != nil {
-		return nil, err
-	}
-	r, err := NewResolver(ctx, catalogs, q.Package, q.Gates)
-	if err != nil {
-		return nil, err
-	}
-	return r.Resolve(q)
-}
-
 // Resolver has what catalogs contain of one package.
 type Resolver struct {
 	pkg      string
@@ -126,8 +111,10 @@ type found struct {
 	candidates int
 }
 
-// Resolve works like the function [Resolve]. The package and the gates are those of the resolver, whatever the request
-// says.
+// Resolve returns the bundle that OLM v1 installs, or upgrades to. The package and the gates are those of the resolver,
+// whatever the request says. The error has the message of the ClusterExtension's condition: a [*NotFoundError] if there
+// is no candidate or there are candidates in more than one catalog, a [*DependencyError] or a [*VersionError] if the
+// chosen bundle cannot be used, and any other error if a version or the request is malformed.
 func (r *Resolver) Resolve(q Request) (*Answer, error) {
 	inRange, err := constraint(q.Version)
 	if err != nil {

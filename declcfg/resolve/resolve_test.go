@@ -1,6 +1,7 @@
 package resolve_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"iter"
@@ -133,7 +134,7 @@ func TestResolve(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.request.Package = "p"
-			a, err := resolve.Resolve(t.Context(), []resolve.Catalog{{Name: "c", Blobs: inOrder(t, c.blobs...)}},
+			a, err := resolveIn(t.Context(), []resolve.Catalog{{Name: "c", Blobs: inOrder(t, c.blobs...)}},
 				c.request)
 			if err != nil && err.Error() != c.err || err == nil && c.err != "" {
 				t.Fatalf("error %v, want %s", err, c.err)
@@ -147,6 +148,15 @@ func TestResolve(t *testing.T) {
 			}
 		})
 	}
+}
+
+// resolveIn reads catalogs for a request and resolves it.
+func resolveIn(ctx context.Context, catalogs []resolve.Catalog, q resolve.Request) (*resolve.Answer, error) {
+	r, err := resolve.NewResolver(ctx, catalogs, q.Package, q.Gates)
+	if err != nil {
+		return nil, err
+	}
+	return r.Resolve(q)
 }
 
 func TestSeveralCatalogs(t *testing.T) {
@@ -179,14 +189,14 @@ func TestSeveralCatalogs(t *testing.T) {
 				catalogs = append(catalogs, resolve.Catalog{Name: from.name, Priority: from.priority,
 					Blobs: inOrder(t, from.blobs...)})
 			}
-			a, err := resolve.Resolve(t.Context(), catalogs, resolve.Request{Package: "p"})
+			a, err := resolveIn(t.Context(), catalogs, resolve.Request{Package: "p"})
 			if err != nil && err.Error() != c.err || err == nil && (c.err != "" || a.Bundle != c.want) {
 				t.Errorf("got %+v, %v", a, err)
 			}
 		})
 	}
 	unreadable := func(yield func(declcfg.Blob, error) bool) { yield(nil, errors.New("not served")) }
-	_, err := resolve.Resolve(t.Context(), []resolve.Catalog{{Name: "a", Blobs: inOrder(t, old...)},
+	_, err := resolveIn(t.Context(), []resolve.Catalog{{Name: "a", Blobs: inOrder(t, old...)},
 		{Name: "b", Blobs: unreadable}}, resolve.Request{Package: "p"})
 	want := `error walking catalogs: error getting package "p" from catalog "b": not served`
 	if err == nil || err.Error() != want {
@@ -201,7 +211,7 @@ func TestDeprecationsAreNamed(t *testing.T) {
 		{"reference":{"schema":"olm.channel","name":"a"},"message":"A"},
 		{"reference":{"schema":"olm.channel","name":"b"},"message":"B"},
 		{"reference":{"schema":"olm.bundle","name":"p.v1"},"message":"V1"}]}`)
-	a, err := resolve.Resolve(t.Context(), []resolve.Catalog{{Blobs: blobs}}, resolve.Request{Package: "p",
+	a, err := resolveIn(t.Context(), []resolve.Catalog{{Blobs: blobs}}, resolve.Request{Package: "p",
 		Channels: []string{"a"}, Installed: &resolve.Installed{Name: "p.v1", Version: "1.0.0"}})
 	if err != nil {
 		t.Fatal(err)
@@ -221,7 +231,7 @@ func TestShadowed(t *testing.T) {
 	}
 	want := [][]resolve.Step{{{Bundle: "p.b", Version: "1.0.0", Release: "1"}, {Bundle: "p.c", Version: "1.0.0",
 		Release: "1"}}}
-	if got := resolve.Shadowed(c.Bundles, resolve.Gates{}); !reflect.DeepEqual(got, want) {
+	if got := (resolve.Gates{}).Shadowed(c.Bundles); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v", got)
 	}
 }

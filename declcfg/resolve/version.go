@@ -35,7 +35,7 @@ func Dependency(b *declcfg.Bundle) (kind string, ok bool) {
 // Version returns the version and the release of a bundle as OLM v1 orders it. They are those of its first olm.package
 // property. Build metadata that parses as a release is the release and not part of the version; see
 // [Gates.BundleReleaseSupport] for the other place of a release.
-func Version(b *declcfg.Bundle, g Gates) (version, release string, err error) {
+func (g Gates) Version(b *declcfg.Bundle) (version, release string, err error) {
 	v, err := versionOf(b, g)
 	if err != nil {
 		return "", "", err

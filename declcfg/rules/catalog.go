@@ -108,13 +108,13 @@ func CatalogRules() []Rule {
 		[]Rule{RelatedAccessible, RelatedMediaType, RuleUpgrade}, waiverRules)
 }
 
-// Catalog checks a catalog: its image, its files, and then one package after the other, so that no more than one bundle
+// CheckCatalog checks a catalog: its image, its files, and then one package after the other, so that no more than one bundle
 // is in memory with its manifests. What is wrong with the catalog is in the run; the error is that of the context or of
 // reading a file.
-func Catalog(ctx context.Context, r *Run, s CatalogSubject) error {
+func (r *Run) CheckCatalog(ctx context.Context, s CatalogSubject) error {
 	c := &catalogCheck{CatalogSubject: &s, run: r}
 	c.ocp = c.openShift()
-	if err := CheckImage(ctx, r, s.Image); err != nil {
+	if err := r.CheckImage(ctx, s.Image); err != nil {
 		return err
 	}
 	if err := errors.Join(c.konflux(ctx), c.opm(ctx), Each(ctx, r, fileChecks, c)); err != nil {
@@ -233,7 +233,7 @@ func (p *packageCheck) checkBundle(ctx context.Context, b *declcfg.Bundle) error
 		if err := p.Manifests(ctx, p.run, b); err != nil {
 			return err
 		}
-		p.run.Known(b.Package, b.Name, FromCatalog)
+		p.run.setManifests(b.Package, b.Name, FromCatalog)
 	}
 	light := *b
 	light.Properties = slices.DeleteFunc(slices.Clone(b.Properties), func(q declcfg.Property) bool {

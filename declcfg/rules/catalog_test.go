@@ -102,7 +102,7 @@ func run(t *testing.T, s rules.CatalogSubject, o rules.Options) *rules.Report {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := rules.Catalog(t.Context(), r, s); err != nil {
+	if err := r.CheckCatalog(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}
 	return r.Report("catalog", rules.OnCatalog)
@@ -316,7 +316,7 @@ func TestOldOpenShiftWantsManifests(t *testing.T) {
 func TestRefusedBundlesInTheMatrix(t *testing.T) {
 	s := subject("supported: true", "supported: false")
 	report := run(t, s, rules.Options{Profiles: []rules.Profile{rules.OLMv1}})
-	rows := rules.Matrix(report.Bundles)
+	rows := report.Channels()
 	if len(rows) != 1 || rows[0].Refused != 1 || rows[0].Unknown != 1 || rows[0].Head != "acme.v1.1.0" ||
 		rows[0].HeadState != rules.Unknown || !slices.Equal(rows[0].Reasons, []string{"olmv1.install-mode"}) {
 		t.Errorf("%+v", rows)
@@ -336,7 +336,7 @@ func TestCancelled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := rules.Catalog(ctx, r, subject()); err == nil {
+	if err := r.CheckCatalog(ctx, subject()); err == nil {
 		t.Error("a cancelled check has no error")
 	}
 }

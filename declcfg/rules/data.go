@@ -24,20 +24,20 @@ type Data struct {
 	// BasePrefixes are how the names of base images begin.
 	BasePrefixes []string `json:"allowed_registry_prefixes,omitempty"`
 
-	Required      []Label  `json:"required_labels,omitempty"`
-	Optional      []Label  `json:"optional_labels,omitempty"`
-	Deprecated    []Label  `json:"deprecated_labels,omitempty"`
-	Inherited     []Label  `json:"disallowed_inherited_labels,omitempty"`
-	FBCRequired   []Label  `json:"fbc_required_labels,omitempty"`
-	FBCOptional   []Label  `json:"fbc_optional_labels,omitempty"`
-	FBCInherited  []Label  `json:"fbc_disallowed_inherited_labels,omitempty"`
+	Required      []label  `json:"required_labels,omitempty"`
+	Optional      []label  `json:"optional_labels,omitempty"`
+	Deprecated    []label  `json:"deprecated_labels,omitempty"`
+	Inherited     []label  `json:"disallowed_inherited_labels,omitempty"`
+	FBCRequired   []label  `json:"fbc_required_labels,omitempty"`
+	FBCOptional   []label  `json:"fbc_optional_labels,omitempty"`
+	FBCInherited  []label  `json:"fbc_disallowed_inherited_labels,omitempty"`
 	FBCBaseImages []string `json:"fbc_base_images,omitempty"`
 	// FBCBundlePrefixes are how the names of bundle images in a catalog begin.
 	FBCBundlePrefixes []string `json:"fbc_bundle_registry_prefixes,omitempty"`
 }
 
-// Label is a label that images should have or not have.
-type Label struct {
+// label is a label that images should have or not have.
+type label struct {
 	Name        string   `json:"name"`
 	Description string   `json:"description,omitempty"`
 	Replacement string   `json:"replacement,omitempty"` // of a deprecated label

@@ -99,7 +99,7 @@ type Report struct {
 	More map[string]int `json:"more,omitempty"`
 	// Rules are those that ran, NotRun those that belong to the profiles and could not.
 	Rules  []Rule   `json:"rules"`
-	NotRun []NotRun `json:"notRun,omitempty"`
+	NotRun []notRun `json:"notRun,omitempty"`
 	// Bundles say of each bundle of a catalog, or of the bundle, whether OLM v1 installs it; empty without the profile
 	// olmv1.
 	Bundles []Installability `json:"bundles,omitempty"`
@@ -118,8 +118,8 @@ func (r *Report) Below(dir string) *Report {
 	return &out
 }
 
-// NotRun is a rule that could not be checked.
-type NotRun struct {
+// notRun is a rule that could not be checked.
+type notRun struct {
 	Rule   string `json:"rule"`
 	Reason string `json:"reason"`
 }

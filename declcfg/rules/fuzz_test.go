@@ -52,7 +52,7 @@ func FuzzData(f *testing.F) {
 			t.Fatal(err)
 		}
 		s := subject()
-		if err := rules.Catalog(t.Context(), r, s); err != nil {
+		if err := r.CheckCatalog(t.Context(), s); err != nil {
 			t.Error(err)
 		}
 	})
@@ -77,7 +77,7 @@ func FuzzCatalog(f *testing.F) {
 			}
 			s := subject()
 			s.FS, s.Load = fstest.MapFS{"a/catalog.yaml": {Data: text}}, declcfg.LoadOptions{Jobs: 1}
-			if err := rules.Catalog(t.Context(), r, s); errors.Is(err, declcfg.ErrIrregular) {
+			if err := r.CheckCatalog(t.Context(), s); errors.Is(err, declcfg.ErrIrregular) {
 				return
 			} else if err != nil {
 				t.Fatal(err)
@@ -91,7 +91,7 @@ func FuzzCatalog(f *testing.F) {
 				t.Errorf("another answer:\n%s\n%s", before, now)
 			}
 			before = string(now)
-			rules.Matrix(report.Bundles)
+			report.Channels()
 			if err := report.WriteJUnit(io.Discard, rules.Error); err != nil {
 				t.Error(err)
 			}

@@ -96,8 +96,8 @@ var imageChecks = []Check[imageSubject]{
 		Data: "allowed_registry_prefixes"}}, basePermitted},
 }
 
-// CheckImage runs the rules on images. kind says what the image holds.
-func CheckImage(ctx context.Context, r *Run, i *Image) error {
+// CheckImage runs the rules on images; nil means that there is no image.
+func (r *Run) CheckImage(ctx context.Context, i *Image) error {
 	rules := RulesOf(imageChecks)
 	if i == nil {
 		r.NotRun("needs an image: a directory has no labels and no base", rules...)
@@ -124,7 +124,7 @@ func CheckImage(ctx context.Context, r *Run, i *Image) error {
 }
 
 // list returns the list of the rule data for what the image holds.
-func (s imageSubject) list(image, fbc []Label) []Label {
+func (s imageSubject) list(image, fbc []label) []label {
 	if s.FBC {
 		return fbc
 	}

@@ -59,8 +59,11 @@ func (r *Run) SetBundle(b Installability) {
 	r.bundles = append(r.bundles, b)
 }
 
-// Known sets the state of a bundle whose manifests have been read since, and where.
-func (r *Run) Known(pkg, bundle string, from Source) {
+// SetKnown says that the manifests of a bundle, which [Run.Unknown] returned, have been read from its image.
+func (r *Run) SetKnown(pkg, bundle string) { r.setManifests(pkg, bundle, FromImage) }
+
+// setManifests says where the manifests of a bundle have been read.
+func (r *Run) setManifests(pkg, bundle string, from Source) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if i, ok := r.index[bundleKey{pkg, bundle}]; ok {
@@ -101,8 +104,8 @@ func (r *Run) installability() []Installability {
 	return out
 }
 
-// ChannelState sums up the bundles of a channel.
-type ChannelState struct {
+// channelState sums up the bundles of a channel.
+type channelState struct {
 	Package, Channel string
 	// Head is the newest bundle, HeadState whether OLM v1 installs it.
 	Head      string
@@ -113,12 +116,12 @@ type ChannelState struct {
 	Reasons []string
 }
 
-// Matrix sums up bundles by package and channel, in the order of the bundles. Those of no channel have an empty one.
-func Matrix(bundles []Installability) []ChannelState {
+// Channels sums up the bundles of the report by package and channel. Those of no channel have an empty one.
+func (r *Report) Channels() []channelState {
 	type key struct{ pkg, channel string }
 	index := map[key]int{}
-	var out []ChannelState
-	for _, b := range bundles {
+	var out []channelState
+	for _, b := range r.Bundles {
 		channels := b.Channels
 		if len(channels) == 0 {
 			channels = []string{""}
@@ -128,18 +131,18 @@ func Matrix(bundles []Installability) []ChannelState {
 			i, ok := index[k]
 			if !ok {
 				i, index[k] = len(out), len(out)
-				out = append(out, ChannelState{Package: b.Package, Channel: name})
+				out = append(out, channelState{Package: b.Package, Channel: name})
 			}
 			out[i].add(b)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b ChannelState) int {
+	slices.SortStableFunc(out, func(a, b channelState) int {
 		return cmp.Or(cmp.Compare(a.Package, b.Package), cmp.Compare(a.Channel, b.Channel))
 	})
 	return out
 }
 
-func (s *ChannelState) add(b Installability) {
+func (s *channelState) add(b Installability) {
 	switch b.State {
 	case Installable:
 		s.Installable++

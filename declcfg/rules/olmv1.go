@@ -44,7 +44,7 @@ func (s *CatalogSubject) gates() resolve.Gates { return resolve.Gates{BundleRele
 // installability returns what is known of a bundle before its manifests.
 func (p *packageCheck) installability(b *declcfg.Bundle) Installability {
 	out := Installability{Package: b.Package, Bundle: b.Name, Image: b.Image, State: Unknown, Channels: []string{}}
-	version, release, err := resolve.Version(b, p.gates())
+	version, release, err := p.gates().Version(b)
 	if err == nil {
 		if out.Version = version; release != "" {
 			out.Version += "+" + release
@@ -85,7 +85,7 @@ func findDependency(_ context.Context, b bundleCheck, emit Emit) {
 
 // findVersion implements OLMV1 section 4.2.
 func findVersion(_ context.Context, b bundleCheck, emit Emit) {
-	if _, _, err := resolve.Version(b.bundle, b.gates()); err != nil {
+	if _, _, err := b.gates().Version(b.bundle); err != nil {
 		var path []any
 		if i := slices.IndexFunc(b.bundle.Properties, isPackage); i >= 0 {
 			path = []any{"properties", i}
@@ -186,7 +186,7 @@ func findShadowed(_ context.Context, p *packageCheck, emit Emit) {
 			named[b.Name] = b
 		}
 	}
-	for _, group := range resolve.Shadowed(bundles, p.gates()) {
+	for _, group := range p.gates().Shadowed(bundles) {
 		for _, other := range group[1:] {
 			f := at(named[other.Bundle], []any{"name"}, fmt.Sprintf(
 				"bundle %q has the version %s of bundle %q, which is found first", other.Bundle,

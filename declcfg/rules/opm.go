@@ -99,7 +99,7 @@ func findVersionNumbers(_ context.Context, b bundleCheck, emit Emit) {
 		if p.Type == typeObject || p.Type == typeMetadata {
 			continue // manifests
 		}
-		declcfg.VersionNumbers(p, func(path []any, number string) {
+		p.VersionNumbers(func(path []any, number string) {
 			emit(at(b.bundle, slices.Concat([]any{"properties", i, "value"}, path),
 				fmt.Sprintf("the version %s of the property %q is a number", number, p.Type)))
 		})
@@ -109,7 +109,7 @@ func findVersionNumbers(_ context.Context, b bundleCheck, emit Emit) {
 func findTwice(_ context.Context, b bundleCheck, emit Emit) {
 	seen := map[string]bool{}
 	for i, p := range b.bundle.Properties {
-		if slices.Contains(declcfg.SingleProperties, p.Type) && seen[p.Type] {
+		if p.Single() && seen[p.Type] {
 			emit(at(b.bundle, []any{"properties", i}, fmt.Sprintf("a second property %q", p.Type)))
 		}
 		seen[p.Type] = true

@@ -8,43 +8,33 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// PackageCheck checks one package of a catalog while its blobs are read for something else.
-type PackageCheck struct {
-	p *packageCheck
-}
-
-// NewPackageCheck begins the check of a package by the rules of a run. Of the subject count the gates and Manifests.
-func NewPackageCheck(r *Run, s CatalogSubject, name string) *PackageCheck {
-	return &PackageCheck{&packageCheck{catalogCheck: &catalogCheck{CatalogSubject: &s, run: r}, name: name}}
-}
-
-// Blobs returns the blobs of a catalog, in the order of [declcfg.Stream], and checks those of the package as they pass.
-// The rules on the package as a whole are called at their end. An error of the check is yielded like one of the blobs.
-func (c *PackageCheck) Blobs(ctx context.Context, blobs iter.Seq2[declcfg.Blob, error]) iter.Seq2[declcfg.Blob, error] {
+// CheckPackage returns the blobs of a catalog, in the order of [declcfg.Stream], and checks those of one package as they
+// pass. The rules on the package as a whole are called at their end. An error of the check is yielded like one of the
+// blobs. Of the subject count the gates and Manifests.
+func (r *Run) CheckPackage(ctx context.Context, s CatalogSubject, name string,
+	blobs iter.Seq2[declcfg.Blob, error]) iter.Seq2[declcfg.Blob, error] {
 	return func(yield func(declcfg.Blob, error) bool) {
+		p := &packageCheck{catalogCheck: &catalogCheck{CatalogSubject: &s, run: r}, name: name}
 		for b, err := range blobs {
-			if err == nil && b.BlobPackage() == c.p.name {
+			if err == nil && b.BlobPackage() == name {
 				at := b.Position()
-				d := declcfg.IndexedDocument{Schema: b.BlobSchema(), Package: c.p.name, Name: b.BlobName()}
+				d := declcfg.IndexedDocument{Schema: b.BlobSchema(), Package: name, Name: b.BlobName()}
 				d.File, d.Line = at.File, at.Line
-				c.p.all = append(c.p.all, d)
-				err = c.p.add(ctx, b)
+				p.all = append(p.all, d)
+				err = p.add(ctx, b)
 			}
 			if !yield(b, err) || err != nil {
 				return
 			}
 		}
-		if err := c.end(ctx); err != nil {
+		err := Each(ctx, r, blobChecks, p.catalogCheck)
+		if err == nil {
+			err = Each(ctx, r, packageChecks, p)
+		}
+		if err != nil {
 			yield(nil, err)
 		}
 	}
-}
-
-func (c *PackageCheck) end(ctx context.Context) error {
-	if err := Each(ctx, c.p.run, blobChecks, c.p.catalogCheck); err != nil {
-		return err
-	}
-	return Each(ctx, c.p.run, packageChecks, c.p)
 }
 
 // About reports whether a finding is about one of the bundles, or about what is no bundle. A bundle that another one of

@@ -33,31 +33,34 @@ const (
 	Community Profile = "community" // the pipelines of community catalogs
 )
 
-// Profiles returns all profiles with a description of each.
-func Profiles() []ProfileInfo {
-	return []ProfileInfo{
-		{OPM, "what opm's validate commands refuse"},
-		{OLMv1, "what OLM v1 can install, and what catalogd serves"},
-		{Konflux, "what Konflux' validate-fbc and pruning check refuse in a catalog image"},
-		{Conforma, "what Conforma's release policy refuses in bundle and catalog images"},
-		{Community, "what the pipelines of community catalogs refuse"},
-	}
-}
+// Profiles returns all profiles.
+func Profiles() []Profile { return []Profile{OPM, OLMv1, Konflux, Conforma, Community} }
 
-// ProfileInfo describes a profile.
-type ProfileInfo struct {
-	Name  Profile `json:"name"`
-	Usage string  `json:"usage"`
+// Usage says what the rules of the profile find.
+func (p Profile) Usage() string {
+	switch p {
+	case OPM:
+		return "what opm's validate commands refuse"
+	case OLMv1:
+		return "what OLM v1 can install, and what catalogd serves"
+	case Konflux:
+		return "what Konflux' validate-fbc and pruning check refuse in a catalog image"
+	case Conforma:
+		return "what Conforma's release policy refuses in bundle and catalog images"
+	case Community:
+		return "what the pipelines of community catalogs refuse"
+	}
+	return ""
 }
 
 // ParseProfile returns the profile of a name.
 func ParseProfile(name string) (Profile, error) {
 	var names []string
 	for _, p := range Profiles() {
-		if string(p.Name) == name {
-			return p.Name, nil
+		if string(p) == name {
+			return p, nil
 		}
-		names = append(names, string(p.Name))
+		names = append(names, string(p))
 	}
 	if near, ok := nearest.Name(name, names); ok {
 		return "", fmt.Errorf("unknown profile %q, did you mean %q?", name, near)

@@ -306,9 +306,9 @@ func (r *Run) Report(subject string, kind Scope) *Report {
 	}
 	slices.SortFunc(out.Rules, func(a, b Rule) int { return cmp.Compare(a.ID, b.ID) })
 	for id, reason := range r.notRun {
-		out.NotRun = append(out.NotRun, NotRun{id, reason})
+		out.NotRun = append(out.NotRun, notRun{id, reason})
 	}
-	slices.SortFunc(out.NotRun, func(a, b NotRun) int { return cmp.Compare(a.Rule, b.Rule) })
+	slices.SortFunc(out.NotRun, func(a, b notRun) int { return cmp.Compare(a.Rule, b.Rule) })
 	out.Bundles, out.Upgrades = r.installability(), r.upgrades
 	return &out
 }
@@ -323,5 +323,5 @@ func (r *Run) findLines(fsys fs.FS, l declcfg.Limits) {
 			places = append(places, declcfg.Place{File: f.File, Line: &f.Line, Column: &f.Column, Path: f.path})
 		}
 	}
-	declcfg.FindLines(fsys, places, l)
+	l.FindLines(fsys, places)
 }

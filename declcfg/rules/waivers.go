@@ -51,15 +51,13 @@ const (
 
 // waiverRules are the rules on waivers themselves. They belong to every profile.
 var waiverRules = []Rule{
-	{ID: "waiver.expired", Severity: Error, Profiles: allProfiles(), Scopes: []Scope{OnCatalog, OnBundle},
+	{ID: "waiver.expired", Severity: Error, Profiles: Profiles(), Scopes: []Scope{OnCatalog, OnBundle},
 		Title: "A waiver that has expired accepts nothing.",
 		Fix:   "mend what it was for, or agree on another date"},
-	{ID: "waiver.unused", Severity: Warning, Profiles: allProfiles(), Scopes: []Scope{OnCatalog, OnBundle},
+	{ID: "waiver.unused", Severity: Warning, Profiles: Profiles(), Scopes: []Scope{OnCatalog, OnBundle},
 		Title: "A waiver accepts at least one finding.",
 		Fix:   "remove it from the file"},
 }
-
-func allProfiles() []Profile { return []Profile{OPM, OLMv1, Konflux, Conforma, Community} }
 
 // ReadWaivers reads waivers from YAML: a map with the list waivers. Each has a rule, a reason, and until, the last day
 // on which it counts, as 2027-01-31 in UTC. package, channel, bundle and file narrow it down; they may have the

@@ -109,9 +109,9 @@ func ParseLabels(labels []string) (map[string]string, error) {
 	return out, nil
 }
 
-// WriteDockerfile writes the Dockerfile of the catalog directory dir next to it, as <dir>.Dockerfile, and returns its
+// Write writes the Dockerfile of the catalog directory dir next to it, as <dir>.Dockerfile, and returns its
 // path. d.Dir is set to the directory's name. An existing file is not replaced: the error is then [fs.ErrExist].
-func WriteDockerfile(dir string, d Dockerfile) (string, error) {
+func (d Dockerfile) Write(dir string) (string, error) {
 	info, err := os.Stat(dir)
 	if err != nil {
 		return "", err

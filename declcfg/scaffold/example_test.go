@@ -12,7 +12,7 @@ import (
 
 // The blob of a new package.
 func ExamplePackage() {
-	p, err := scaffold.Package(context.Background(), "etcd", scaffold.PackageOptions{DefaultChannel: "stable"})
+	p, err := scaffold.PackageOptions{DefaultChannel: "stable"}.NewPackage(context.Background(), "etcd")
 	if err != nil {
 		log.Fatal(err)
 	}

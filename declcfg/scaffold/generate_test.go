@@ -78,7 +78,7 @@ func TestWriteDockerfile(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := Dockerfile{BaseImage: "b", BuilderImage: "b"}
-	path, err := WriteDockerfile(cat+"/", d)
+	path, err := d.Write(cat + "/")
 	if err != nil || path != cat+".Dockerfile" {
 		t.Fatalf("wrote %q, %v", path, err)
 	}
@@ -87,7 +87,7 @@ func TestWriteDockerfile(t *testing.T) {
 		t.Fatalf("wrote %q, %v", before, err)
 	}
 	d.BaseImage = "other"
-	if _, err := WriteDockerfile(cat, d); !errors.Is(err, fs.ErrExist) || !strings.Contains(err.Error(),
+	if _, err := d.Write(cat); !errors.Is(err, fs.ErrExist) || !strings.Contains(err.Error(),
 		"file already exists") {
 		t.Errorf("a file that exists: got %v", err)
 	}
@@ -98,10 +98,10 @@ func TestWriteDockerfile(t *testing.T) {
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := WriteDockerfile(".", d); err != nil || filepath.Base(got) != "cat.Dockerfile" {
+	if got, err := d.Write("."); err != nil || filepath.Base(got) != "cat.Dockerfile" {
 		t.Errorf("for the working directory: %q, %v", got, err)
 	}
-	if _, err := WriteDockerfile(path, d); err == nil || !strings.HasSuffix(err.Error(), "is not a directory") {
+	if _, err := d.Write(path); err == nil || !strings.HasSuffix(err.Error(), "is not a directory") {
 		t.Errorf("for a file: %v", err)
 	}
 }
@@ -158,7 +158,7 @@ func TestPackageRefusesFiles(t *testing.T) {
 		"a directory": {PackageOptions{IconFile: dir}, "is a directory, expected a file"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := Package(t.Context(), "p", c.o); err == nil || !strings.Contains(err.Error(), c.want) {
+			if _, err := c.o.NewPackage(t.Context(), "p"); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want %s", err, c.want)
 			}
 		})

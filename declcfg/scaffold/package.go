@@ -21,10 +21,10 @@ type PackageOptions struct {
 	IconFile        string // path of a picture
 }
 
-// Package returns the olm.package blob of a new package. The name is not checked: validating a catalog does that.
+// NewPackage returns the olm.package blob of a new package. The name is not checked: validating a catalog does that.
 //
 // Errors name the file that could not be read, or report that the icon is not a picture.
-func Package(ctx context.Context, name string, o PackageOptions) (*declcfg.Package, error) {
+func (o PackageOptions) NewPackage(ctx context.Context, name string) (*declcfg.Package, error) {
 	p := &declcfg.Package{Name: name, DefaultChannel: o.DefaultChannel}
 	if o.DescriptionFile != "" {
 		text, err := readFile(ctx, "description", o.DescriptionFile)

@@ -62,32 +62,14 @@ func (es *edits) sorted() []*fileEdit {
 	return slices.SortedFunc(maps.Values(es.byName), func(a, b *fileEdit) int { return compareNames(a.name, b.name) })
 }
 
-// rankOfOthers is the place of blobs of unknown schemas in the writing order.
-const rankOfOthers = 3
-
-// rank is the position of a schema in the writing order.
-func rank(schema string) int {
-	switch schema {
-	case declcfg.SchemaPackage:
-		return 0
-	case declcfg.SchemaChannel:
-		return 1
-	case declcfg.SchemaBundle:
-		return 2
-	case declcfg.SchemaDeprecations:
-		return 4
-	}
-	return rankOfOthers
-}
-
 // behind returns the index of the document after which a new blob is inserted: the last one of its schema and package
 // in the file; or else the last one of the package whose schema precedes it in the writing order; or the last of the
 // package; or the last of the file.
 func (f *file) behind(k key) int {
 	best := -1
 	for _, doc := range f.docs {
-		if doc.pkg == k.pkg && (rank(doc.schema) < rank(k.schema) || doc.schema == k.schema) &&
-			(best < 0 || rank(doc.schema) >= rank(f.docs[best].schema)) {
+		if doc.pkg == k.pkg && (declcfg.Rank(doc.schema) < declcfg.Rank(k.schema) || doc.schema == k.schema) &&
+			(best < 0 || declcfg.Rank(doc.schema) >= declcfg.Rank(f.docs[best].schema)) {
 			best = doc.n
 		}
 	}

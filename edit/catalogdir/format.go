@@ -77,7 +77,8 @@ func (d *Dir) Format(ctx context.Context, o FormatOptions) ([]string, error) {
 func canonicalOrder(docs []*document) []*document {
 	order := slices.Clone(docs)
 	slices.SortStableFunc(order, func(a, b *document) int {
-		return cmp.Or(cmp.Compare(a.packageName(), b.packageName()), cmp.Compare(rank(a.schema), rank(b.schema)),
+		return cmp.Or(cmp.Compare(a.packageName(), b.packageName()),
+			cmp.Compare(declcfg.Rank(a.schema), declcfg.Rank(b.schema)),
 			cmp.Compare(a.schema, b.schema), cmp.Compare(a.name, b.name))
 	})
 	return order

@@ -114,7 +114,7 @@ func (d *Dir) matchFile(ctx context.Context, f *file, packages, stays map[string
 	byKey map[key][]*wanted, other map[key][]*document) error {
 	var r *documentReader
 	for _, doc := range f.docs {
-		if !packages[doc.pkg] || doc.pkg == "" && rank(doc.schema) != rankOfOthers {
+		if !packages[doc.pkg] || doc.pkg == "" && declcfg.Rank(doc.schema) != declcfg.RankOther {
 			continue // the latter has no place in any catalog
 		}
 		if err := ctx.Err(); err != nil {

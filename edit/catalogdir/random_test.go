@@ -316,7 +316,7 @@ func (r *random) file(t *testing.T, blobs []declcfg.Blob) (text, ext string) {
 		}
 		for i, b := range blobs {
 			var doc bytes.Buffer
-			check(t, declcfg.NewEncoder(&doc, declcfg.FormatYAML).Encode(b))
+			check(t, declcfg.FormatYAML.NewEncoder(&doc).Encode(b))
 			text := strings.TrimPrefix(doc.String(), "---\n")
 			if i > 0 || r.some() {
 				out.WriteString([]string{"---\n", "--- # next\n", "---\n# nothing\n---\n"}[r.IntN(3)])

@@ -136,24 +136,9 @@ func sameSlice[T any](a, b []T) bool {
 func sums(c *declcfg.Catalog) []digest.Digest {
 	var out []digest.Digest
 	var text []byte
-	add := func(b declcfg.Blob) {
+	for b := range c.All() {
 		text = declcfg.AppendJSON(text[:0], b, false)
 		out = append(out, digest.FromBytes(text))
-	}
-	for i := range c.Packages {
-		add(&c.Packages[i])
-	}
-	for i := range c.Channels {
-		add(&c.Channels[i])
-	}
-	for i := range c.Bundles {
-		add(&c.Bundles[i])
-	}
-	for i := range c.Deprecations {
-		add(&c.Deprecations[i])
-	}
-	for i := range c.Others {
-		add(&c.Others[i])
 	}
 	slices.Sort(out)
 	return out

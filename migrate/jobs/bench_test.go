@@ -21,7 +21,7 @@ func BenchmarkList(b *testing.B) {
 	var sources []string
 	for _, name := range all.Databases(b) {
 		path := all.Database(b, name)
-		if _, err := migrate.Run(b.Context(), path, filepath.Join(dir, "try", name), migrate.Options{}); err == nil {
+		if _, err := (migrate.Options{}).Run(b.Context(), path, filepath.Join(dir, "try", name)); err == nil {
 			sources = append(sources, path)
 		}
 	}
@@ -40,9 +40,9 @@ func BenchmarkList(b *testing.B) {
 		outcomes, err := Run(b.Context(), list(out), Options{
 			Dir: out + ".reports", Jobs: jobs, Verify: true, Settings: func(*Line) string { return "" },
 			Migrate: func(ctx context.Context, t *Task) (*migrate.Report, error) {
-				p, err := migrate.Prepare(ctx, t.Source, t.Directory, migrate.Options{
+				p, err := migrate.Options{
 					Verify: true, Report: true, Render: render.Options{Jobs: max(1, 2/jobs)},
-				})
+				}.Prepare(ctx, t.Source, t.Directory)
 				if err != nil {
 					return nil, err
 				}

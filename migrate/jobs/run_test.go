@@ -53,9 +53,9 @@ func (b *bench) add(from, to string) {
 
 func (b *bench) migrate(ctx context.Context, t *Task) (*migrate.Report, error) {
 	b.calls.Add(1)
-	p, err := migrate.Prepare(ctx, t.Source, t.Directory, migrate.Options{
+	p, err := migrate.Options{
 		Verify: b.o.Verify, Replace: t.Replace, Render: render.Options{KeepGoing: b.o.KeepGoing},
-	})
+	}.Prepare(ctx, t.Source, t.Directory)
 	if err != nil {
 		return nil, err
 	}

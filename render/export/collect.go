@@ -52,7 +52,7 @@ func (c *collector) collect(ref string, o render.Options) error {
 	o.Level, o.KeepGoing, o.ImageTemplate, o.Reuse = edit.LevelNone, len(c.wanted) > 0, nil, false
 	c.broken = map[string]error{}
 	o.Account = &render.Account{}
-	blobs, err := render.Reference(c.ctx, ref, o)
+	blobs, err := o.Render(c.ctx, ref)
 	if err != nil {
 		return err
 	}

@@ -162,7 +162,7 @@ func (b *bundleOf) warn(format string, args ...any) {
 
 // one fetches a bundle and writes its manifests.
 func (e *exporter) one(ctx context.Context, b *bundleOf, o render.Options) error {
-	return render.BundleFiles(ctx, b.image, o, func(f render.FetchedBundle, files fs.FS) error {
+	return o.BundleFiles(ctx, b.image, func(f render.FetchedBundle, files fs.FS) error {
 		got := f.Bundle
 		if got.CSV == nil {
 			return fmt.Errorf("%w: there is no ClusterServiceVersion in it", appregistry.ErrInvalid)

@@ -80,8 +80,7 @@ func TestBasicProblems(t *testing.T) {
 				`4: object '{"name":"x"}`, `5: olm.channel "c": entries[0] is a number, expected an object`}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := template.Parse(t.Context(), strings.NewReader("schema: olm.template.basic\n"+c.entries),
-				template.ParseOptions{Name: "t.yaml"})
+			_, err := template.ParseOptions{Name: "t.yaml"}.Parse(t.Context(), strings.NewReader("schema: olm.template.basic\n"+c.entries))
 			wantProblems(t, err, c.want...)
 		})
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/yamlout"
 )
 
-// ConvertOptions configure [Convert].
+// ConvertOptions configure [ConvertOptions.Convert].
 type ConvertOptions struct {
 	// Type is Basic or Substitutes.
 	Type   Type
@@ -28,7 +28,7 @@ type ConvertOptions struct {
 // substitutes template has all blobs and an empty list of substitutions. Blobs are in the order of
 // [declcfg.Catalog.Blobs]. Content that the template cannot represent is an *[Error] with every problem, and nothing is
 // written: bundles without an image in a basic template, and blobs that belong to no package.
-func Convert(w io.Writer, c *declcfg.Catalog, o ConvertOptions) error {
+func (o ConvertOptions) Convert(w io.Writer, c *declcfg.Catalog) error {
 	if o.Type != Basic && o.Type != Substitutes {
 		return fmt.Errorf("a catalog cannot be converted to a template of type %q, only to one of %v", o.Type,
 			[]Type{Basic, Substitutes})
@@ -65,7 +65,7 @@ func Convert(w io.Writer, c *declcfg.Catalog, o ConvertOptions) error {
 	return err
 }
 
-// formatted returns a template in a format. What [Parse] would refuse for its size or depth is an error, as is a document
+// formatted returns a template in a format. What [ParseOptions.Parse] would refuse for its size or depth is an error, as is a document
 // that indentation makes too long.
 func formatted(doc []byte, f declcfg.Format) (out []byte, err error) {
 	limits := Limits{}.withDefaults()

@@ -23,7 +23,7 @@ func load(t testing.TB, text []byte) *declcfg.Catalog {
 func convert(t testing.TB, c *declcfg.Catalog, typ template.Type, format declcfg.Format) string {
 	t.Helper()
 	var out bytes.Buffer
-	if err := template.Convert(&out, c, template.ConvertOptions{Type: typ, Format: format}); err != nil {
+	if err := (template.ConvertOptions{Type: typ, Format: format}).Convert(&out, c); err != nil {
 		t.Fatal(err)
 	}
 	return out.String()
@@ -102,9 +102,8 @@ func TestConvertLosesNothing(t *testing.T) {
 		"---\nschema: olm.package\n---\nschema: olm.bundle\nname: z\nimage: i/z\n---\nschema: olm.deprecations\n"
 	var out bytes.Buffer
 	var warned []string
-	err := template.Convert(&out, load(t, []byte(text)),
-		template.ConvertOptions{Type: template.Basic, Format: declcfg.FormatYAML,
-			Warn: func(at declcfg.Position, text string) { warned = append(warned, at.String()+": "+text) }})
+	err := template.ConvertOptions{Type: template.Basic, Format: declcfg.FormatYAML,
+		Warn: func(at declcfg.Position, text string) { warned = append(warned, at.String()+": "+text) }}.Convert(&out, load(t, []byte(text)))
 	wantProblems(t, err, `4: bundle "x" has no image: a basic template has nothing else of a bundle`,
 		`14: channel "lost" has no package`, "17: the package has no name",
 		`19: bundle "z" has no package`, "23: the deprecations have no package")
@@ -115,14 +114,13 @@ func TestConvertLosesNothing(t *testing.T) {
 		t.Errorf("warned %q", warned)
 	}
 	// A substitutes template can contain a bundle without an image.
-	if err := template.Convert(&out, load(t, []byte(text[:strings.Index(text, "---\nschema: olm.channel")])),
-		template.ConvertOptions{Type: template.Substitutes, Format: declcfg.FormatYAML}); err != nil {
+	if err := (template.ConvertOptions{Type: template.Substitutes, Format: declcfg.FormatYAML}).Convert(&out, load(t, []byte(text[:strings.Index(text, "---\nschema: olm.channel")]))); err != nil {
 		t.Error(err)
 	}
 	for _, o := range []template.ConvertOptions{{Type: template.Semver, Format: declcfg.FormatYAML},
 		{Type: "x", Format: declcfg.FormatYAML}, {Type: template.Basic, Format: "xml"}} {
 		var problems *template.Error
-		if err := template.Convert(&out, &declcfg.Catalog{}, o); err == nil || errors.As(err, &problems) {
+		if err := o.Convert(&out, &declcfg.Catalog{}); err == nil || errors.As(err, &problems) {
 			t.Errorf("%+v: %v", o, err)
 		}
 	}

@@ -9,7 +9,7 @@
 //
 //	file ── Parse ──> Template ── Render ──> declcfg.Catalog
 //	                                │
-//	                                └─ RenderFunc, for each image once, several concurrently
+//	                                └─ RenderOptions.Render, for each image once, several concurrently
 //
-// [Convert] does the opposite. The package reads no images itself and accesses neither files nor the network.
+// [ConvertOptions.Convert] does the opposite. The package reads no images itself and accesses neither files nor the network.
 package template

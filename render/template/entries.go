@@ -35,9 +35,9 @@ func (p *parser) blobs(opm string, items []node) *declcfg.Catalog {
 			declcfg.LoadOptions{
 				Limits: declcfg.Limits{MaxDocument: p.options.Limits.MaxSize, MaxDepth: p.options.Limits.MaxDepth},
 				Jobs:   1,
-				UnknownField: func(u declcfg.UnknownField) {
-					item := items[from+u.Position.Line-1]
-					p.lenient(slices.Concat(item.path, u.Path), "%s", u.Message)
+				UnknownField: func(at declcfg.Position, path []any, message string) {
+					item := items[from+at.Line-1]
+					p.lenient(slices.Concat(item.path, path), "%s", message)
 				},
 			})
 		if err == nil && ok {

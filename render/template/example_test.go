@@ -20,7 +20,7 @@ stable:
   - image: quay.io/example/etcd:v1.1.0
 `
 	ctx := context.Background()
-	t, err := template.Parse(ctx, strings.NewReader(text), template.ParseOptions{Name: "etcd.yaml"})
+	t, err := template.ParseOptions{Name: "etcd.yaml"}.Parse(ctx, strings.NewReader(text))
 	if err != nil {
 		log.Fatal(err)
 	}

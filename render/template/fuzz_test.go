@@ -38,9 +38,8 @@ func FuzzTemplate(f *testing.F) {
 				"olm.epeadcrtions, package: a}\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		for _, compat := range []bool{false, true} {
-			tmpl, err := template.Parse(t.Context(), bytes.NewReader(text),
-				template.ParseOptions{Name: "t", Compat: compat,
-					Limits: template.Limits{MaxSize: 1 << 20, MaxImages: 100}})
+			tmpl, err := template.ParseOptions{Name: "t", Compat: compat,
+				Limits: template.Limits{MaxSize: 1 << 20, MaxImages: 100}}.Parse(t.Context(), bytes.NewReader(text))
 			if err == nil {
 				var c *declcfg.Catalog
 				c, err = tmpl.Render(t.Context(),
@@ -73,11 +72,10 @@ func FuzzTemplate(f *testing.F) {
 // one of OLM's is an error in a template, but opm accepts it.
 func again(t *testing.T, c *declcfg.Catalog, compat bool) {
 	var doc bytes.Buffer
-	if template.Convert(&doc, c, template.ConvertOptions{Type: template.Basic, Format: declcfg.FormatYAML}) != nil {
+	if (template.ConvertOptions{Type: template.Basic, Format: declcfg.FormatYAML}).Convert(&doc, c) != nil {
 		return // content that a template cannot represent
 	}
-	tmpl, err := template.Parse(t.Context(), bytes.NewReader(doc.Bytes()),
-		template.ParseOptions{Name: "again", Compat: compat})
+	tmpl, err := template.ParseOptions{Name: "again", Compat: compat}.Parse(t.Context(), bytes.NewReader(doc.Bytes()))
 	if err != nil {
 		t.Fatalf("%v\n%s", err, doc.Bytes())
 	}

@@ -70,7 +70,7 @@ func newBundle(pkg, version, image string) declcfg.Bundle {
 
 func parse(t testing.TB, text string) *template.Template {
 	t.Helper()
-	tmpl, err := template.Parse(t.Context(), strings.NewReader(text), template.ParseOptions{Name: "t.yaml"})
+	tmpl, err := template.ParseOptions{Name: "t.yaml"}.Parse(t.Context(), strings.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -38,7 +38,7 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// ParseOptions configure [Parse].
+// ParseOptions configure [ParseOptions.Parse].
 type ParseOptions struct {
 	// Type is the required type of the template; empty means that its schema decides.
 	Type Type
@@ -76,7 +76,7 @@ type imageRef struct {
 
 // Parse reads a template: one document, YAML or JSON. Keys are found whatever their case, as "Schema" is. The error is
 // an *[Error] with every problem of the document, an error of r, or ctx's.
-func Parse(ctx context.Context, r io.Reader, o ParseOptions) (*Template, error) {
+func (o ParseOptions) Parse(ctx context.Context, r io.Reader) (*Template, error) {
 	o.Limits = o.Limits.withDefaults()
 	p := parser{options: o, report: report{source: &source{name: o.Name, line: 1}, prefix: "rendering template: "}}
 	if o.Type == "" {

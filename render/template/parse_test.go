@@ -95,8 +95,7 @@ func TestWhatIsNoTemplate(t *testing.T) {
 			"", []string{"2: depth exceeds the limit of 100"}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := template.Parse(t.Context(), strings.NewReader(c.text),
-				template.ParseOptions{Type: c.typ, Name: "t.yaml"})
+			_, err := template.ParseOptions{Type: c.typ, Name: "t.yaml"}.Parse(t.Context(), strings.NewReader(c.text))
 			wantProblems(t, err, c.want...)
 			if got := err.(*template.Error).OpmMessage(); c.opm != "" && got != c.opm {
 				t.Errorf("opm's message: got %s\nwant %s", got, c.opm)
@@ -106,7 +105,7 @@ func TestWhatIsNoTemplate(t *testing.T) {
 			}
 		})
 	}
-	if _, err := template.Parse(t.Context(), strings.NewReader(""), template.ParseOptions{Type: "x"}); err == nil ||
+	if _, err := (template.ParseOptions{Type: "x"}).Parse(t.Context(), strings.NewReader("")); err == nil ||
 		!strings.Contains(err.Error(), "invalid template type") {
 		t.Errorf("got %v", err)
 	}
@@ -116,13 +115,12 @@ func TestWhatIsNoTemplate(t *testing.T) {
 func TestCompat(t *testing.T) {
 	text := "schema: olm.template.basic\nname: x\nentries:\n- schema: olm.bundle\n  image: " +
 		"example.com/a:v1.0.0\n  note: x\n  image: example.com/a:v1.0.0\n---\n{}\n"
-	_, err := template.Parse(t.Context(), strings.NewReader(text), template.ParseOptions{Name: "t.yaml"})
+	_, err := template.ParseOptions{Name: "t.yaml"}.Parse(t.Context(), strings.NewReader(text))
 	wantProblems(t, err, `2: unknown field "name"`, `6: unknown field "note" in basic template bundle`,
 		`7: duplicate key "image"`, "9: the text after the first document")
 	var warned []string
-	tmpl, err := template.Parse(t.Context(), strings.NewReader(text),
-		template.ParseOptions{Name: "t.yaml", Compat: true,
-			Warn: func(at declcfg.Position, text string) { warned = append(warned, at.String()+": "+text) }})
+	tmpl, err := template.ParseOptions{Name: "t.yaml", Compat: true,
+		Warn: func(at declcfg.Position, text string) { warned = append(warned, at.String()+": "+text) }}.Parse(t.Context(), strings.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +136,7 @@ func TestCompat(t *testing.T) {
 // opm refuses repeated keys in semver templates too.
 func TestCompatOfSemver(t *testing.T) {
 	text := "schema: olm.semver\nstable: {}\nstable: {}\n---\n{}\n"
-	_, err := template.Parse(t.Context(), strings.NewReader(text), template.ParseOptions{Name: "t.yaml", Compat: true})
+	_, err := template.ParseOptions{Name: "t.yaml", Compat: true}.Parse(t.Context(), strings.NewReader(text))
 	wantProblems(t, err, `3: duplicate key "stable"`)
 }
 
@@ -148,7 +146,7 @@ func TestManyProblems(t *testing.T) {
 		"schema: olm.template.basic\nentries: [" + strings.Repeat("1,", 150_000) + "1]\n",
 		`{"schema": "olm.template.basic", "entries": [` + strings.Repeat("1,", 150_000) + "1]}\n",
 	} {
-		_, err := template.Parse(t.Context(), strings.NewReader(text), template.ParseOptions{Name: "t.yaml"})
+		_, err := template.ParseOptions{Name: "t.yaml"}.Parse(t.Context(), strings.NewReader(text))
 		var e *template.Error
 		if !errors.As(err, &e) || len(e.Problems) != 101 || e.Problems[100].Message != "... and 149901 more problems" {
 			t.Errorf("%.300v", err)
@@ -157,10 +155,9 @@ func TestManyProblems(t *testing.T) {
 }
 
 func TestLongTextIsCut(t *testing.T) {
-	_, err := template.Parse(t.Context(),
-		strings.NewReader("schema: olm.template.basic\nentries:\n- {schema: olm.bundle, name: a, image: "+
-			strings.Repeat("x", 1<<20)+"}\n- {schema: olm.package, name: [x], "+
-			strings.Repeat("y", 1<<20)+": z}\n"), template.ParseOptions{Name: "t.yaml"})
+	_, err := template.ParseOptions{Name: "t.yaml"}.Parse(t.Context(), strings.NewReader("schema: olm.template.basic\nentries:\n- {schema: olm.bundle, name: a, image: "+
+		strings.Repeat("x", 1<<20)+"}\n- {schema: olm.package, name: [x], "+
+		strings.Repeat("y", 1<<20)+": z}\n"))
 	if err == nil || len(err.Error()) > 200<<10 {
 		t.Errorf("%d bytes", len(err.Error()))
 	}
@@ -178,7 +175,7 @@ func TestLimits(t *testing.T) {
 		"images": {semverText(t, nil, map[string][]string{"stable": {"1.0.0", "1.0.1", "1.0.2"}}),
 			template.Limits{MaxImages: 2}},
 	} {
-		_, err := template.Parse(t.Context(), strings.NewReader(c.text), template.ParseOptions{Limits: c.limits})
+		_, err := template.ParseOptions{Limits: c.limits}.Parse(t.Context(), strings.NewReader(c.text))
 		if !errors.Is(err, declcfg.ErrLimit) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -198,29 +195,26 @@ func TestReading(t *testing.T) {
 		"JSON then": io.MultiReader(strings.NewReader(`{"schema": "olm.template.basic"}`), failing{broken}),
 	} {
 		var problems *template.Error
-		if _, err := template.Parse(t.Context(), r, template.ParseOptions{}); !errors.Is(err, broken) || errors.As(err,
+		if _, err := (template.ParseOptions{}).Parse(t.Context(), r); !errors.Is(err, broken) || errors.As(err,
 			&problems) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := template.Parse(ctx, strings.NewReader("schema: olm.template.basic\n"),
-		template.ParseOptions{}); !errors.Is(err, context.Canceled) {
+	if _, err := (template.ParseOptions{}).Parse(ctx, strings.NewReader("schema: olm.template.basic\n")); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestErrorText(t *testing.T) {
-	_, err := template.Parse(t.Context(), strings.NewReader("schema: olm.template.basic\nx: 1\nz: 1\n"),
-		template.ParseOptions{Name: "t.yaml"})
+	_, err := template.ParseOptions{Name: "t.yaml"}.Parse(t.Context(), strings.NewReader("schema: olm.template.basic\nx: 1\nz: 1\n"))
 	if want := "2 problems:\nt.yaml:2:4: unknown field \"x\"\nt.yaml:3:4: unknown field \"z\""; err == nil ||
 		err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 	// Without a name there are no positions.
-	_, err = template.Parse(t.Context(), strings.NewReader("schema: olm.template.basic\nx: 1\n"),
-		template.ParseOptions{})
+	_, err = template.ParseOptions{}.Parse(t.Context(), strings.NewReader("schema: olm.template.basic\nx: 1\n"))
 	if want := "unknown field \"x\""; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

@@ -17,7 +17,7 @@ type Problem struct {
 	// Position is that of the invalid value.
 	Position declcfg.Position
 	Message  string
-	// Err is the error of a [RenderFunc] or another cause; nil if the template itself is invalid.
+	// Err is the error of [RenderOptions].Render or another cause; nil if the template itself is invalid.
 	Err error
 }
 
@@ -75,7 +75,7 @@ type report struct {
 }
 
 // maxProblems is how many problems an error contains.
-const maxProblems = declcfg.MaxProblems
+const maxProblems = 100
 
 // problem is a [Problem] with a path instead of a line, and opm's message.
 type problem struct {

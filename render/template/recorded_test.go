@@ -38,6 +38,9 @@ var answers = []struct {
 	{file: "wrongtype.yaml", typed: true, wrong: true, format: declcfg.FormatYAML},
 }
 
+// imageRenderer renders the bundle in an image.
+type imageRenderer = func(ctx context.Context, image string) (*declcfg.Catalog, error)
+
 // typeOf returns the type under which a recorded template was rendered.
 func typeOf(name string, wrong bool) template.Type {
 	kind, _, _ := strings.Cut(name, "-")
@@ -54,10 +57,9 @@ func typeOf(name string, wrong bool) template.Type {
 
 // answer renders a template as a command does and returns the output and the error message.
 func answer(t *testing.T, text []byte, typ template.Type, level edit.Level, format declcfg.Format,
-	render template.RenderFunc, compat bool) (string, error) {
+	render imageRenderer, compat bool) (string, error) {
 	t.Helper()
-	tmpl, err := template.Parse(t.Context(), bytes.NewReader(text),
-		template.ParseOptions{Type: typ, Name: "t.yaml", Compat: compat})
+	tmpl, err := template.ParseOptions{Type: typ, Name: "t.yaml", Compat: compat}.Parse(t.Context(), bytes.NewReader(text))
 	if err != nil {
 		return "", err
 	}
@@ -73,7 +75,7 @@ func answer(t *testing.T, text []byte, typ template.Type, level edit.Level, form
 }
 
 // recordedCases compares every recorded answer of a collection and returns their number.
-func recordedCases(t *testing.T, c recorded.Collection, render template.RenderFunc) (n int) {
+func recordedCases(t *testing.T, c recorded.Collection, render imageRenderer) (n int) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(string(c), "templates", "*.yaml"))
 	if err != nil || len(files) == 0 {
@@ -180,7 +182,7 @@ func partRegistry(t *testing.T) *testregistry.Registry {
 }
 
 // imagesOf renders the bundles in the images of a registry.
-func imagesOf(t *testing.T, r *testregistry.Registry) template.RenderFunc {
+func imagesOf(t *testing.T, r *testregistry.Registry) imageRenderer {
 	t.Helper()
 	yes := true
 	client, err := images.NewClient(images.ClientOptions{Policy: policy.Read,
@@ -235,7 +237,7 @@ func TestRecordedRoundTrips(t *testing.T) {
 	roundTrips(t, recorded.All(t), imagesOf(t, testregistry.Recorded(t)), 15)
 }
 
-func roundTrips(t *testing.T, c recorded.Collection, render template.RenderFunc, want int) {
+func roundTrips(t *testing.T, c recorded.Collection, render imageRenderer, want int) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(string(c), "golden-templates", "*", "typed.json*"))
 	if err != nil || len(files) < want {

@@ -13,14 +13,12 @@ import (
 	"github.com/operator-bindery/bindery/edit"
 )
 
-// RenderFunc renders the bundle in an image: it returns a catalog with one bundle, with the manifests as
-// olm.bundle.object properties. It is called concurrently. The error names the image.
-type RenderFunc func(ctx context.Context, image string) (*declcfg.Catalog, error)
-
 // RenderOptions configure [Template.Render].
 type RenderOptions struct {
-	// Render is called once for every image in the template, in any order.
-	Render RenderFunc
+	// Render renders the bundle in an image: it returns a catalog with one bundle, with the manifests as
+	// olm.bundle.object properties. It is called once for every image in the template, in any order and concurrently.
+	// Its error names the image.
+	Render func(ctx context.Context, image string) (*declcfg.Catalog, error)
 	// Jobs is how many images are rendered concurrently; 0 means eight.
 	Jobs int
 	// Level is the migration level of bundles.

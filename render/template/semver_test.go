@@ -196,7 +196,7 @@ func TestSemverSyntax(t *testing.T) {
 		{"a key twice", "schema: olm.semver\nstable: {}\nstable: {}\n", []string{`3: duplicate key "stable"`}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := template.Parse(t.Context(), strings.NewReader(c.text), template.ParseOptions{Name: "t.yaml"})
+			_, err := template.ParseOptions{Name: "t.yaml"}.Parse(t.Context(), strings.NewReader(c.text))
 			wantProblems(t, err, c.want...)
 			if got := err.(*template.Error).OpmMessage(); !strings.HasSuffix(got, c.opm) {
 				t.Errorf("opm's message: got %s, want %s", got, c.opm)

@@ -223,7 +223,7 @@ func TestSubstitutionsThatCannotBe(t *testing.T) {
 }
 
 func tryRender(ctx context.Context, text string) (*declcfg.Catalog, error) {
-	tmpl, err := template.Parse(ctx, strings.NewReader(text), template.ParseOptions{Name: "t.yaml"})
+	tmpl, err := template.ParseOptions{Name: "t.yaml"}.Parse(ctx, strings.NewReader(text))
 	if err != nil {
 		return nil, err
 	}

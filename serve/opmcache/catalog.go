@@ -67,7 +67,7 @@ func readFile(ctx context.Context, r *declcfg.Reader, name string, e layers.Entr
 				return fmt.Errorf("line %d: %w", m.Pos.Line, err)
 			}
 		}
-		b, err := declcfg.Parse(m)
+		b, err := m.Parse()
 		if err != nil {
 			return err
 		}

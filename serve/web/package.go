@@ -246,7 +246,7 @@ func (p *page) graph(v *view, channel string) error {
 		o.Channels = []string{channel}
 	}
 	var d drawing
-	switch err := graph.WritePictures(&d, v.Catalog, o); {
+	switch err := o.WritePictures(&d, v.Catalog); {
 	case errors.Is(err, errPageSize):
 		p.put(
 			`<p class="notice">The graph is too large to be drawn here.

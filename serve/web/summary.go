@@ -183,7 +183,8 @@ func (c *Content) parse(b *blob) (declcfg.Blob, error) {
 	if err != nil {
 		return nil, err
 	}
-	return declcfg.Parse(&declcfg.Meta{Schema: b.schema, Package: b.pkg, Name: b.name, Blob: text})
+	m := declcfg.Meta{Schema: b.schema, Package: b.pkg, Name: b.name, Blob: text}
+	return m.Parse()
 }
 
 // bundle reads a bundle with its manifests.

@@ -12,7 +12,7 @@ import (
 
 // bundle reads a bundle image.
 func (x *examiner) bundle(ctx context.Context, i images.SurveyedImage, e *examined) error {
-	b, err := render.OpenedBundle(ctx, i.Image, render.Options{ImageLimits: x.o.Limits, TempDir: x.o.Temp})
+	b, err := render.Options{ImageLimits: x.o.Limits, TempDir: x.o.Temp}.ReadBundle(ctx, i.Image)
 	if err != nil {
 		return err
 	}

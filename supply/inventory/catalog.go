@@ -78,8 +78,7 @@ func (x *examiner) database(ctx context.Context, i images.SurveyedImage, place s
 	if err != nil {
 		return err
 	}
-	e.packages, err = packages(render.OpenedDatabase(ctx, i.Image, place,
-		render.Options{ImageLimits: x.o.Limits, TempDir: x.o.Temp, Jobs: x.o.Jobs, Reuse: true}))
+	e.packages, err = packages(render.Options{ImageLimits: x.o.Limits, TempDir: x.o.Temp, Jobs: x.o.Jobs, Reuse: true}.ReadDatabase(ctx, i.Image, place))
 	return err
 }
 

@@ -57,7 +57,7 @@ type examined struct {
 // for several platforms, are not both read as a whole.
 //
 // A catalog or bundle that cannot be read is an error: what is in it is not known. The classes of errors are those of
-// [images.Client.Open] and [render.Reference].
+// [images.Client.Open] and [render.Options.Render].
 func Examine(ctx context.Context, s *images.Survey, o Options) (*Inventory, error) {
 	inv := &Inventory{Repository: s.Repository, top: s.Digest, index: s.Index}
 	x := examiner{o: o, servers: map[digest.Digest]*sbom.Program{}}

@@ -38,7 +38,7 @@ func catalogNames(p *option.Session, ctx context.Context) cmdline.Names {
 		ctx, cancel := context.WithTimeout(ctx, completionTime)
 		defer cancel()
 		found := map[string]bool{}
-		blobs, err := render.Reference(ctx, catalog, render.Options{Allow: option.CatalogKinds(), Skeleton: true})
+		blobs, err := render.Options{Allow: option.CatalogKinds(), Skeleton: true}.Render(ctx, catalog)
 		if err != nil {
 			return nil
 		}

@@ -144,7 +144,7 @@ func fetchAdditions(p *option.Session, c *cli.Context, refs []string,
 	progress := p.Progress()
 	defer progress.Close()
 	var fetched atomic.Int64
-	additions, err := render.BundlesAs(c.Context, refs, o, func(b render.FetchedBundle) (edit.Addition, error) {
+	additions, err := render.Bundles(c.Context, refs, o, func(b render.FetchedBundle) (edit.Addition, error) {
 		progress.Set(cmdline.State{What: "reading", Done: int(fetched.Add(1)), All: len(refs), Units: "bundles"})
 		return edit.NewAddition(b.Bundle, b.Image)
 	})

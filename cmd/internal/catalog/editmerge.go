@@ -11,7 +11,6 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/edit"
 	"github.com/operator-bindery/bindery/edit/change"
-	"github.com/operator-bindery/bindery/render"
 )
 
 // mergeEdit reads the other catalogs (directories, databases or images) and returns the edit that merges them.
@@ -32,7 +31,7 @@ func mergeEdit(p *option.Session, c *cli.Context, others []string) (change.Edit,
 	errs := make([]error, len(others))
 	whole := None()
 	for i, ref := range others {
-		blobs, err := render.Reference(c.Context, ref, o)
+		blobs, err := o.Render(c.Context, ref)
 		if err == nil {
 			catalogs[i], err = declcfg.Collect(blobs)
 		}

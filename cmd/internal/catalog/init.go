@@ -7,7 +7,6 @@ import (
 
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
-	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/declcfg/scaffold"
 )
 
@@ -36,11 +35,11 @@ func InitCommand(p *option.Session) *cli.Command {
 			if err != nil {
 				return err
 			}
-			pkg, err := scaffold.Package(ctx, args[0], with)
+			pkg, err := with.NewPackage(ctx, args[0])
 			if err != nil {
 				return err
 			}
-			return declcfg.NewEncoder(p.Stdout, format).Encode(pkg)
+			return format.NewEncoder(p.Stdout).Encode(pkg)
 		})),
 	}
 }

@@ -26,8 +26,8 @@ import (
 func CheckCommand(p *option.Session) *cli.Command {
 	const which, cluster, release, answer = "which rules", "the cluster", "the release", "answer"
 	var profiles strings.Builder
-	for _, info := range rules.Profiles() {
-		fmt.Fprintf(&profiles, "\n  %-10s %s", info.Name, info.Usage)
+	for _, profile := range rules.Profiles() {
+		fmt.Fprintf(&profiles, "\n  %-10s %s", profile, profile.Usage())
 	}
 	return &cli.Command{
 		Name:      "check",
@@ -90,8 +90,8 @@ bundle or file to narrow it down. A file of --rule-data has the keys of Conforma
 
 func profileNames() []string {
 	var names []string
-	for _, info := range rules.Profiles() {
-		names = append(names, string(info.Name))
+	for _, profile := range rules.Profiles() {
+		names = append(names, string(profile))
 	}
 	return names
 }

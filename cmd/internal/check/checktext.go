@@ -95,7 +95,7 @@ func writeCheck(w io.Writer, r *rules.Report, pulled bool) error {
 		return err
 	}
 	if r.Kind == rules.OnCatalog && len(r.Bundles) > 0 {
-		if err := writeMatrix(w, r.Bundles); err != nil {
+		if err := writeMatrix(w, r); err != nil {
 			return err
 		}
 	}
@@ -103,10 +103,10 @@ func writeCheck(w io.Writer, r *rules.Report, pulled bool) error {
 }
 
 // writeMatrix writes how many bundles of each channel OLM v1 installs.
-func writeMatrix(w io.Writer, bundles []rules.Installability) error {
+func writeMatrix(w io.Writer, r *rules.Report) error {
 	t := list.Table{Header: []string{"PACKAGE", "CHANNEL", "HEAD", "OLM V1", "INSTALLABLE", "REFUSED", "UNKNOWN",
 		"REASONS"}}
-	for _, row := range rules.Matrix(bundles) {
+	for _, row := range r.Channels() {
 		t.Rows = append(t.Rows, []string{row.Package, row.Channel, row.Head, string(row.HeadState),
 			fmt.Sprint(row.Installable), fmt.Sprint(row.Refused), fmt.Sprint(row.Unknown),
 			strings.Join(row.Reasons, ",")})

@@ -187,7 +187,7 @@ func resolveCatalogs(p *option.Session, c *cli.Context) ([]resolve.Catalog, erro
 		if slices.Contains(refs[:i], ref) {
 			return nil, cmdline.Usagef("the catalog %q is named twice", ref)
 		}
-		blobs, err := render.Reference(c.Context, ref, o)
+		blobs, err := o.Render(c.Context, ref)
 		if errors.Is(err, render.ErrNotAllowed) {
 			return nil, &cmdline.Error{Class: cmdline.ClassInput, Object: ref,
 				Err: fmt.Errorf("%q is a bundle, not a catalog", ref), Hint: "\"bindery check\" says whether OLM v1 " +

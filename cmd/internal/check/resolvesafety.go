@@ -269,7 +269,7 @@ func blobsOf(p *option.Session, c *cli.Context, o render.Options, first string, 
 // blobsIn reads bundles of the package with their manifests, which --pull does not need, out of a catalog.
 func blobsIn(p *option.Session, c *cli.Context, o render.Options, ref string, names []string) (map[string]*declcfg.Bundle, error) {
 	o.Allow, o.Skeleton, o.Packages, o.Schemaless = option.CatalogKinds(), c.Bool("pull"), []string{packageOf(c)}, true
-	blobs, err := render.Reference(c.Context, ref, o)
+	blobs, err := o.Render(c.Context, ref)
 	if err != nil {
 		return nil, p.OpmMessage(err)
 	}
@@ -298,7 +298,7 @@ func manifestsOf(p *option.Session, c *cli.Context, o render.Options, name strin
 		m, err = check.BlobManifests(b)
 		return m, "", err
 	}
-	err = render.BundleFiles(c.Context, b.Image, o, func(_ render.FetchedBundle, fsys fs.FS) (err error) {
+	err = o.BundleFiles(c.Context, b.Image, func(_ render.FetchedBundle, fsys fs.FS) (err error) {
 		m, err = manifests.Read(fsys)
 		return err
 	})

@@ -64,7 +64,7 @@ func checkPackages(c *cli.Context, catalogs []resolve.Catalog, q *resolve.Reques
 		s := rules.CatalogSubject{Release: q.Gates.BundleReleaseSupport,
 			SingleOwn: slices.Contains(settings.Gates, manifests.SingleOwnNamespace)}
 		w.catalogs, w.runs, w.objects = append(w.catalogs, catalogs[i].Name), append(w.runs, run), append(w.objects, false)
-		blobs := rules.NewPackageCheck(run, s, q.Package).Blobs(c.Context, catalogs[i].Blobs)
+		blobs := run.CheckPackage(c.Context, s, q.Package, catalogs[i].Blobs)
 		catalogs[i].Blobs = func(yield func(declcfg.Blob, error) bool) {
 			for b, err := range blobs {
 				if b, ok := b.(*declcfg.Bundle); ok && b.HasObjects {

@@ -145,7 +145,7 @@ func logNotes(p *option.Session, v *declcfg.Validated) {
 
 // message returns the message about an invalid catalog, for the answer.
 func message(p *option.Session, err error) string {
-	problems := declcfg.JoinProblems(err)
+	problems := declcfg.ProblemsOf(err)
 	switch {
 	case problems == nil:
 		return err.Error()

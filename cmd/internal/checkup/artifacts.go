@@ -24,7 +24,7 @@ func WriteArtifacts(ctx context.Context, dir, ref string, o Options) (err error)
 			return err
 		}
 	}
-	blobs, err := render.Reference(ctx, ref, o.Render)
+	blobs, err := o.Render.Render(ctx, ref)
 	if err != nil {
 		return err
 	}
@@ -42,7 +42,7 @@ func WriteArtifacts(ctx context.Context, dir, ref string, o Options) (err error)
 	}
 	defer func() { err = errors.Join(err, list.Abort()) }()
 	related := []string{}
-	enc := declcfg.NewEncoder(catalog, declcfg.FormatJSON)
+	enc := declcfg.FormatJSON.NewEncoder(catalog)
 	for b, err := range blobs {
 		if err != nil {
 			return err
@@ -68,7 +68,7 @@ func WriteArtifacts(ctx context.Context, dir, ref string, o Options) (err error)
 // bundleImages returns the images of the bundles of a catalog.
 func bundleImages(ctx context.Context, ref string, o render.Options) (map[string]bool, error) {
 	o.Skeleton = true
-	blobs, err := render.Reference(ctx, ref, o)
+	blobs, err := o.Render(ctx, ref)
 	if err != nil {
 		return nil, err
 	}

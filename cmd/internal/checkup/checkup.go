@@ -198,7 +198,7 @@ func (c *checkup) catalog(ctx context.Context, fsys fs.FS, img *rules.Image, unr
 		s.Released = released
 	}
 	related := c.relatedImages(&s)
-	if err := rules.Catalog(ctx, c.run, s); err != nil {
+	if err := c.run.CheckCatalog(ctx, s); err != nil {
 		return err
 	}
 	if err := related.check(ctx); err != nil {
@@ -214,7 +214,7 @@ func (c *checkup) catalog(ctx context.Context, fsys fs.FS, img *rules.Image, unr
 func (c *checkup) released(ctx context.Context) (*declcfg.Catalog, error) {
 	o := c.Render
 	o.Skeleton = true
-	blobs, err := render.Reference(ctx, c.Released, o)
+	blobs, err := o.Render(ctx, c.Released)
 	if err != nil {
 		return nil, err
 	}
@@ -249,7 +249,7 @@ func (c *checkup) bundle(ctx context.Context, fsys fs.FS, b *bundle.Bundle, img 
 	if c.Upgrades {
 		return fmt.Errorf("%w: it is a bundle, and only a catalog has upgrades", ErrFrom)
 	}
-	if err := rules.CheckImage(ctx, c.run, img); err != nil {
+	if err := c.run.CheckImage(ctx, img); err != nil {
 		return err
 	}
 	s := check.Subject{FS: fsys, Bundle: b, Image: img, Settings: c.Settings, APIs: c.APIs}

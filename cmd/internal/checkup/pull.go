@@ -62,7 +62,7 @@ func (c *checkup) pullBundle(ctx context.Context, b rules.Installability) error 
 	case err != nil:
 		return check.Unreadable(ctx, c.run, s, err, severityOf(err))
 	}
-	c.run.Known(b.Package, b.Bundle, rules.FromImage)
+	c.run.SetKnown(b.Package, b.Bundle)
 	return nil
 }
 

@@ -289,7 +289,7 @@ func (c *checkup) from(ctx context.Context, s check.Subject) error {
 	}
 	var old []safety.Definition
 	var was *manifests.Bundle
-	err := render.BundleFiles(ctx, c.From, c.Render, func(_ render.FetchedBundle, fsys fs.FS) (err error) {
+	err := c.Render.BundleFiles(ctx, c.From, func(_ render.FetchedBundle, fsys fs.FS) (err error) {
 		if was, err = manifests.Read(fsys); err == nil {
 			old, err = check.Definitions(was, c.Settings)
 		}

@@ -64,7 +64,7 @@ func registryInitialize(p *option.Session, c *cli.Context) error {
 	}
 	o := render.Options{Jobs: c.Int("jobs"), Warn: p.WarnAt, KeepGoing: c.Bool("permissive")}
 	o.Account = &render.Account{}
-	blobs := render.Manifests(c.Context, dir, o)
+	blobs := o.RenderManifests(c.Context, dir)
 	written, err := sqlite.Create(c.Context, out, blobs, sqlite.WriteOptions{})
 	for _, left := range o.Account.LeftOut {
 		p.Log.Warn(fmt.Sprintf("permissive: package %q is skipped: %v", left.Package, left.Reason))

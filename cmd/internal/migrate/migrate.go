@@ -267,7 +267,7 @@ func migrateOne(ctx context.Context, p *option.Session, m *migration, args []str
 	if imaged || m.DryRun {
 		report, copied, err = migrateImage(ctx, p, m, src, out, imaged)
 	} else {
-		report, err = migrate.Run(ctx, src, out, m.o)
+		report, err = m.o.Run(ctx, src, out)
 	}
 	progress.Close()
 	if report != nil && reportFile != "" {

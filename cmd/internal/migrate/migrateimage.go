@@ -58,7 +58,7 @@ func migrateImage(ctx context.Context, p *option.Session, m *migration, src, out
 			return nil, nil, err
 		}
 	}
-	prepared, err := migrate.Prepare(ctx, src, dir, m.o)
+	prepared, err := m.o.Prepare(ctx, src, dir)
 	if prepared == nil {
 		return nil, nil, err
 	}

@@ -293,7 +293,7 @@ func (l *migrationList) migrate(ctx context.Context, t *jobs.Task) (_ *migrate.R
 // prepare runs a migration up to complete outputs and commits it.
 func (l *migrationList) prepare(ctx context.Context, t *jobs.Task, out string, o migrate.Options,
 	complete func(*migrate.Prepared) error) (*migrate.Report, error) {
-	p, err := migrate.Prepare(ctx, t.Source, out, o)
+	p, err := o.Prepare(ctx, t.Source, out)
 	if p == nil {
 		return nil, err
 	}

@@ -22,7 +22,6 @@ import (
 	"github.com/operator-bindery/bindery/internal/printable"
 	"github.com/operator-bindery/bindery/mirror"
 	"github.com/operator-bindery/bindery/mirror/imageset"
-	"github.com/operator-bindery/bindery/render"
 )
 
 func ocMirrorDelete(p *option.Session, c *cli.Context) error {
@@ -181,7 +180,7 @@ func ocMirrorList(p *option.Session, c *cli.Context) error {
 	name := strings.TrimPrefix(c.String("catalog"), "docker://")
 	pkg, channel := c.String("package"), c.String("channel")
 	o.Render.Skeleton = channel != "" // display names are in what the skeleton leaves out
-	blobs, err := render.Reference(c.Context, name, o.Render)
+	blobs, err := o.Render.Render(c.Context, name)
 	if err != nil {
 		return err
 	}

@@ -150,7 +150,7 @@ func (o *Reading) ListingOf(ctx context.Context, p *Session, ref string, load Li
 	if load == nil {
 		with.Skeleton, load = true, list.Load
 	}
-	blobs, err := render.Reference(ctx, ref, with)
+	blobs, err := with.Render(ctx, ref)
 	if err != nil {
 		return nil, p.OpmMessage(NotCatalog(ref, err))
 	}

@@ -11,10 +11,10 @@ import (
 
 // ImageSource serves the catalog of an image directly from its layers, and an image's database as from a file.
 func (p *Session) ImageSource(ctx context.Context, ref string, o render.Options) (serve.Source, error) {
-	files, err := render.OpenCatalogImage(ctx, ref, o)
+	files, err := o.OpenCatalogImage(ctx, ref)
 	if errors.Is(err, render.ErrNotAllowed) {
 		o.Allow = []render.Kind{render.DatabaseImage}
-		blobs, err := render.Reference(ctx, ref, o)
+		blobs, err := o.Render(ctx, ref)
 		return serve.Blobs(ref, blobs), err
 	}
 	if err != nil {

@@ -32,7 +32,7 @@ func (o *Catalogs) Input(ctx context.Context, p *Session, from *Images, jobs int
 	}
 	// A database and package manifests are validated before their first blob comes out.
 	rendered := func() (build.CatalogInput, error) {
-		blobs, err := render.Reference(ctx, ref, with)
+		blobs, err := with.Render(ctx, ref)
 		return build.CatalogInput{Blobs: blobs}, err
 	}
 	if !info.IsDir() {

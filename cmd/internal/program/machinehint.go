@@ -16,6 +16,7 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images/registries"
+	"github.com/operator-bindery/bindery/internal/atomicfs"
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
@@ -27,7 +28,7 @@ func (p *Program) machineHint(err error) string {
 		return hint
 	}
 	switch class := cmdline.Classify(err); {
-	case errors.Is(err, declcfg.ErrNotEmpty):
+	case errors.Is(err, atomicfs.ErrNotEmpty):
 		return "name a directory that does not exist, or remove what is in this one"
 	case errors.Is(err, sqlite.ErrDamaged):
 		return "copy the database again from where it comes from"

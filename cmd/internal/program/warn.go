@@ -66,7 +66,7 @@ func (p *Program) OpmMessage(err error) error {
 	}
 	var name *render.NameError
 	var reference *render.ReferenceError
-	problems := declcfg.JoinProblems(err)
+	problems := declcfg.ProblemsOf(err)
 	switch {
 	case problems != nil && errors.As(err, &reference):
 		return &render.ReferenceError{Reference: reference.Reference, Err: errors.New(problems.OpmMessage())}

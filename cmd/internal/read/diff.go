@@ -17,7 +17,6 @@ import (
 	"github.com/operator-bindery/bindery/declcfg/diff"
 	"github.com/operator-bindery/bindery/edit"
 	"github.com/operator-bindery/bindery/internal/printable"
-	"github.com/operator-bindery/bindery/render"
 )
 
 // diffOptions are the flags of "diff".
@@ -108,11 +107,11 @@ func compare(ctx context.Context, p *option.Session, o *diffOptions, before, aft
 	if read.Jobs == 0 { // both catalogs are read concurrently
 		read.Jobs = (runtime.GOMAXPROCS(0) + 1) / 2
 	}
-	old, err := render.Reference(ctx, before, read)
+	old, err := read.Render(ctx, before)
 	if err != nil {
 		return err
 	}
-	current, err := render.Reference(ctx, after, read)
+	current, err := read.Render(ctx, after)
 	if err != nil {
 		return err
 	}

@@ -61,7 +61,7 @@ func writeDockerfile(p *option.Session, o *dockerfileOptions, dir string) error 
 	if d.Labels, err = scaffold.ParseLabels(list); err != nil {
 		return &cmdline.Error{Class: cmdline.ClassUsage, Err: err, Hint: "labels have the form key=value"}
 	}
-	path, err := scaffold.WriteDockerfile(dir, d)
+	path, err := d.Write(dir)
 	if err != nil {
 		return err
 	}

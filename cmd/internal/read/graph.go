@@ -20,7 +20,6 @@ import (
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 	"github.com/operator-bindery/bindery/internal/ctxio"
 	"github.com/operator-bindery/bindery/internal/printable"
-	"github.com/operator-bindery/bindery/render"
 )
 
 // graphOptions are the flags of "graph".
@@ -61,7 +60,7 @@ a drawing also shows what is wrong.` +
 }
 
 // drawing writes a graph in one format.
-type drawing func(io.Writer, *declcfg.Catalog, graph.Options) error
+type drawing func(graph.Options, io.Writer, *declcfg.Catalog) error
 
 func drawGraph(ctx context.Context, p *option.Session, o *graphOptions, args []string) error {
 	draw, err := o.drawing(p)
@@ -84,7 +83,7 @@ func drawGraph(ctx context.Context, p *option.Session, o *graphOptions, args []s
 		return err
 	}
 	with := graph.Options{Package: pkg, Channels: o.channels.Value()}
-	write := func(w io.Writer) error { return draw(ctxio.Writer{Ctx: ctx, W: w}, catalog, with) }
+	write := func(w io.Writer) error { return draw(with, ctxio.Writer{Ctx: ctx, W: w}, catalog) }
 	if toFile {
 		return writeFileAtomically(o.to, write)
 	}
@@ -113,18 +112,18 @@ func (o *graphOptions) drawing(p *option.Session) (drawing, error) {
 	}
 	switch format {
 	case "svg":
-		return graph.WriteSVG, nil
+		return graph.Options.WriteSVG, nil
 	case "html":
-		return graph.WriteHTML, nil
+		return graph.Options.WriteHTML, nil
 	case "dot":
-		return graph.WriteDOT, nil
+		return graph.Options.WriteDOT, nil
 	case "mermaid":
-		return func(w io.Writer, catalog *declcfg.Catalog, with graph.Options) error {
+		return func(with graph.Options, w io.Writer, catalog *declcfg.Catalog) error {
 			chosen, err := with.Select(catalog)
 			if err != nil {
 				return err
 			}
-			return graph.WriteMermaid(w, chosen, graph.MermaidOptions{Repair: true, Warn: func(message string) { warnGraph(p, message) }})
+			return graph.MermaidOptions{Repair: true, Warn: func(message string) { warnGraph(p, message) }}.Write(w, chosen)
 		}, nil
 	}
 	return nil, cmdline.Usagef("invalid --output value %q, expected (svg|html|mermaid|dot)", format)
@@ -157,7 +156,7 @@ func skeleton(ctx context.Context, p *option.Session, from *option.Reading, name
 			refs = append(refs, ref)
 		}
 	}
-	blobs, err := render.References(ctx, refs, o)
+	blobs, err := o.RenderAll(ctx, refs)
 	if err != nil {
 		return nil, p.OpmMessage(err)
 	}

@@ -82,7 +82,7 @@ func (o *listOptions) bundleRows(p *option.Session, l *list.Listing, pkg string)
 	if err != nil {
 		return nil, list.Table{}, err
 	}
-	if rows, err = list.Keep(rows, channels); err != nil {
+	if rows, err = rows.InChannels(channels); err != nil {
 		return nil, list.Table{}, err
 	}
 	compat, err := o.Compat(p)
@@ -90,10 +90,10 @@ func (o *listOptions) bundleRows(p *option.Session, l *list.Listing, pkg string)
 		return nil, list.Table{}, err
 	}
 	if compat != "" {
-		return rows, list.OPMBundleTable(rows), nil
+		return rows, rows.OPMTable(), nil
 	}
-	list.SortByVersion(rows)
-	return rows, list.BundleTable(rows), nil
+	rows.SortByVersion()
+	return rows, rows.Table(), nil
 }
 
 // print prints the table of a catalog.

@@ -92,11 +92,11 @@ func renderReferences(ctx context.Context, p *option.Session, o *renderOptions, 
 	if len(refs) > 1 && !p.Opm {
 		with.Opened = inTurn(p, refs)
 	}
-	blobs, err := render.References(ctx, refs, with)
+	blobs, err := with.RenderAll(ctx, refs)
 	if err != nil {
 		return p.OpmMessage(err)
 	}
-	return p.Spooled(ctx, func(w io.Writer) error { return p.OpmMessage(declcfg.Write(w, format, blobs)) })
+	return p.Spooled(ctx, func(w io.Writer) error { return p.OpmMessage(format.Write(w, blobs)) })
 }
 
 // inTurn returns a function that logs references as they are read, numbered and in the order given, whatever the order

@@ -52,9 +52,9 @@ func renderGraph(ctx context.Context, p *option.Session, o *renderGraphOptions, 
 		return err
 	}
 	return p.Spooled(ctx, func(w io.Writer) error {
-		return graph.WriteMermaid(ctxio.Writer{Ctx: ctx, W: w}, catalog, graph.MermaidOptions{
+		return graph.MermaidOptions{
 			Package: o.pkg, MinimumEdge: o.minimumEdge,
 			V0Semantics: o.v0Semantics, Warn: func(message string) { warnGraph(p, message) },
-		})
+		}.Write(ctxio.Writer{Ctx: ctx, W: w}, catalog)
 	})
 }

@@ -150,7 +150,7 @@ func parseTemplate(p *option.Session, ctx context.Context, file string,
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
 	o.Name = name
-	return template.Parse(ctx, in, o)
+	return o.Parse(ctx, in)
 }
 
 // RenderBundle renders the bundle in an image. References in a template never name local files, unless a transport says
@@ -163,7 +163,7 @@ func renderBundle(ctx context.Context, image string, o render.Options) (*declcfg
 	if err != nil {
 		return nil, fmt.Errorf("render reference %.300q: %w", image, err)
 	}
-	blobs, err := render.Reference(ctx, image, o)
+	blobs, err := o.Render(ctx, image)
 	if err != nil {
 		return nil, err
 	}
@@ -187,7 +187,7 @@ func (o *templateOptions) writer(p *option.Session) (func(io.Writer, *declcfg.Ca
 			return nil, err
 		}
 		with := graph.MermaidOptions{V0Semantics: true, Repair: compat == "", Warn: func(text string) { p.Log.Warn(text) }}
-		return func(w io.Writer, catalog *declcfg.Catalog) error { return graph.WriteMermaid(w, catalog, with) }, nil
+		return func(w io.Writer, catalog *declcfg.Catalog) error { return with.Write(w, catalog) }, nil
 	}
 	format, err := declcfg.ParseFormat(o.output)
 	if err != nil {

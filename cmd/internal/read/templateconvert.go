@@ -67,8 +67,7 @@ func convertTemplate(ctx context.Context, p *option.Session, o *templateOptions,
 		return p.OpmMessage(err)
 	}
 	return p.Spooled(ctx, func(w io.Writer) error {
-		if err := template.Convert(w, catalog,
-			template.ConvertOptions{Type: typ, Format: format, Warn: p.WarnAt}); err != nil {
+		if err := (template.ConvertOptions{Type: typ, Format: format, Warn: p.WarnAt}).Convert(w, catalog); err != nil {
 			if errors.Is(err, declcfg.ErrLimit) {
 				return &cmdline.Error{Class: cmdline.ClassLimit, Object: file, Err: fmt.Errorf("convert %q: %w", file, err)}
 			}

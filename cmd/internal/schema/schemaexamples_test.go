@@ -146,7 +146,7 @@ func readers(t *testing.T) map[string]func([]byte) error {
 	}
 	templateOf := func(kind template.Type) func([]byte) error {
 		return func(text []byte) error {
-			_, err := template.Parse(context.Background(), bytes.NewReader(text), template.ParseOptions{Type: kind})
+			_, err := template.ParseOptions{Type: kind}.Parse(context.Background(), bytes.NewReader(text))
 			return err
 		}
 	}

@@ -136,7 +136,7 @@ func (o *options) source(ctx context.Context, p *option.Session, ref string) (se
 	if kind == render.Image {
 		return p.ImageSource(ctx, ref, with)
 	}
-	blobs, err := render.Reference(ctx, ref, with)
+	blobs, err := with.Render(ctx, ref)
 	return serve.Blobs(ref, blobs).Watched(ref), err
 }
 

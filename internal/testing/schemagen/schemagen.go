@@ -1,6 +1,10 @@
 // Package schemagen makes JSON Schemas (draft 2020-12) of Go types that encoding/json or a YAML library encodes. Names
 // and optional members come from the tags of fields, descriptions from the comments in the source, and the values of an
 // enumeration from the constants of its type. It is for tests, which compare the result with committed files.
+//
+// github.com/invopop/jsonschema makes 10 of the 56 schemas the same, descriptions apart: it has no null where a nil list
+// or pointer is encoded, one definition for two types of the same name, and neither values nor the sentence about one
+// field from the source. What corrects that, and the tests' samples and mutations, are most of this package.
 package schemagen
 
 import (
