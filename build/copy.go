@@ -2,7 +2,6 @@ package build
 
 import (
 	"context"
-	"strings"
 
 	"go.podman.io/image/v5/docker/reference"
 
@@ -26,29 +25,15 @@ func (i *Image) Copy(ctx context.Context, dests []transport.Destination, o image
 	return results, err
 }
 
-// Push is [Image.Copy] to a name in a registry, such as registry.example.com/acme/catalog:v1.
-func (i *Image) Push(ctx context.Context, name string, o images.CopyOptions) (images.Result, error) {
-	dest, err := images.BuiltIn().Parse("docker://" + strings.TrimPrefix(name, "docker://"))
-	if err != nil {
-		return images.Result{}, err
-	}
-	results, err := i.Copy(ctx, []transport.Destination{dest}, o)
-	if err != nil {
-		return images.Result{}, err
-	}
-	return results[0], nil
-}
-
 // renew rebuilds the image without the cache.
 func (i *Image) renew(ctx context.Context) error {
-	if err := i.release(); err != nil {
+	if err := i.Close(); err != nil {
 		return err
 	}
 	fresh, err := i.rebuild(ctx)
 	if err != nil {
 		return err
 	}
-	fresh.work = i.work
 	*i = *fresh
 	return nil
 }

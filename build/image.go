@@ -55,7 +55,6 @@ type Image struct {
 	remote    map[digest.Digest]*remoteBlob
 	lenders   map[digest.Digest][]string
 	closers   []io.Closer
-	work      io.Closer // owns the files of the layers; nil if they are the caller's
 	rebuild   func(context.Context) (*Image, error)
 	warn      func(string)
 }
@@ -126,19 +125,8 @@ type Totals struct {
 // Manifest returns the text of the manifest or index.
 func (i *Image) Manifest() []byte { return i.manifest }
 
-// Close releases the base image and the inputs of layers. The files of the layers stay if their directory is the
-// caller's ([Options.Dir]); those of an image that a [Builder] has built are removed.
+// Close releases the base image and the inputs of layers. The files of the layers stay in [Options.Dir].
 func (i *Image) Close() error {
-	err := i.release()
-	if i.work != nil {
-		err = errors.Join(err, i.work.Close())
-		i.work = nil
-	}
-	return err
-}
-
-// release closes all resources of the image.
-func (i *Image) release() error {
 	var errs []error
 	for _, c := range i.closers {
 		errs = append(errs, c.Close())

@@ -3,8 +3,6 @@ package build
 import (
 	"context"
 	"errors"
-
-	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
 // Planned describes an image that has not been built: its layers as far as they are known without writing them.
@@ -85,13 +83,4 @@ func (s settled) planned(o *Options) *Planned {
 		add(PlannedLayer{Kind: part.kind, Packages: part.packages, Uncompressed: part.layer.Size()})
 	}
 	return p
-}
-
-// PlatformName is a platform as a flag has it.
-func PlatformName(p v1.Platform) string {
-	name := p.OS + "/" + p.Architecture
-	if p.Variant != "" {
-		name += "/" + p.Variant
-	}
-	return name
 }
