@@ -22,9 +22,9 @@ const (
 	AnnotationPackages = "io.github.operator-bindery.layer.packages"
 	// AnnotationKey is the key of the content: layers with the same key have the same bytes. See [Layer.Key].
 	AnnotationKey = "io.github.operator-bindery.layer.key"
-	// AnnotationContent is the size of the packages' catalogs in bytes, uncompressed and without caches. It allows
+	// annotationContent is the size of the packages' catalogs in bytes, uncompressed and without caches. It allows
 	// grouping packages into layers without reading them. See [Layer.Content].
-	AnnotationContent = "io.github.operator-bindery.layer.content"
+	annotationContent = "io.github.operator-bindery.layer.content"
 	// AnnotationZstd marks in an index the images with zstd layers. The containers library (podman, CRI-O, skopeo)
 	// writes it and prefers those images; other clients use the first image of their platform, which has gzip.
 	AnnotationZstd = "io.github.containers.compression.zstd"
@@ -43,7 +43,7 @@ func (l Layer) annotations() map[string]string {
 		a[AnnotationKey] = l.Key.String()
 	}
 	if l.Content > 0 {
-		a[AnnotationContent] = strconv.FormatInt(l.Content, 10)
+		a[annotationContent] = strconv.FormatInt(l.Content, 10)
 	}
 	return a
 }

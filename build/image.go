@@ -36,7 +36,13 @@ type Image struct {
 	// Layers are all layers in the order of the first image with them, without duplicates except those within one
 	// image: a layer of the base can be repeated on top of it.
 	Layers []Layer `json:"layers"`
-	Totals Totals  `json:"totals"`
+	// Totals sum up Layers and their sizes in bytes, counting each layer once.
+	Totals struct {
+		Layers       int   `json:"layers"`
+		Packages     int   `json:"packages"`
+		Size         int64 `json:"bytes"`
+		Uncompressed int64 `json:"uncompressed"`
+	} `json:"totals"`
 	// BaseServer is the server of the base if it serves the image; empty if a server was added.
 	BaseServer string `json:"baseServer,omitempty"`
 	// Hidden are the catalogs and databases of a base that is an index. They are hidden in the image, but remain in the
@@ -114,14 +120,6 @@ const (
 	LayerFiles LayerKind = "files"
 )
 
-// Totals sum up an image's layers and their sizes in bytes, counting each layer once.
-type Totals struct {
-	Layers       int   `json:"layers"`
-	Packages     int   `json:"packages"`
-	Size         int64 `json:"bytes"`
-	Uncompressed int64 `json:"uncompressed"`
-}
-
 // Manifest returns the text of the manifest or index.
 func (i *Image) Manifest() []byte { return i.manifest }
 
@@ -151,7 +149,7 @@ func (i *Image) addLayers(ls []Layer) {
 func (i *Image) sum() {
 	packages := map[string]bool{}
 	sized := map[digest.Digest]bool{}
-	i.Totals = Totals{Layers: len(i.Layers)}
+	i.Totals.Layers, i.Totals.Size, i.Totals.Uncompressed = len(i.Layers), 0, 0
 	for _, l := range i.Layers {
 		if !sized[l.Digest] {
 			sized[l.Digest] = true

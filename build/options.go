@@ -33,7 +33,7 @@ type Options struct {
 	// Platform is that of an image without servers; linux/amd64 if empty.
 	Platform v1.Platform
 	// Labels and Annotations override those of the base and of Source. A label about the content with another value
-	// than the image's is an [ErrLabel].
+	// than the image's is refused.
 	Labels      map[string]string
 	Annotations map[string]string
 	// Source, unless nil, describes the image that this one is built from. Its labels and still valid annotations are

@@ -8,7 +8,12 @@ import (
 // Planned describes an image that has not been built: its layers as far as they are known without writing them.
 type Planned struct {
 	Layers []PlannedLayer `json:"layers"`
-	Totals PlannedTotals  `json:"totals"`
+	Totals struct {
+		// Layers is the number of layers of the platform with the most layers.
+		Layers       int   `json:"layers"`
+		Packages     int   `json:"packages"`
+		Uncompressed int64 `json:"uncompressed"`
+	} `json:"totals"`
 }
 
 // PlannedLayer is a layer of a plan.
@@ -22,14 +27,6 @@ type PlannedLayer struct {
 	// caches, which are built when the layer is written.
 	Size         int64 `json:"bytes,omitempty"`
 	Uncompressed int64 `json:"uncompressed,omitempty"`
-}
-
-// PlannedTotals are the totals of a plan.
-type PlannedTotals struct {
-	// Layers is the number of layers of the platform with the most layers.
-	Layers       int   `json:"layers"`
-	Packages     int   `json:"packages"`
-	Uncompressed int64 `json:"uncompressed"`
 }
 
 // Plan determines which layers [Catalog] would write. It reads the manifest and the configuration of the base, and

@@ -247,7 +247,7 @@ func (r *reader) objects() error {
 	}
 	switch {
 	case !slices.ContainsFunc(b.Objects, Object.First):
-		r.fatal(Problem{Rule: RuleNoObjects, File: b.ManifestsDir,
+		r.fatal(Problem{Rule: ruleNoObjects, File: b.ManifestsDir,
 			Message: "no bundle objects found: no file here begins with a Kubernetes object"})
 	case first < 0 && !plain:
 		r.fatal(Problem{Rule: RuleCSVMissing, File: b.ManifestsDir,

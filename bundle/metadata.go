@@ -18,10 +18,6 @@ import (
 	"github.com/operator-bindery/bindery/internal/shape"
 )
 
-// AnnotationsName is the proper name of a bundle's annotations file: opm accepts any name, other programs only this
-// one.
-const AnnotationsName = "annotations.yaml"
-
 // metadata reads the files of the metadata directory. It reports whether there is one.
 func (r *reader) metadata(ctx context.Context) (bool, error) {
 	b := r.b

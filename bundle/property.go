@@ -58,7 +58,7 @@ func (r *reader) checkDeclared() {
 		})
 		if first, ok := once[d.Type]; ok {
 			line, _ := r.lines.Find(first)
-			r.warn(r.problem(RulePropertyTwice, d.place(), fmt.Sprintf(
+			r.warn(r.problem(rulePropertyTwice, d.place(), fmt.Sprintf(
 				"a second property %s: the first one is in %s:%d, and OLM takes none of two; remove one",
 				fault.Quote(d.Type), first.File, line)))
 		} else if slices.Contains(declcfg.SingleProperties, d.Type) {

@@ -30,9 +30,9 @@ import (
 // whole when that is read.
 //
 // Errors are a [*PullError] and of the classes [ErrInvalid], [ErrLimit], [ErrIntegrity], [ErrRegistry] and
-// [trust.ErrPolicy], or of the file system; [fs.ErrNotExist] if there is no such image. They name the image and contain
-// no credentials. An image that the signature policy refuses is also a [*trust.PolicyError]; a policy that cannot be
-// used is a [*trust.PolicyFileError] alone.
+// [ErrPolicy], or of the file system; [fs.ErrNotExist] if there is no such image. They name the image and contain
+// no credentials. An image that the signature policy refuses is also a [*PolicyError]; one that cannot be
+// used is of the class [ErrPolicy] too.
 func (c *Client) Open(ctx context.Context, name string) (*Source, error) {
 	return c.open(ctx, name, true)
 }

@@ -3,11 +3,8 @@ package serve
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"hash/crc32"
-
-	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 // The layout of a cache file, described in docs/explain/caches.md. A change of any byte of it needs a new
@@ -30,16 +27,6 @@ const (
 
 // CacheID identifies everything that a cache file depends on besides the catalog: the format and the encoder.
 func CacheID() string { return fmt.Sprintf("native %d.%d", formatVersion, encoderGeneration) }
-
-// Errors about unusable cache files, for use with [errors.Is].
-var (
-	// ErrCorrupt is returned for a cache file whose bytes have changed since it was written.
-	ErrCorrupt = fault.New(fault.Integrity, "cache file is corrupt")
-	// ErrVersion is returned for a cache file of another format or another version of it.
-	ErrVersion = errors.New("cache file has another format version")
-	// ErrTooLarge is returned for a catalog that exceeds the limits of the format.
-	ErrTooLarge = errors.New("package is too large for a cache file")
-)
 
 func corrupt(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrCorrupt, fmt.Sprintf(format, args...))

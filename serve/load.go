@@ -13,7 +13,6 @@ import (
 	"strings"
 
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 // LoadOptions configure [Load].
@@ -29,14 +28,6 @@ type LoadOptions struct {
 	// Log receives reports about the cache and oddities of the catalog. Nil drops them.
 	Log *slog.Logger
 }
-
-// Errors of [Load], for use with errors.Is.
-var (
-	// ErrIntegrity is returned for a cache that does not match its catalog if integrity is enforced.
-	ErrIntegrity = fault.New(fault.Integrity, "integrity check failed")
-	// ErrNoCacheDir is returned if integrity is enforced without a cache.
-	ErrNoCacheDir = errors.New("--cache-dir must be specified")
-)
 
 // Load builds a store from a source. The caller must close it.
 func Load(ctx context.Context, src Source, o LoadOptions) (Store, error) {

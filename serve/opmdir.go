@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"context"
 	"io/fs"
 
 	"github.com/operator-bindery/bindery/serve/internal/opmformat"
@@ -12,9 +11,6 @@ const (
 	FormatPogreb = opmformat.PogrebDir
 	FormatJSON   = "json"
 )
-
-// RefreshFunc updates a directory with a cache of opm's in its format: [FormatPogreb] or [FormatJSON].
-type RefreshFunc func(ctx context.Context, catalog fs.FS, dir, format string) error
 
 // opmFormat returns the format of opm's cache in a directory; empty if there is none. The server does not read such a
 // cache: that takes as much CPU time as building its own. It only recognises the directory, to log that and leave it

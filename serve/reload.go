@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/operator-bindery/bindery/serve/web"
+	"github.com/operator-bindery/bindery/serve/internal/web"
 )
 
 // errChanged is returned for a catalog that was replaced while it was read, so that the result may contain parts of

@@ -19,9 +19,6 @@ import (
 	"github.com/operator-bindery/bindery/render"
 )
 
-// ErrInvalid is the class of errors about configuration files that break a rule.
-var ErrInvalid = fault.ErrInvalid
-
 // Limits of a configuration file.
 const (
 	maxConfig     = 3 << 19 // with two bytes per value, longer YAML would need too much memory
@@ -77,11 +74,11 @@ func (p *Problem) Error() string {
 	return where + ": " + p.Text
 }
 
-// Unwrap returns [ErrInvalid].
-func (p *Problem) Unwrap() error { return ErrInvalid }
+// Unwrap returns the class of problems.
+func (p *Problem) Unwrap() error { return fault.ErrInvalid }
 
 // Read reads a configuration file in YAML or JSON. Unknown fields are refused, since a misspelled one would be ignored.
-// Up to a hundred problems are reported; each is a [*Problem] of the class [ErrInvalid].
+// Up to a hundred problems are reported; each is a [*Problem] of the class [images.ErrInvalid].
 func Read(r io.Reader, file string) (*Config, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxConfig+1))
 	if err != nil {

@@ -180,7 +180,7 @@ func (v *evaluation) stageNamed(name string, before int) int {
 
 // Evaluate computes the image of a platform. Only stages that it depends on are evaluated. All problems are returned
 // together as [Problems]; any other error is about the machine, a registry or the context.
-func (e *Evaluator) Evaluate(ctx context.Context, p v1.Platform) (*Stage, error) {
+func (e *Evaluator) Evaluate(ctx context.Context, p v1.Platform) (*parsedStage, error) {
 	v, target, err := e.begin(p)
 	if err != nil {
 		return nil, err

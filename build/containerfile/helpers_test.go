@@ -95,7 +95,7 @@ func evaluator(t testing.TB, text string, o Options) (*Evaluator, error) {
 }
 
 // evaluate returns the stage and the formatted entries of its top layer.
-func evaluate(t testing.TB, text string, o Options) (*Stage, []string, error) {
+func evaluate(t testing.TB, text string, o Options) (*parsedStage, []string, error) {
 	t.Helper()
 	e, err := evaluator(t, text, o)
 	if err != nil {

@@ -329,7 +329,7 @@ func (e *Evaluator) Runs(p v1.Platform) (Problems, error) {
 			}
 		}
 	}
-	slices.SortFunc(ps, func(a, b *Problem) int { return a.Line - b.Line })
+	slices.SortFunc(ps, func(a, b *problem) int { return a.Line - b.Line })
 	return ps[:min(len(ps), maxProblems)], nil
 }
 

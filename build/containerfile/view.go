@@ -108,4 +108,4 @@ func infoOf(name string, n *node) memfs.Info {
 }
 
 // FS returns the file system of the image. It can be read until the evaluator is closed.
-func (s *Stage) FS(ctx context.Context) fs.FS { return view{ctx, fetchAll, s.s.root, ""} }
+func (s *parsedStage) FS(ctx context.Context) fs.FS { return view{ctx, fetchAll, s.s.root, ""} }

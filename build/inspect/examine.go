@@ -43,7 +43,7 @@ func Examine(ctx context.Context, s *images.Survey, o Options) (*Report, error) 
 		o: o, s: s, r: Inspect(s), reader: images.NewLayerReader(o.Limits),
 		read: map[digest.Digest]*facts{}, checked: map[string]*facts{}, files: map[string]int{},
 	}
-	e.r.Proof = &Proof{Differences: []Difference{}}
+	e.r.Proof = &proof{Differences: []Difference{}}
 	e.roots, e.above = rootsOf(s), map[string]bool{}
 	for root := range e.roots {
 		for dir := path.Dir(root); dir != "." && !e.above[dir]; dir = path.Dir(dir) {

@@ -160,7 +160,7 @@ func (c *imageCheck) bundle(ctx context.Context, tree fs.FS) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case errors.Is(err, bundle.ErrInvalid):
-		c.report(AboutBundle, "", "%v", err)
+		c.report(aboutBundle, "", "%v", err)
 	case err != nil:
 		return err
 	}

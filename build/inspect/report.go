@@ -46,7 +46,7 @@ type Report struct {
 	// Others are entries of the index that are not images.
 	Others []Entry `json:"others,omitempty"`
 	// Proof is the result of reading the layers; nil if they were not read.
-	Proof *Proof `json:"proof,omitempty"`
+	Proof *proof `json:"proof,omitempty"`
 }
 
 // Image is the image of one platform.
@@ -130,8 +130,8 @@ type Entry struct {
 	Size         int64         `json:"bytes"`
 }
 
-// Proof is the result of reading every layer.
-type Proof struct {
+// proof is the result of reading every layer.
+type proof struct {
 	// Same reports that there are no differences.
 	Same bool `json:"same"`
 	// Layers is the number of layers read, Rebuilt the number of those that were rebuilt from their content and
@@ -165,7 +165,7 @@ const (
 	AboutCatalog    Subject = "catalog"    // the catalog itself
 	AboutCache      Subject = "cache"
 	AboutDatabase   Subject = "database"
-	AboutBundle     Subject = "bundle"
+	aboutBundle     Subject = "bundle"
 	AboutServer     Subject = "server"
 )
 

@@ -52,9 +52,6 @@ type Source struct {
 // Close closes the directory.
 func (s *Source) Close() error { return s.root.Close() }
 
-// ErrMetadata is the class of errors about an annotations.yaml that differs from the given values.
-var ErrMetadata = errors.New("annotations.yaml says something else")
-
 // OpenSource finds the parts of a bundle. If there is no annotations.yaml, or other values are given, it generates one
 // in memory. Close the source after the image is built.
 func OpenSource(o SourceOptions) (_ *Source, err error) {

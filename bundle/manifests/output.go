@@ -12,14 +12,10 @@ import (
 	"strings"
 
 	"github.com/operator-bindery/bindery/internal/atomicfs"
-	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 // listFile has the names of the files that were written to a directory, one a line. kubectl and kustomize pass it over.
 const listFile = ".bindery-manifests"
-
-// ErrForeign is the class of errors about a directory that has files of others.
-var ErrForeign = fault.New(fault.Local, "the directory has other files")
 
 // WriteDir writes files to a directory, which appears whole or not at all. One that exists is replaced if it is empty
 // or has nothing but what WriteDir wrote to it; else the error is [ErrForeign].

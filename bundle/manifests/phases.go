@@ -17,9 +17,6 @@ type Phase struct {
 var phaseNames = []string{"namespaces", "policies", "identity", "configuration", "storage", "crds", "roles", "bindings",
 	"infrastructure", "deploy", "scaling", "publish", "admission"}
 
-// PhaseNames returns the names of the phases, in the order of application.
-func PhaseNames() []string { return slices.Clone(phaseNames) }
-
 // phaseOf has the phases of kinds by group; all others are deployed.
 var phaseOf = map[schema.GroupKind]string{
 	{Kind: "Namespace"}: "namespaces",

@@ -23,9 +23,15 @@ const (
 // Formats returns the names of the formats.
 func Formats() []string { return []string{string(YAML), string(JSON), string(NDJSON)} }
 
-// Text returns the objects in a format. With a title, which returns a line for the first object of a group, the YAML
-// has it as a comment; nil: none.
-func Text(objects []Object, f Format, title func(i int) string) ([]byte, error) {
+// Text returns the objects of the phases, one after the other. byPhase adds a comment to the YAML above the first object
+// of each phase.
+func (f Format) Text(phases []Phase, byPhase bool) ([]byte, error) {
+	var objects []Object
+	titles := map[int]string{} // by the first object of a phase
+	for i, p := range phases {
+		titles[len(objects)] = fmt.Sprintf("phase %d of %d: %s", i+1, len(phases), p.Name)
+		objects = append(objects, p.Objects...)
+	}
 	var out []byte
 	switch f {
 	case JSON:
@@ -45,8 +51,8 @@ func Text(objects []Object, f Format, title func(i int) string) ([]byte, error) 
 	var budget indented.Budget
 	for i, o := range objects {
 		out = append(out, "---\n"...)
-		if title != nil && title(i) != "" {
-			out = fmt.Appendf(out, "# %s\n", title(i))
+		if title := titles[i]; byPhase && title != "" {
+			out = fmt.Appendf(out, "# %s\n", title)
 		}
 		var err error
 		if out, err = yamlout.AppendWithin(out, o.JSON, &budget); err != nil {
@@ -54,14 +60,4 @@ func Text(objects []Object, f Format, title func(i int) string) ([]byte, error) 
 		}
 	}
 	return out, nil
-}
-
-// Ordered returns the objects of all phases, one after the other, and a title for the first object of each.
-func Ordered(phases []Phase) (objects []Object, title func(i int) string) {
-	titles := map[int]string{}
-	for i, p := range phases {
-		titles[len(objects)] = fmt.Sprintf("phase %d of %d: %s", i+1, len(phases), p.Name)
-		objects = append(objects, p.Objects...)
-	}
-	return objects, func(i int) string { return titles[i] }
 }

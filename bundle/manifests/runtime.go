@@ -25,16 +25,13 @@ const (
 // Runtimes returns the names of the runtimes.
 func Runtimes() []string { return []string{string(Helm), string(Boxcutter)} }
 
-// ParseRuntime returns the runtime of a name. The error suggests a similar name.
-func ParseRuntime(name string) (Runtime, error) {
-	if err := known("runtime", name, Runtimes()); err != nil {
-		return "", err
-	}
-	return Runtime(name), nil
+// UnmarshalText sets the runtime by its name. The error suggests a similar name.
+func (r *Runtime) UnmarshalText(name []byte) error {
+	return setKnown(r, "runtime", string(name), Runtimes())
 }
 
 // CheckExtension refuses what a ClusterExtension cannot be called whose bundle the runtime applies.
-func CheckExtension(name string, r Runtime) error { return olmv1.ExtensionName(name, r == Helm) }
+func (r Runtime) CheckExtension(name string) error { return olmv1.ExtensionName(name, r == Helm) }
 
 // Marks are what OLM writes on every object that it applies for a ClusterExtension.
 type Marks struct {

@@ -26,12 +26,9 @@ func CertProviders() []string {
 	return []string{string(CertManager), string(ServiceCA), string(NoCerts)}
 }
 
-// ParseCertProvider returns the certificate provider of a name. The error suggests a similar name.
-func ParseCertProvider(name string) (CertProvider, error) {
-	if err := known("certificate provider", name, CertProviders()); err != nil {
-		return "", err
-	}
-	return CertProvider(name), nil
+// UnmarshalText sets the certificate provider by its name. The error suggests a similar name.
+func (p *CertProvider) UnmarshalText(name []byte) error {
+	return setKnown(p, "certificate provider", string(name), CertProviders())
 }
 
 // Gate is a feature gate of operator-controller that has an effect on rendering.
@@ -53,21 +50,19 @@ var otherGates = []string{"WebhookProviderCertManager", "WebhookProviderOpenshif
 // Gates returns the names of the gates.
 func Gates() []string { return []string{string(SingleOwnNamespace), string(DeploymentConfig)} }
 
-// ParseGate returns the gate of a name. The error suggests a similar name.
-func ParseGate(name string) (Gate, error) {
-	if slices.Contains(otherGates, name) {
-		return "", fmt.Errorf("the gate %s has no effect on what is rendered; those that have are %s", name,
+// UnmarshalText sets the gate by its name. The error suggests a similar name.
+func (g *Gate) UnmarshalText(name []byte) error {
+	if slices.Contains(otherGates, string(name)) {
+		return fmt.Errorf("the gate %s has no effect on what is rendered; those that have are %s", name,
 			strings.Join(Gates(), " and "))
 	}
-	if err := known("gate", name, Gates()); err != nil {
-		return "", err
-	}
-	return Gate(name), nil
+	return setKnown(g, "gate", string(name), Gates())
 }
 
-// known refuses a name that is not one of names.
-func known(what, name string, names []string) error {
+// setKnown sets a value to a name, and refuses one that is not among names.
+func setKnown[T ~string](value *T, what, name string, names []string) error {
 	if slices.Contains(names, name) {
+		*value = T(name)
 		return nil
 	}
 	if near, ok := nearest.Name(name, names); ok {

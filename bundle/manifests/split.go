@@ -21,10 +21,10 @@ const KustomizationFile = "kustomization.yaml"
 
 const maxFileName = 200 // bytes without the extension
 
-// Split returns a file for each object, YAML or JSON, and a kustomization.yaml that lists them in order. With phases
-// the files are in a directory for each phase, numbered in the order of application. Names have small letters, digits,
+// Files returns a file for each object, YAML or JSON, and a kustomization.yaml that lists them in order. byPhase puts
+// them into a directory for each phase, numbered in the order of application. Names have small letters, digits,
 // dots and dashes only, differ also where case does not count, and never leave the directory.
-func Split(phases []Phase, byPhase bool, f Format) ([]File, error) {
+func (f Format) Files(phases []Phase, byPhase bool) ([]File, error) {
 	var files []File
 	var budget indented.Budget
 	taken := map[string]bool{KustomizationFile: true}

@@ -69,7 +69,7 @@ func (p *program) bundleManifests(c *cli.Context) error {
 		return err
 	}
 	if name := c.String("olm-labels"); name != "" {
-		if err := manifests.CheckExtension(name, runtime); err != nil {
+		if err := runtime.CheckExtension(name); err != nil {
 			return cmdline.Usagef("invalid --olm-labels value %q: %v", name, err)
 		}
 	}
@@ -205,9 +205,8 @@ func runtimeFlag(category string) cli.Flag {
 }
 
 // readRuntime reads [runtimeFlag].
-func readRuntime(c *cli.Context) (manifests.Runtime, error) {
-	r, err := manifests.ParseRuntime(c.String("runtime"))
-	if err != nil {
+func readRuntime(c *cli.Context) (r manifests.Runtime, err error) {
+	if err := r.UnmarshalText([]byte(c.String("runtime"))); err != nil {
 		return r, cmdline.Usagef("--runtime: %v", err)
 	}
 	return r, nil
@@ -216,19 +215,17 @@ func readRuntime(c *cli.Context) (manifests.Runtime, error) {
 // writeManifests writes the objects to where the flags say.
 func (p *program) writeManifests(c *cli.Context, objects []manifests.Object, format manifests.Format) error {
 	phases := []manifests.Phase{{Objects: objects}}
-	var title func(int) string
 	if c.Bool("phases") {
 		phases = manifests.Phases(objects)
-		objects, title = manifests.Ordered(phases)
 	}
 	if c.Bool("split") {
-		files, err := manifests.Split(phases, c.Bool("phases"), format)
+		files, err := format.Files(phases, c.Bool("phases"))
 		if err != nil {
 			return err
 		}
 		return p.writeManifestFiles(c, files)
 	}
-	text, err := manifests.Text(objects, format, title)
+	text, err := format.Text(phases, c.Bool("phases"))
 	if err != nil {
 		return err
 	}

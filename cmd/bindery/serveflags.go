@@ -13,7 +13,6 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/internal/version"
 	"github.com/operator-bindery/bindery/serve"
-	"github.com/operator-bindery/bindery/serve/web"
 )
 
 // serverFlags are the flags of every command that serves a catalog.
@@ -34,7 +33,7 @@ func serverFlags() []cli.Flag {
 			Usage: "answer catalogd's API for the catalog `NAME` alone; other names get 404 (default any name)"},
 		&cli.StringFlag{Name: "http-gates", Value: "metas,graphql",
 			Usage: "`GATES` of catalogd's API that are on: metas, graphql, both with a comma, or none"},
-		&cli.StringFlag{Name: "title", DefaultText: web.DefaultTitle,
+		&cli.StringFlag{Name: "title", DefaultText: serve.DefaultTitle,
 			Usage: "`TEXT` that the web pages call the catalog by"},
 		&cli.StringFlag{Name: "metrics-addr",
 			Usage: "serve Prometheus metrics over plain HTTP at `ADDRESS`, path /metrics"},
@@ -88,11 +87,11 @@ func httpOptions(c *cli.Context, o *serve.Options) (err error) {
 	}
 	o.HTTPName, o.HTTPTitle = c.String("http-name"), c.String("title")
 	if c.IsSet("http-name") {
-		if err := web.CheckName(o.HTTPName); err != nil {
+		if err := o.CheckHTTPName(); err != nil {
 			return cmdline.Usagef("invalid --http-name value %q: %v", o.HTTPName, err)
 		}
 	}
-	if o.HTTPGates, err = web.ParseGates(c.String("http-gates")); err != nil {
+	if err := o.SetHTTPGates(c.String("http-gates")); err != nil {
 		return cmdline.Usagef("invalid --http-gates value: %v", err)
 	}
 	return nil

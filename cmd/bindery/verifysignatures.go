@@ -14,7 +14,6 @@ import (
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/signature"
 	"github.com/operator-bindery/bindery/images/store"
-	"github.com/operator-bindery/bindery/images/trust"
 	"github.com/operator-bindery/bindery/internal/printable"
 	"github.com/operator-bindery/bindery/internal/redact"
 )
@@ -236,7 +235,7 @@ func (p *program) verifyByPolicy(c *cli.Context, asJSON bool) error {
 	defer cancel()
 	found, err := describeAccepted(ctx, client, name)
 	verdict := policyVerdict{Image: name, Verified: err == nil}
-	var policy *trust.PolicyError
+	var policy *images.PolicyError
 	switch {
 	case err == nil:
 		verdict.Image = found.Top.String()

@@ -48,12 +48,12 @@ type Account struct {
 	// Problems are what is not copied, as it is not what it is listed as.
 	Problems []string `json:"problems,omitempty"`
 	// Unread are what could not be read at the source: tags that it refuses, and of [CopyReadable] all else.
-	Unread []Unread `json:"unread,omitempty"`
+	Unread []unread `json:"unread,omitempty"`
 }
 
-// Unread is something that may hang on an image, and that the source did not show: registries refuse what is not there
+// unread is something that may hang on an image, and that the source did not show: registries refuse what is not there
 // for anonymous clients (401, 403), or fail.
-type Unread struct {
+type unread struct {
 	// Subject is what it would hang on, and Tag its tag; empty for a referrer or for their list.
 	Subject digest.Digest `json:"subject"`
 	Tag     string        `json:"tag,omitempty"`
@@ -139,7 +139,7 @@ func (c *copying) pass(ctx context.Context, a *Account, subject digest.Digest, t
 	if !c.lenient && !errors.Is(source.Err, store.ErrHidden) {
 		return err
 	}
-	a.Unread = append(a.Unread, Unread{Subject: subject, Tag: tag, Answer: redact.Text(source.Err.Error()),
+	a.Unread = append(a.Unread, unread{Subject: subject, Tag: tag, Answer: redact.Text(source.Err.Error()),
 		Err: redact.Error(source.Err)})
 	return nil
 }

@@ -100,7 +100,7 @@ func (a *Attesting) legacy(ctx context.Context, to store.Writer, subject v1.Desc
 			return
 		}
 		message := preAuthEncoding(e.payloadType, e.payload)
-		_, err = v.madeByKey(&Finding{}, message, e.signatures, formAtt)
+		_, err = v.madeByKey(&finding{}, message, e.signatures, formAtt)
 		made.Found = made.Found || err == nil
 	})
 	if err != nil || made.Found {

@@ -117,9 +117,6 @@ func (s *Signing) Attach(ctx context.Context, to store.Writer, image store.Image
 	return g.Wait()
 }
 
-// ErrNoIdentity is the error of a signature in a .sig tag for an image without a name in a registry.
-var ErrNoIdentity = fault.New(fault.Usage, "the image has no name in a registry that a signature could be for")
-
 // tag adds signatures to the .sig tag of a subject.
 func (s *Signing) tag(ctx context.Context, to store.Writer, subject v1.Descriptor, keys []Signer,
 	names []string) error {
@@ -132,7 +129,7 @@ func (s *Signing) tag(ctx context.Context, to store.Writer, subject v1.Descripto
 	found := map[maker]bool{}
 	v := newFinder(to, subject.Digest, PredicateSign, public...)
 	err := v.present(ctx, formSig, func(d document) {
-		f := Finding{}
+		f := finding{}
 		if _, err := v.simple(&f, d); err == nil {
 			found[maker{f.Key, f.Identity}] = true
 		}
@@ -218,7 +215,7 @@ func (a *account) bundle(ctx context.Context, to store.Writer, subject v1.Descri
 	if err := v.documents(ctx, formBundle, v.judge); err != nil {
 		return err
 	}
-	made.Found = slices.ContainsFunc(v.findings, func(f Finding) bool {
+	made.Found = slices.ContainsFunc(v.findings, func(f finding) bool {
 		return f.Verified && bytes.Equal(f.Predicate, wanted.Predicate)
 	})
 	if !made.Found {

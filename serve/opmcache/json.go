@@ -19,9 +19,6 @@ import (
 	"github.com/operator-bindery/bindery/serve/internal/opmformat"
 )
 
-// JSONID changes with the bytes that [JSONEntries] and [JSONTop] give for a catalog.
-const JSONID = "opm-json.2"
-
 // JSONEntries returns the entries of one package in the format json, which are in the package's layer next to its
 // catalog. The digest is in the entries of [JSONTop]. Names that opm could not use as file names, or that give the same
 // file twice, are an error. c is not changed, and must not change until the entries have been read.

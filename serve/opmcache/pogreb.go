@@ -22,9 +22,6 @@ import (
 	"github.com/operator-bindery/bindery/serve/internal/opmformat"
 )
 
-// PogrebID changes with the bytes that [PogrebTop] gives for a catalog.
-const PogrebID = "opm-pogreb.2"
-
 // PogrebTop returns the cache of a catalog in the format pogreb.v1 as entries of a separate layer. tmp is a directory
 // for temporary files; one of them is the content of an entry and is removed after it has been read. opm reads all
 // numbers as float64 and hashes these: numbers beyond that are an error, and so are names that its keys cannot

@@ -27,7 +27,7 @@ import (
 // unless the cache there matches the catalog. The catalog may have any layout. After an error the old cache is in
 // place; a crash leaves the old or the new one, or one whose digest does not match, which opm detects. Bytes and modes
 // are those of images, whatever the umask. The memory is that of the largest package, plus temporary files for the
-// catalog and the cache. It is a [serve.RefreshFunc].
+// catalog and the cache. It is for [serve.Options.Refresh].
 func Refresh(ctx context.Context, catalog fs.FS, dir, format string) (err error) {
 	if r, err := Check(ctx, catalog,
 		os.DirFS(dir)); err == nil && r.Valid() && (r.Format == formatJSON) == (format == serve.FormatJSON) {

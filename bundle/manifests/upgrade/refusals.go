@@ -51,7 +51,7 @@ var checked = []string{"type", "enum", "default", "required", "maximum", "maxIte
 const unhandled = "unhandled" // the check for all other attributes
 
 // refused marks the details for which OLM v1 refuses the upgrade.
-func (v *Version) refused(all []safety.Change) {
+func (v *versionChange) refused(all []safety.Change) {
 	for i := range v.Details {
 		d := &v.Details[i]
 		if d.Field == "" {

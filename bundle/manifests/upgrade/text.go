@@ -65,7 +65,7 @@ func (p *printer) section(title string) {
 	p.line("%s", title)
 }
 
-func (p *printer) permissions(accounts []Account) {
+func (p *printer) permissions(accounts []account) {
 	if len(accounts) > 0 {
 		p.section("permissions")
 	}
@@ -84,7 +84,7 @@ func (p *printer) permissions(accounts []Account) {
 	}
 }
 
-func (p *printer) definitions(all []Definition) {
+func (p *printer) definitions(all []definitionChange) {
 	if len(all) > 0 {
 		p.section("definitions")
 	}
@@ -108,7 +108,7 @@ func (p *printer) definitions(all []Definition) {
 }
 
 // version writes what changes in a version; a line about what OLM v1 refuses says so.
-func (p *printer) version(d Definition, v Version) {
+func (p *printer) version(d definitionChange, v versionChange) {
 	p.line("    ~ version %s", v.Name)
 	p.each("        %s", v.Notes)
 	fields := func(format string, names []string, refused func(name string) bool) {

@@ -36,13 +36,13 @@ func ParseGates(text string) (Gates, error) {
 	return off, nil
 }
 
-// ErrName is returned for a name that no ClusterCatalog can have.
-var ErrName = errors.New("invalid catalog name")
+// errName is returned for a name that no ClusterCatalog can have.
+var errName = errors.New("invalid catalog name")
 
-// CheckName returns [ErrName] with the reason for a name that is no DNS subdomain (RFC 1123).
+// CheckName returns an error with the reason for a name that is no DNS subdomain (RFC 1123).
 func CheckName(name string) error {
 	if wrong := wrongName(name); wrong != "" {
-		return fmt.Errorf("%w: %s", ErrName, wrong)
+		return fmt.Errorf("%w: %s", errName, wrong)
 	}
 	return nil
 }

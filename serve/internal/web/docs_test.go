@@ -17,7 +17,7 @@ import (
 
 // The queries in docs/guides/serve.md have the answers that stand there.
 func TestQueriesOfTheDocumentation(t *testing.T) {
-	text, err := os.ReadFile("../../docs/guides/serve.md")
+	text, err := os.ReadFile("../../../docs/guides/serve.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,7 +25,7 @@ func TestQueriesOfTheDocumentation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := declcfg.Walk(t.Context(), os.DirFS("../../testdata/fbc/mini"), declcfg.LoadOptions{},
+	if err := declcfg.Walk(t.Context(), os.DirFS("../../../testdata/fbc/mini"), declcfg.LoadOptions{},
 		func(m *declcfg.Meta) error { return w.Add(m) }); err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 	"os"
 
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/serve/web"
+	"github.com/operator-bindery/bindery/serve/internal/web"
 )
 
 // A site answers as catalogd does, once it has the content of a catalog.
@@ -19,7 +19,7 @@ func ExampleSite() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	for b, err := range declcfg.Stream(ctx, os.DirFS("../../testdata/fbc/mini"), declcfg.LoadOptions{}, nil) {
+	for b, err := range declcfg.Stream(ctx, os.DirFS("../../../testdata/fbc/mini"), declcfg.LoadOptions{}, nil) {
 		if err == nil {
 			err = w.Add(b)
 		}

@@ -5,7 +5,6 @@ import (
 	"compress/gzip"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -33,9 +32,6 @@ type Contents struct {
 // Read reads the bundle in a ConfigMap. Each entry is one object, the first document of its file; other entries are
 // skipped.
 func Read(cm *ConfigMap) (*Contents, error) {
-	if cm == nil {
-		return nil, errors.New("ConfigMap must not be <nil>")
-	}
 	data, err := cm.decoded()
 	if err != nil {
 		return nil, fmt.Errorf("failed to extract bundle from configmap - %w", err)
@@ -43,7 +39,7 @@ func Read(cm *ConfigMap) (*Contents, error) {
 	c := &Contents{
 		Package:        cm.Annotations[bundle.AnnotationPackage],
 		DefaultChannel: cm.Annotations[bundle.AnnotationDefaultChannel],
-		SourceImage:    cm.Annotations[AnnotationSourceImage], Skipped: map[string]string{},
+		SourceImage:    cm.Annotations[annotationSourceImage], Skipped: map[string]string{},
 	}
 	if channels := cm.Annotations[bundle.AnnotationChannels]; channels != "" {
 		c.Channels = strings.Split(channels, ",")
@@ -68,7 +64,7 @@ func (c *ConfigMap) decoded() (map[string]string, error) {
 	if data == nil {
 		data = map[string]string{}
 	}
-	if c.Annotations[AnnotationEncoding] != EncodingGzip {
+	if c.Annotations[annotationEncoding] != encodingGzip {
 		return data, nil
 	}
 	left := int64(bundlefs.MaxTotal)

@@ -56,7 +56,7 @@ func TestAllIsTheCatalogInOrder(t *testing.T) {
 // Reading the answer and writing it with declcfg gives the same as writing the files. Typed blobs, as from a database,
 // give the same catalog.
 func TestAllIsWhatTheFilesSay(t *testing.T) {
-	for _, dir := range []string{"../../testdata/fbc/mini", "../testdata/recorded/deprecations/catalog"} {
+	for _, dir := range []string{"../../../testdata/fbc/mini", "../../testdata/recorded/deprecations/catalog"} {
 		t.Run(filepath.Base(filepath.Dir(dir)), func(t *testing.T) {
 			if _, err := os.Stat(dir); err != nil {
 				t.Fatal(err)
