@@ -6,7 +6,7 @@ import (
 
 	"github.com/opencontainers/go-digest"
 
-	"github.com/operator-bindery/bindery/layers"
+	"github.com/operator-bindery/bindery/internal/layers"
 )
 
 // The labels of images and the annotations of their layers. The annotations are on the descriptors of the layers in the

@@ -15,8 +15,8 @@ import (
 	"go.podman.io/image/v5/types"
 
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/layers"
 	"github.com/operator-bindery/bindery/internal/redact"
-	"github.com/operator-bindery/bindery/layers"
 )
 
 // maxConfig is the maximum length of a base image's configuration in bytes.

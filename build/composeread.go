@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/operator-bindery/bindery/layers"
+	"github.com/operator-bindery/bindery/internal/layers"
 )
 
 // readAhead is the number of references opened concurrently. Their content is spooled in order.

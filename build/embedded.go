@@ -8,8 +8,8 @@ import (
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/operator-bindery/bindery/internal/layers"
 	"github.com/operator-bindery/bindery/internal/serverbin"
-	"github.com/operator-bindery/bindery/layers"
 )
 
 // Embedded finds the server programs embedded in this program. Each is looked up once. It is safe for concurrent use.

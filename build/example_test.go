@@ -15,7 +15,6 @@ import (
 	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/testing/testregistry"
-	"github.com/operator-bindery/bindery/layers"
 )
 
 // A catalog image for two platforms is built and pushed to a registry. It has no server; a program built with
@@ -91,7 +90,7 @@ func ExampleBundle() {
 	}
 	for range 2 {
 		img, err := build.Bundle(ctx, bundle,
-			build.Options{Dir: work.Dir(), Compression: layers.Zstd, Cache: cache})
+			build.Options{Dir: work.Dir(), Compression: "zstd", Cache: cache})
 		if err != nil {
 			log.Fatal(err)
 		}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/operator-bindery/bindery/build/internal/cataloglayer"
 	"github.com/operator-bindery/bindery/images"
-	"github.com/operator-bindery/bindery/layers"
+	"github.com/operator-bindery/bindery/internal/layers"
 )
 
 // Options configure a build. Dir is required; the zero value of everything else is useful.
@@ -21,7 +21,7 @@ type Options struct {
 	Dir string
 	// Format is OCI if empty.
 	Format Format
-	// Compression is gzip if empty, and can be [CompressionAuto]. Docker's format supports gzip only.
+	// Compression is "gzip" (the default), "zstd" or [CompressionAuto]. Docker's format supports gzip only.
 	Compression layers.Compression
 	// Base is the base image; nil means an empty root.
 	Base *Base

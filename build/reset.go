@@ -10,7 +10,7 @@ import (
 
 	"github.com/operator-bindery/bindery/build/internal/cataloglayer"
 	"github.com/operator-bindery/bindery/internal/archive"
-	"github.com/operator-bindery/bindery/layers"
+	"github.com/operator-bindery/bindery/internal/layers"
 )
 
 // indexLabels are the labels that mark an index image and contain the path of its catalog or database.

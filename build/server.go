@@ -11,7 +11,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/build/internal/cataloglayer"
-	"github.com/operator-bindery/bindery/layers"
+	"github.com/operator-bindery/bindery/internal/layers"
 )
 
 // Server is the program that serves a catalog image of one platform. Create it with [ServerFile].

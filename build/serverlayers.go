@@ -9,7 +9,7 @@ import (
 	"sync"
 
 	"github.com/operator-bindery/bindery/internal/ctxio"
-	"github.com/operator-bindery/bindery/layers"
+	"github.com/operator-bindery/bindery/internal/layers"
 )
 
 // serverLayers caches the layers of servers for images with the same servers: each is compressed once. It is safe for

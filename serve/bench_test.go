@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/serve/api"
+	"github.com/operator-bindery/bindery/internal/api"
 )
 
 // benchCatalog is a package of 200 bundles with manifests of 40 KiB and an image each.

@@ -14,7 +14,7 @@ import (
 	"github.com/prometheus/common/model"
 	"google.golang.org/grpc/metadata"
 
-	"github.com/operator-bindery/bindery/serve/api"
+	"github.com/operator-bindery/bindery/internal/api"
 )
 
 // scraped are metrics parsed by Prometheus' own parser.

@@ -26,7 +26,7 @@ import (
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/declcfg/property"
-	"github.com/operator-bindery/bindery/serve/api"
+	"github.com/operator-bindery/bindery/internal/api"
 )
 
 func dial(t testing.TB, addr string, o ...grpc.DialOption) *grpc.ClientConn {

@@ -12,8 +12,8 @@ import (
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/build/indeximage"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/internal/layers"
 	"github.com/operator-bindery/bindery/internal/version"
-	"github.com/operator-bindery/bindery/layers"
 )
 
 // formFlags select the format of an image. They are the same in every command that builds images.

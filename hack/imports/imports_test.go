@@ -26,9 +26,8 @@ type directory struct {
 // directories are the top-level directories in their order, each with those before it that it imports. Below internal are
 // leaves, which all import and which import each other alone; cmd is above all, and hack has tools and checks.
 var directories = []directory{
-	// The model, functions of it, and what is below a catalog in a container image.
+	// The model, functions of it, and container images.
 	{"declcfg", nil},
-	{"layers", nil},
 	{"images", nil},
 	// Other forms of catalogs and of their parts, and changes.
 	{"bundle", []string{"declcfg"}},
@@ -37,8 +36,8 @@ var directories = []directory{
 	// From these to a catalog, and from a catalog to an image or an answer.
 	{"render", []string{"declcfg", "images", "bundle", "sqlite", "edit"}},
 	{"migrate", []string{"declcfg", "images", "sqlite", "edit", "render"}},
-	{"serve", []string{"declcfg", "layers", "sqlite"}},
-	{"build", []string{"declcfg", "layers", "images", "bundle", "sqlite", "edit", "render", "migrate", "serve"}},
+	{"serve", []string{"declcfg", "sqlite"}},
+	{"build", []string{"declcfg", "images", "bundle", "sqlite", "edit", "render", "migrate", "serve"}},
 	// The air gap, and the documents of images.
 	{"mirror", []string{"declcfg", "images", "sqlite", "edit", "render", "build"}},
 	{"supply", []string{"declcfg", "images", "bundle", "render", "build"}},
@@ -57,8 +56,7 @@ var narrow = map[string][]string{
 	"mirror/medium":    {"images/referrers"},
 	"mirror/resources": {"mirror/imageset"},
 	"mirror/stock":     {"images/referrers"},
-	"serve":            {"declcfg", "declcfg/property", "sqlite", "serve/api", "serve/internal/web"},
-	"serve/api":        {},
+	"serve":            {"declcfg", "declcfg/property", "sqlite", "serve/internal/web"},
 	"serve/probe":      {},
 }
 
@@ -111,7 +109,7 @@ func TestViolationsAreFound(t *testing.T) {
 	for _, v := range []struct{ from, to, want string }{
 		{"declcfg", module + "bundle", "declcfg imports bundle"},
 		{"images", module + "declcfg", "images imports declcfg"},
-		{"layers", module + "images", "layers imports images"},
+		{"internal/layers", module + "images", "internal/layers imports images"},
 		{"serve", module + "images", "serve imports images"},
 		{"internal/atomicfs", module + "declcfg", "internal/atomicfs imports declcfg"},
 		{"edit/change", module + "build", "edit/change imports build"},

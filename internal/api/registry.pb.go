@@ -1338,7 +1338,7 @@ const file_registry_proto_rawDesc = "" +
 	"\x1cGetDefaultBundleThatProvides\x12\x1e.api.GetDefaultProviderRequest\x1a\v.api.Bundle\"\x00\x127\n" +
 	"\vListBundles\x12\x17.api.ListBundlesRequest\x1a\v.api.Bundle\"\x000\x012\x8d\x01\n" +
 	"\x14ExperimentalRegistry\x12u\n" +
-	"$ExperimentalListPackageCustomSchemas\x120.api.ExperimentalListPackageCustomSchemasRequest\x1a\x17.google.protobuf.Struct\"\x000\x01B/Z-github.com/operator-bindery/bindery/serve/apib\x06proto3"
+	"$ExperimentalListPackageCustomSchemas\x120.api.ExperimentalListPackageCustomSchemasRequest\x1a\x17.google.protobuf.Struct\"\x000\x01B2Z0github.com/operator-bindery/bindery/internal/apib\x06proto3"
 
 var (
 	file_registry_proto_rawDescOnce sync.Once
