@@ -62,7 +62,7 @@ func BenchmarkRead(b *testing.B) {
 }
 
 func benchClient(b *testing.B) api.RegistryClient {
-	s := New(Limits{}, nil)
+	s := newServer(Limits{}, nil)
 	s.SetStore(catalogStore(b, benchCatalog(b)))
 	return api.NewRegistryClient(startServer(b, s))
 }

@@ -83,7 +83,7 @@ func (m *callMetrics) done(took time.Duration, code codes.Code, messages, bytes 
 
 // observe counts a call that ends when the returned function is called. At debug level it logs the method and the
 // result, but nothing of the request.
-func (s *Server) observe(ctx context.Context, fullMethod string) func(err error, messages, bytes uint64) {
+func (s *server) observe(ctx context.Context, fullMethod string) func(err error, messages, bytes uint64) {
 	m := s.calls[fullMethod]
 	if m != nil {
 		m.started.Add(1)
@@ -111,7 +111,7 @@ func messageSize(m any) uint64 {
 	return 0
 }
 
-func (s *Server) observeUnary(ctx context.Context, req any, info *grpc.UnaryServerInfo,
+func (s *server) observeUnary(ctx context.Context, req any, info *grpc.UnaryServerInfo,
 	handler grpc.UnaryHandler) (_ any, err error) {
 	requestCame(ctx)
 	done := s.observe(ctx, info.FullMethod)
@@ -125,7 +125,7 @@ func (s *Server) observeUnary(ctx context.Context, req any, info *grpc.UnaryServ
 	return reply, err
 }
 
-func (s *Server) observeStream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo,
+func (s *server) observeStream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo,
 	handler grpc.StreamHandler) (err error) {
 	counted := &countedStream{ServerStream: timedStream{stream}}
 	done := s.observe(stream.Context(), info.FullMethod)

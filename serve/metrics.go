@@ -33,7 +33,7 @@ func (m *loadMetrics) done(start time.Time, err error) {
 
 // exposition is the content of /metrics.
 type exposition struct {
-	server  *Server
+	server  *server
 	loads   *loadMetrics
 	cert    *certificate // nil without TLS
 	http    *httpMetrics // nil without an HTTP service
@@ -103,7 +103,7 @@ func (e *exposition) writeLoads(t *promText) {
 }
 
 // writeMetrics adds the metrics of connections and the catalog.
-func (s *Server) writeMetrics(t *promText) {
+func (s *server) writeMetrics(t *promText) {
 	if g := s.gate.Load(); g != nil {
 		t.single("bindery_server_connections", "gauge", "Connections that are open.", float64(g.open.Load()))
 		t.single("bindery_server_connections_accepted_total", "counter", "Connections that were taken.",

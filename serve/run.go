@@ -124,7 +124,7 @@ type running struct {
 	profiles *profiles
 	listener net.Listener
 	cert     *certificate
-	server   *Server
+	server   *server
 	loader   *catalogLoader
 	metrics  *endpoint
 	site     *web.Site // nil if nothing is offered over HTTP
@@ -142,7 +142,7 @@ func (r *running) open(ctx context.Context, src Source) (err error) {
 	if r.cert != nil {
 		more = append(more, grpc.Creds(credentials.NewTLS(r.cert.config())))
 	}
-	r.server = New(r.Limits, r.Log, more...)
+	r.server = newServer(r.Limits, r.Log, more...)
 	r.loader = &catalogLoader{
 		src: src.without(r.CacheDir), every: r.ReloadEvery, log: r.Log, use: r.use,
 		options: LoadOptions{CacheDir: r.CacheDir, EnforceIntegrity: r.EnforceIntegrity, Log: r.Log},

@@ -16,9 +16,9 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Server answers over gRPC. It may be started without a catalog: until it has one it is unhealthy and its answers have
+// server answers over gRPC. It may be started without a catalog: until it has one it is unhealthy and its answers have
 // the code Unavailable. It is safe for concurrent use.
-type Server struct {
+type server struct {
 	limits  Limits
 	log     *slog.Logger
 	health  *health
@@ -33,13 +33,13 @@ type Server struct {
 	ended bool // no more catalogs are accepted
 }
 
-// New returns a server without a catalog. log receives an error for each panic and, at debug level, a record of each
+// newServer returns a server without a catalog. log receives an error for each panic and, at debug level, a record of each
 // call; nil drops them. Further options, such as credentials, must not set interceptors or codecs.
-func New(limits Limits, log *slog.Logger, more ...grpc.ServerOption) *Server {
+func newServer(limits Limits, log *slog.Logger, more ...grpc.ServerOption) *server {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{limits: limits.withDefaults(), log: log, health: newHealth()}
+	s := &server{limits: limits.withDefaults(), log: log, health: newHealth()}
 	options := append(s.limits.serverOptions(),
 		grpc.ForceServerCodecV2(newCodec()),
 		grpc.UnaryInterceptor(s.observeUnary),
@@ -60,7 +60,7 @@ func New(limits Limits, log *slog.Logger, more ...grpc.ServerOption) *Server {
 
 // SetStore gives the server a catalog, which it closes after use, and makes it healthy. Calls in progress keep the
 // catalog that they began with. A server that has ended closes the store immediately.
-func (s *Server) SetStore(store Store) {
+func (s *server) SetStore(store Store) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	next := newCatalog(store, s.limits.AnswerMemory/2)
@@ -75,7 +75,7 @@ func (s *Server) SetStore(store Store) {
 }
 
 // end closes the catalog after its last call.
-func (s *Server) end() {
+func (s *server) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ended = true
@@ -85,7 +85,7 @@ func (s *Server) end() {
 }
 
 // catalog returns the catalog, acquired for one call.
-func (s *Server) catalog() (*catalog, error) {
+func (s *server) catalog() (*catalog, error) {
 	for {
 		c := s.current.Load()
 		if c == nil {
@@ -103,7 +103,7 @@ func (s *Server) catalog() (*catalog, error) {
 // Serve answers on a listener, which it closes, until ctx ends. Then it accepts no more calls, waits for open ones
 // within [Limits.Drain], aborts the remaining ones and closes the catalog. It returns nil after that, or the listener's
 // error. It must be called once.
-func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+func (s *server) Serve(ctx context.Context, l net.Listener) error {
 	done := make(chan struct{})
 	drained := make(chan struct{})
 	go func() {
@@ -129,7 +129,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 }
 
 // drain stops the server properly, but in bounded time whatever its clients do.
-func (s *Server) drain() {
+func (s *server) drain() {
 	s.stop.Do(s.health.stop)
 	timer := time.AfterFunc(s.limits.Drain, s.grpc.Stop)
 	defer timer.Stop()
@@ -137,7 +137,7 @@ func (s *Server) drain() {
 }
 
 // recover turns a panic into an error of one call. The log gets the method and the stack, nothing of the request.
-func (s *Server) recover(method string, err *error) {
+func (s *server) recover(method string, err *error) {
 	if p := recover(); p != nil {
 		s.log.Error("panic in a call", "method", method, "panic", p, "stack", string(debug.Stack()))
 		*err = status.Error(codes.Internal, "internal error")

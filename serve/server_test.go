@@ -49,7 +49,7 @@ func check(t testing.TB, conn *grpc.ClientConn, service string) healthpb.HealthC
 }
 
 func TestHealth(t *testing.T) {
-	s := New(Limits{}, nil)
+	s := newServer(Limits{}, nil)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -142,7 +142,7 @@ func (brokenReader) ReadAt([]byte, int64) (int, error) { panic("broken") }
 
 func TestPanicEndsOneCall(t *testing.T) {
 	var log bytes.Buffer
-	s := New(Limits{}, slog.New(slog.NewTextHandler(&log, nil)))
+	s := newServer(Limits{}, slog.New(slog.NewTextHandler(&log, nil)))
 	store := catalogStore(t, parse(t, sampleA+sampleB))
 	for _, p := range store.Packages() {
 		if p.name == "b" {
@@ -232,7 +232,7 @@ func TestLargeBundlesAreReported(t *testing.T) {
 // bounded, and the server stops in time.
 func TestSlowReaders(t *testing.T) {
 	limits := Limits{AnswerMemory: 4 << 20, AnswerWait: 50 * time.Millisecond, Drain: 500 * time.Millisecond}
-	s := New(limits, nil)
+	s := newServer(limits, nil)
 	s.SetStore(catalogStore(t, largeCatalog(t, 50, 200<<10)))
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -360,7 +360,7 @@ func TestBudgetOfOneConnection(t *testing.T) {
 // TestCatalogIsReplaced replaces the catalog repeatedly during calls: no call is lost, and none sees two catalogs.
 func TestCatalogIsReplaced(t *testing.T) {
 	first, second := parse(t, sampleA), parse(t, strings.ReplaceAll(sampleA, "example.test/", "example.test/new-"))
-	s := New(Limits{}, nil)
+	s := newServer(Limits{}, nil)
 	s.SetStore(catalogStore(t, first))
 	conn := startServer(t, s)
 	done := make(chan struct{})

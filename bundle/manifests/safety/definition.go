@@ -33,8 +33,8 @@ type Definition struct {
 	Read func() ([]byte, error)
 }
 
-// NewDefinition returns a definition of a text, which it keeps.
-func NewDefinition(name string, text []byte) Definition {
+// newDefinition returns a definition of a text, which it keeps.
+func newDefinition(name string, text []byte) Definition {
 	return Definition{name, sha256.Sum256(text), func() ([]byte, error) { return text, nil }}
 }
 
@@ -47,7 +47,7 @@ func Definitions(objects []manifests.Object) []Definition {
 		if o.Kind != "CustomResourceDefinition" || o.APIVersion != apiextensionsv1.SchemeGroupVersion.String() {
 			continue
 		}
-		d := NewDefinition(o.Name, o.JSON)
+		d := newDefinition(o.Name, o.JSON)
 		if i, ok := at[o.Name]; ok {
 			out[i] = d
 			continue
