@@ -76,8 +76,8 @@ func (p part) contentSize() int64 {
 	return p.layer.Size()
 }
 
-// settled describes the part after it was written, or the layer that replaces it because the content is equal.
-func (p part) settled(b layers.Blob, mediaType string) Layer {
+// describe describes the part after it was written, or the layer that replaces it because the content is equal.
+func (p part) describe(b layers.Blob, mediaType string) Layer {
 	l := p.asLayer(b, mediaType)
 	if p.proof == nil || p.proof.DiffID != l.DiffID {
 		return l
@@ -225,13 +225,13 @@ func (w *partWriter) write(ctx context.Context) error {
 			w.layers[i] = *p.stacked
 			continue
 		}
-		if l, ok := w.o.known(p); ok {
+		if l, ok := w.o.findKnown(p); ok {
 			notices[i] = l.Notices
 			w.remember(i, l)
 			continue
 		}
 		if i < len(w.o.Servers) && w.o.serverLayers != nil {
-			b, err := w.o.serverLayers.put(ctx, p.layer, w.o.layerOptions(), w.store)
+			b, err := w.o.serverLayers.copyLayer(ctx, p.layer, w.o.layerOptions(), w.store)
 			if err != nil {
 				return err
 			}
@@ -263,8 +263,8 @@ func (w *partWriter) write(ctx context.Context) error {
 // done records a written layer. Calls do not overlap.
 func (w *partWriter) done(i int, b layers.Blob) {
 	p := w.parts[i]
-	w.o.Cache.keep(p.key, b, w.store.Path(b.Digest), p.notices.Get())
-	w.layers[i] = p.settled(b, w.mediaType)
+	w.o.Cache.storeLayer(p.key, b, w.store.Path(b.Digest), p.notices.Get())
+	w.layers[i] = p.describe(b, w.mediaType)
 	if w.o.Events != nil {
 		w.o.Events(w.layers[i])
 	}
@@ -276,7 +276,7 @@ func (w *partWriter) remember(i int, l knownLayer) {
 	b := layers.Blob{Name: p.layer.Name, Digest: l.Digest, DiffID: l.DiffID, Size: l.Size, Uncompressed: l.Uncompressed,
 		Compression: l.Compression}
 	w.lazy[b.Digest] = &lazyLayer{part: p, o: w.o.layerOptions(), blob: b, known: w.o.Cache, store: w.store}
-	w.layers[i] = p.settled(b, w.mediaType)
+	w.layers[i] = p.describe(b, w.mediaType)
 	w.layers[i].Remembered = true
 	if w.o.Events != nil {
 		w.o.Events(w.layers[i])

@@ -235,13 +235,13 @@ func (b *base) trim(ctx context.Context, known map[digest.Digest]bool) error {
 		if !only {
 			break
 		}
-		b.drop()
+		b.removeTopLayer()
 	}
 	return nil
 }
 
-// drop leaves out the uppermost layer, with its line in the history and what follows that.
-func (b *base) drop() {
+// removeTopLayer leaves out the uppermost layer, with its line in the history and what follows that.
+func (b *base) removeTopLayer() {
 	if h := b.history(); len(h) > 0 {
 		n := len(h) - 1
 		for n > 0 && h[n].EmptyLayer {
@@ -366,7 +366,7 @@ func reset(bases []*base, own string) (part, []string, error) {
 	p := part{kind: LayerReset, layer: layers.Layer{Name: "reset"}}
 	for _, name := range slices.Sorted(maps.Keys(directory)) {
 		// A hidden directory hides its content.
-		if name == own || within(name, directory) {
+		if name == own || isWithin(name, directory) {
 			continue
 		}
 		switch {
@@ -386,8 +386,8 @@ func reset(bases []*base, own string) (part, []string, error) {
 	return p, slices.Compact(all), nil
 }
 
-// within reports whether a name is in one of the directories.
-func within(name string, directory map[string]bool) bool {
+// isWithin reports whether a name is in one of the directories.
+func isWithin(name string, directory map[string]bool) bool {
 	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
 		if directory[dir] {
 			return true

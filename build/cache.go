@@ -103,9 +103,9 @@ func (l knownLayer) plausible(c layers.Compression) bool {
 	return l.Size > 0 && l.Uncompressed > 0 && l.Compression == c
 }
 
-// keep caches a layer in a file. The blob is stored first: a note without its blob costs more than a blob without a
-// note.
-func (k *Cache) keep(key digest.Digest, b layers.Blob, path string, notices []string) {
+// storeLayer caches a layer in a file. The blob is stored first: a note without its blob costs more than a blob without
+// a note.
+func (k *Cache) storeLayer(key digest.Digest, b layers.Blob, path string, notices []string) {
 	if k == nil || key == "" {
 		return
 	}
@@ -171,8 +171,8 @@ func hashContents(ctx context.Context, o *Options, contents []content) error {
 	return g.Wait()
 }
 
-// known looks up the layer of a part without writing it.
-func (o *Options) known(p part) (knownLayer, bool) {
+// findKnown looks up the layer of a part without writing it.
+func (o *Options) findKnown(p part) (knownLayer, bool) {
 	if l, ok := o.Cache.find(p.key, o.Compression); ok {
 		return l, true
 	}

@@ -65,7 +65,7 @@ func Compose(ctx context.Context, in ComposeInput, o Options) (*Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	img, err := serveImage(ctx, &o, "", func(below int) ([]part, error) { return c.parts(ctx, below) })
+	img, err := serveImage(ctx, &o, "", func(below int) ([]part, error) { return c.planParts(ctx, below) })
 	if err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
@@ -87,7 +87,7 @@ func (in ComposeInput) Plan(ctx context.Context, o Options) (_ []Composed, _ []L
 	defer func() { err = errors.Join(err, c.Close()) }()
 	var parts []part
 	_, err = serveImage(ctx, &o, "", func(below int) ([]part, error) {
-		if parts, err = c.parts(ctx, below); err != nil {
+		if parts, err = c.planParts(ctx, below); err != nil {
 			return nil, err
 		}
 		return nil, errPlanned
@@ -151,8 +151,8 @@ func newComposer(in ComposeInput, o *Options) (*composer, error) {
 // Close removes what was read.
 func (c *composer) Close() error { return c.s.Close() }
 
-// parts returns the layers of the catalog.
-func (c *composer) parts(ctx context.Context, below int) ([]part, error) {
+// planParts returns the layers of the catalog.
+func (c *composer) planParts(ctx context.Context, below int) ([]part, error) {
 	var toRead []*composed
 	for _, r := range c.refs {
 		r.why = r.NoStack
@@ -260,7 +260,7 @@ func (c *composer) divide(ctx context.Context, below int) ([][]content, error) {
 			}
 		}
 		if len(shared) == 0 {
-			c.settle(groups)
+			c.recordUse(groups)
 			return groups, nil
 		}
 		if err := c.unstack(ctx, shared, groups); err != nil {
@@ -347,8 +347,8 @@ func (c *composer) unstack(ctx context.Context, of []*composed, groups [][]conte
 	return nil
 }
 
-// settle records which packages were stacked and packed.
-func (c *composer) settle(groups [][]content) {
+// planLayers records which packages were stacked and packed.
+func (c *composer) recordUse(groups [][]content) {
 	for _, g := range groups {
 		for _, p := range g {
 			switch {
@@ -419,7 +419,7 @@ func (c *composer) check() error {
 		}
 		names := r.packages()
 		if r.annotated != nil && !slices.Equal(r.annotated, names) {
-			wrong(r, "its layers are annotated with %s, but it contains %s", some(r.annotated), some(names))
+			wrong(r, "its layers are annotated with %s, but it contains %s", listSome(r.annotated), listSome(names))
 			continue
 		}
 		switch has := slices.Contains(names, r.Name); {
@@ -427,10 +427,10 @@ func (c *composer) check() error {
 		case len(names) == 0:
 			wrong(r, "it contains no package")
 		case !has:
-			wrong(r, "it does not contain the package that it is named after, but %s", some(names))
+			wrong(r, "it does not contain the package that it is named after, but %s", listSome(names))
 		case len(names) > 1:
 			wrong(r, "it contains packages other than the one it is named after: %s",
-				some(slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == r.Name })))
+				listSome(slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == r.Name })))
 		}
 		for _, name := range names {
 			if first := holder[name]; first != nil {
@@ -450,8 +450,8 @@ type packagesError struct{ text string }
 func (e packagesError) Error() string { return e.text }
 func (e packagesError) Unwrap() error { return ErrPackages }
 
-// some lists names for a message.
-func some(names []string) string {
+// listSome lists names for a message.
+func listSome(names []string) string {
 	const most = 10
 	var out []string
 	for _, n := range names[:min(len(names), most)] {

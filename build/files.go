@@ -94,14 +94,14 @@ func nativeName(pkg, file string) (string, bool) {
 	return "", false
 }
 
-// take assigns a free name to a file of the package: its native name, else its path below the directory of the package,
-// with additional directories while that is in use.
-func (p *places) take(pkg, file string) string {
+// assignName assigns a free name to a file of the package: its native name, else its path below the directory of the
+// package, with additional directories while that is in use.
+func (p *places) assignName(pkg, file string) string {
 	name, ok := nativeName(pkg, file)
 	if !ok {
 		name = path.Join(cataloglayer.ConfigsDir, pkg, file)
 	}
-	for between := path.Join(cataloglayer.ConfigsDir, pkg); !p.free(name); {
+	for between := path.Join(cataloglayer.ConfigsDir, pkg); !p.isFree(name); {
 		between = path.Join(between, "files")
 		name = path.Join(between, file)
 	}
@@ -112,8 +112,8 @@ func (p *places) take(pkg, file string) string {
 	return name
 }
 
-// free reports whether a file can have the name and its parents can be directories.
-func (p *places) free(name string) bool {
+// isFree reports whether a file can have the name and its parents can be directories.
+func (p *places) isFree(name string) bool {
 	if p.files[name] || p.dirs[name] {
 		return false
 	}

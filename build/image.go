@@ -144,7 +144,8 @@ func (i *Image) Close() error {
 	return errors.Join(errs...)
 }
 
-// addLayers adds the layers of one platform's image to Layers, unless they are there as often.
+// addLayers adds the layers of one platform's image to Layers. A layer that the image repeats is listed as many times
+// as in the image with the most repetitions.
 func (i *Image) addLayers(ls []Layer) {
 	left := map[digest.Digest]int{}
 	for _, l := range i.Layers {
@@ -275,7 +276,7 @@ func (i *Image) open(ctx context.Context, d digest.Digest) (io.ReadCloser, int64
 // meanwhile.
 func (i *Image) Copy(ctx context.Context, dests []transport.Destination, o images.CopyOptions) ([]images.Result, error) {
 	var results []images.Result
-	err := i.current(ctx, func() (err error) {
+	err := i.useCurrent(ctx, func() (err error) {
 		results, err = images.Copy(ctx, i.Store(), i.Top(), dests, o)
 		return err
 	})
@@ -338,7 +339,7 @@ func (i *Image) pushed(results []images.Result) {
 // fetched as they are read. As for [Image.Copy], an image with a cached layer that differs from its record is rebuilt,
 // and read is called again for the new one. Nothing else may use the image meanwhile.
 func (i *Image) Examine(ctx context.Context, read func(*images.Survey) error) error {
-	return i.current(ctx, func() (err error) {
+	return i.useCurrent(ctx, func() (err error) {
 		src, err := images.At(ctx, i.Store(), i.Top())
 		if err != nil {
 			return err
@@ -351,8 +352,8 @@ func (i *Image) Examine(ctx context.Context, read func(*images.Survey) error) er
 	})
 }
 
-// current calls use, which reads the image, and calls it again if the image had to be rebuilt.
-func (i *Image) current(ctx context.Context, use func() error) error {
+// useCurrent calls use, which reads the image, and calls it again if the image had to be rebuilt.
+func (i *Image) useCurrent(ctx context.Context, use func() error) error {
 	err := use()
 	var stale *staleError
 	if !errors.As(err, &stale) || i.rebuild == nil {

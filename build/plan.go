@@ -58,7 +58,7 @@ func (p *planner) files(ctx context.Context, files []File) error {
 		}
 		if len(f.Packages) == 1 {
 			pkg := f.Packages[0]
-			e, err := layers.File(p.at.take(pkg, f.Path), p.fsys, f.Path)
+			e, err := layers.File(p.at.assignName(pkg, f.Path), p.fsys, f.Path)
 			if err == nil && p.private {
 				e, err = p.s.copyOf(ctx, e)
 			}
@@ -79,7 +79,7 @@ func (p *planner) files(ctx context.Context, files []File) error {
 				continue
 			}
 			kept++
-			p.entries[pkg] = append(p.entries[pkg], p.s.entry(p.at.take(pkg, f.Path), spans[pkg]))
+			p.entries[pkg] = append(p.entries[pkg], p.s.entry(p.at.assignName(pkg, f.Path), spans[pkg]))
 		}
 		if len(spans) != kept {
 			return fmt.Errorf("%s: %w", f.Path, layers.ErrChanged)
@@ -167,7 +167,7 @@ func (p *planner) blobs(ctx context.Context, blobs iter.Seq2[declcfg.Blob, error
 		}
 	}
 	for _, pkg := range slices.Sorted(maps.Keys(spans)) {
-		e := p.s.entry(p.at.take(pkg, "catalog."+format(pkg).Extension()), spans[pkg])
+		e := p.s.entry(p.at.assignName(pkg, "catalog."+format(pkg).Extension()), spans[pkg])
 		p.entries[pkg] = append(p.entries[pkg], e)
 	}
 	return nil
@@ -258,7 +258,7 @@ type PlannedLayer struct {
 // writes only temporary files in o.Dir.
 func (in CatalogInput) Plan(ctx context.Context, o Options) (_ *Planned, err error) {
 	var s *blobSpool
-	content, err := in.parts(ctx, &o, &s)
+	content, err := in.planParts(ctx, &o, &s)
 	if err != nil {
 		return nil, err
 	}
@@ -267,7 +267,7 @@ func (in CatalogInput) Plan(ctx context.Context, o Options) (_ *Planned, err err
 			err = errors.Join(err, s.Close())
 		}
 	}()
-	settled, err := settle(ctx, &o, "", content)
+	settled, err := planLayers(ctx, &o, "", content)
 	if err != nil {
 		return nil, err
 	}

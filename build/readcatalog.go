@@ -113,7 +113,7 @@ func readInPieces(ctx context.Context, fsys fs.FS, o ReadOptions, held int) ([]F
 			unknown, all = append(unknown, g), append(all, g...)
 		}
 	}
-	verdicts, err := r.first(all)
+	verdicts, err := r.readFirst(all)
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +147,7 @@ func readInPieces(ctx context.Context, fsys fs.FS, o ReadOptions, held int) ([]F
 		}
 	}
 	r.warn()
-	return r.answer(), nil
+	return r.result(), nil
 }
 
 // packages returns which files have blobs of each package, in the order of their names.
@@ -172,7 +172,8 @@ func (r *reading) walk(which []int, fn func(*sourceFile, declcfg.Blob) error) er
 		names[n] = r.files[i].name
 	}
 	witness := newWitness(r.fsys)
-	o := declcfg.LoadOptions{Dir: r.o.Dir, Skeleton: true, Jobs: r.o.Jobs, Files: names, Warn: r.note, Read: r.o.Read}
+	o := declcfg.LoadOptions{Dir: r.o.Dir, Skeleton: true, Jobs: r.o.Jobs, Files: names,
+		Warn: r.recordWarning, Read: r.o.Read}
 	err := declcfg.WalkBlobs(r.ctx, witness, o, func(b declcfg.Blob) error {
 		return fn(&r.files[r.index[b.Position().File]], b)
 	})
@@ -200,8 +201,8 @@ func (r *reading) walk(which []int, fn func(*sourceFile, declcfg.Blob) error) er
 	return nil
 }
 
-// note records a warning, except in the second pass, which repeats those of the first.
-func (r *reading) note(at declcfg.Position, text string) {
+// recordWarning records a warning, except in the second pass, which repeats those of the first.
+func (r *reading) recordWarning(at declcfg.Position, text string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	i, ok := r.index[at.File]
@@ -227,8 +228,8 @@ func (r *reading) warn() {
 	}
 }
 
-// answer returns the result, without files that have no blobs.
-func (r *reading) answer() []File {
+// result returns the result, without files that have no blobs.
+func (r *reading) result() []File {
 	var out []File
 	for _, f := range r.files {
 		if len(f.packages) > 0 {
@@ -274,7 +275,7 @@ func (p *pieces) add(b declcfg.Blob) {
 		return
 	}
 	if p.weight > p.limit && pkg != p.last {
-		p.letGo()
+		p.validateHeld()
 	}
 	p.last = pkg
 	if _, gone := p.verdicts[pkg]; gone {
@@ -290,8 +291,8 @@ func (p *pieces) add(b declcfg.Blob) {
 	p.weight += blobWeight(b)
 }
 
-// letGo validates the held packages and releases them.
-func (p *pieces) letGo() {
+// validateHeld validates the held packages and releases them.
+func (p *pieces) validateHeld() {
 	for pkg, c := range p.held {
 		p.verdicts[pkg] = isValid
 		if c.Validate() != nil {
@@ -344,8 +345,8 @@ func blobWeight(b declcfg.Blob) int {
 	return n
 }
 
-// first is the first pass over files: it determines their packages and validates them.
-func (r *reading) first(which []int) (map[string]verdict, error) {
+// readFirst is the first pass over files: it determines their packages and validates them.
+func (r *reading) readFirst(which []int) (map[string]verdict, error) {
 	p := newPieces(r.held)
 	of := make([]map[string]bool, len(r.files))
 	err := r.walk(which, func(f *sourceFile, b declcfg.Blob) error {
@@ -360,7 +361,7 @@ func (r *reading) first(which []int) (map[string]verdict, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.letGo()
+	p.validateHeld()
 	for _, i := range which {
 		r.files[i].read = true
 		r.files[i].packages = slices.Sorted(maps.Keys(of[i]))
@@ -371,7 +372,7 @@ func (r *reading) first(which []int) (map[string]verdict, error) {
 // second is the second pass over the files of some packages, and validates these in parts. A file is read once per part
 // that shares it: the number of parts is bounded so that this is at most twice the work.
 func (r *reading) second(packages []string, in map[string][]int) error {
-	for _, part := range r.parts(packages, in) {
+	for _, part := range r.groupPackages(packages, in) {
 		wanted := map[string]bool{}
 		var which []int
 		for _, pkg := range part {
@@ -400,8 +401,8 @@ func (r *reading) second(packages []string, in map[string][]int) error {
 // About a fifth of it is in memory.
 const partBytes = 64 << 20
 
-// parts groups packages for the second pass.
-func (r *reading) parts(packages []string, in map[string][]int) [][]string {
+// planParts groups packages for the second pass.
+func (r *reading) groupPackages(packages []string, in map[string][]int) [][]string {
 	uses := map[int]int64{}
 	for _, pkg := range packages {
 		for _, i := range in[pkg] {

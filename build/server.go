@@ -209,8 +209,8 @@ func newServerLayers(dir string) *serverLayers {
 	return &serverLayers{store: layers.NewStore(dir), written: map[string]layers.Blob{}}
 }
 
-// put copies the layer of a server into a store, so that images share no files.
-func (s *serverLayers) put(ctx context.Context, l layers.Layer, o layers.Options,
+// copyLayer copies the layer of a server into a store, so that images share no files.
+func (s *serverLayers) copyLayer(ctx context.Context, l layers.Layer, o layers.Options,
 	to *layers.Store) (layers.Blob, error) {
 	b, err := s.layer(ctx, l, o)
 	if err != nil || to.Has(b.Digest) {

@@ -241,7 +241,7 @@ func (r *reader) objects() error {
 			first = i
 			continue
 		}
-		r.wrong(Problem{Rule: RuleCSVSecond, File: o.File, Line: o.Line, Message: fmt.Sprintf(
+		r.addProblem(Problem{Rule: RuleCSVSecond, File: o.File, Line: o.Line, Message: fmt.Sprintf(
 			"two csvs found in one bundle: %s is passed over, because %s comes first; remove one", fault.Quote(o.Name),
 			b.Objects[first].File)})
 	}

@@ -295,7 +295,7 @@ func TestRequiredSignatures(t *testing.T) {
 func TestRequiredSignaturesWithoutAPolicy(t *testing.T) {
 	_, access := vectorRegistry(t, "sig-cimage-p256", supplytest.Repository)
 	client := quick(t, ClientOptions{Registry: access, RequireSigned: true})
-	if err := client.start(t.Context()); err != nil {
+	if err := client.prepare(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	client.policy = nil

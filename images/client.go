@@ -114,9 +114,9 @@ func (c *Client) Transports() transport.Table {
 	return c.transports
 }
 
-// start prepares the client before the first image is opened. Its errors are about files of the options and invalid
+// prepare prepares the client before the first image is opened. Its errors are about files of the options and invalid
 // policies.
-func (c *Client) start(ctx context.Context) (err error) {
+func (c *Client) prepare(ctx context.Context) (err error) {
 	c.startLock.Lock()
 	defer c.startLock.Unlock()
 	switch {

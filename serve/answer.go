@@ -45,7 +45,7 @@ func (r reader) read(ctx context.Context, p *Package, tail []byte, records ...re
 	for _, rec := range records {
 		size += int(rec.length)
 	}
-	buf, pool, err := r.budget.get(ctx, size)
+	buf, pool, err := r.budget.allocate(ctx, size)
 	if err != nil {
 		return answer{}, err
 	}
@@ -127,8 +127,8 @@ func (b *budget) taken() int {
 	return b.used
 }
 
-// get returns a buffer of size bytes and the pool that it must be returned to.
-func (b *budget) get(ctx context.Context, size int) (*[]byte, mem.BufferPool, error) {
+// load returns a buffer of size bytes and the pool that it must be returned to.
+func (b *budget) allocate(ctx context.Context, size int) (*[]byte, mem.BufferPool, error) {
 	if mem.IsBelowBufferPoolingThreshold(size) {
 		// The transport does not return such small buffers.
 		buf := make([]byte, size)
@@ -151,7 +151,7 @@ func (b *budget) acquire(ctx context.Context, client string, size int) error {
 	w := &waiter{size: min(size, b.limit), client: client, ready: make(chan struct{})}
 	b.mu.Lock()
 	place := b.waiters.PushBack(w)
-	b.wake()
+	b.admitWaiters()
 	b.mu.Unlock()
 	timer := time.NewTimer(b.wait)
 	defer timer.Stop()
@@ -175,12 +175,12 @@ func (b *budget) acquire(ctx context.Context, client string, size int) error {
 	case <-w.ready:
 	default:
 		b.waiters.Remove(place)
-		b.wake()
+		b.admitWaiters()
 		return err
 	}
-	// It was counted in the meantime.
+	// Another call has admitted this one at the moment in which its context ended: give the bytes back.
 	b.count(client, -w.size)
-	b.wake()
+	b.admitWaiters()
 	return err
 }
 
@@ -188,12 +188,12 @@ func (b *budget) release(client string, size int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.count(client, -min(size, b.limit))
-	b.wake()
+	b.admitWaiters()
 }
 
-// wake admits waiters in order of arrival as far as they fit. No waiter overtakes one that waits for other connections'
-// bytes; one that waits for bytes of its own connection is skipped. The caller holds the lock.
-func (b *budget) wake() {
+// admitWaiters admits waiters in order of arrival as far as they fit. No waiter overtakes one that waits for other
+// connections' bytes; one that waits for bytes of its own connection is skipped. The caller holds the lock.
+func (b *budget) admitWaiters() {
 	for e := b.waiters.Front(); e != nil; {
 		w, here := e.Value.(*waiter), e
 		e = e.Next()

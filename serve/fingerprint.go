@@ -116,9 +116,9 @@ func (f *fingerprinter) directory(dir string) {
 	}
 }
 
-// moved reports whether the directory that the source has opened is no longer the one at its path: the fingerprint is
-// then not that of the source.
-func (s Source) moved() bool {
+// hasMoved reports whether the directory that the source has opened is no longer the one at its path: the fingerprint
+// is then not that of the source.
+func (s Source) hasMoved() bool {
 	if s.dir == "" {
 		return false
 	}

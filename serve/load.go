@@ -96,7 +96,7 @@ func (l *loader) fromBlobs(ctx context.Context) (_ Store, err error) {
 		if yielded, ok := blob.(*declcfg.Bundle); ok {
 			bundle := *yielded
 			bundle.Properties = slices.Clone(yielded.Properties)
-			taken, err := spill.take(&bundle)
+			taken, err := spill.takeManifests(&bundle)
 			if err := found.add(&bundle, taken, err); err != nil {
 				return nil, err
 			}

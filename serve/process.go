@@ -139,7 +139,7 @@ type giveBack struct {
 
 // watch checks until ctx ends. Its baseline is the memory held when it is called, after loading the catalog.
 func (g *giveBack) watch(ctx context.Context) {
-	g.look()
+	g.returnMemory()
 	tick := time.NewTicker(giveBackEvery)
 	defer tick.Stop()
 	for {
@@ -147,13 +147,13 @@ func (g *giveBack) watch(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			g.look()
+			g.returnMemory()
 		}
 	}
 }
 
-// look returns memory if much more is held than was needed. It reports whether it did.
-func (g *giveBack) look() bool {
+// returnMemory returns memory if much more is held than was needed. It reports whether it did.
+func (g *giveBack) returnMemory() bool {
 	held := heldMemory()
 	if g.needed == 0 || held <= g.needed+spareMemory {
 		if g.needed == 0 || held < g.needed {

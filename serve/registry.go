@@ -198,8 +198,8 @@ func (r *registry) getDefaultBundleThatProvides(ctx context.Context, c *catalog,
 // is read for this call alone.
 func (r *registry) listBundles(ctx context.Context, c *catalog, _ *api.ListBundlesRequest,
 	send func(answer) error) error {
-	ahead := make(chan struct{}, c.pages.begin())
-	defer c.pages.end()
+	ahead := make(chan struct{}, c.pages.beginCall())
+	defer c.pages.endCall()
 	sent := func() { <-ahead }
 	for i := range c.pages.list {
 		g := &c.pages.list[i]
@@ -214,7 +214,7 @@ func (r *registry) listBundles(ctx context.Context, c *catalog, _ *api.ListBundl
 			case <-ctx.Done():
 				return status.FromContextError(ctx.Err()).Err()
 			}
-			if buf, ends, err = c.pages.get(ctx, c, g, sent); err != nil {
+			if buf, ends, err = c.pages.load(ctx, c, g, sent); err != nil {
 				return readError(ctx, err)
 			}
 			if buf == nil {

@@ -38,8 +38,8 @@ type Options struct {
 	EnforceIntegrity bool
 	// CacheOnly fills CacheDir and returns without serving.
 	CacheOnly bool
-	// Refresh is called for CacheOnly if CacheDir contains a cache of opm's: it makes the cache in dir that of the catalog,
-	// in the format ([FormatJSON] or [FormatPogreb]) that it has. Nil refuses such a directory.
+	// Refresh is called for CacheOnly if CacheDir contains a cache of opm's: it makes the cache in dir that of the
+	// catalog, in the format ([FormatJSON] or [FormatPogreb]) that it has. Nil refuses such a directory.
 	Refresh func(ctx context.Context, catalog fs.FS, dir, format string) error
 	// TerminationLog is a file for the error with which Run ends. Empty means none.
 	TerminationLog string
@@ -79,8 +79,8 @@ type Options struct {
 // CheckHTTPName refuses an HTTPName that is no DNS subdomain (RFC 1123), which no ClusterCatalog can have.
 func (o *Options) CheckHTTPName() error { return web.CheckName(o.HTTPName) }
 
-// SetHTTPGates sets the routes of catalogd's API below /catalogs/ that are on: "metas" and "graphql", separated by commas,
-// or "none". By default both are.
+// SetHTTPGates sets the routes of catalogd's API below /catalogs/ that are on: "metas" and "graphql", separated by
+// commas, or "none". By default both are.
 func (o *Options) SetHTTPGates(text string) (err error) {
 	o.httpGates, err = web.ParseGates(text)
 	return err
@@ -144,7 +144,7 @@ func (r *running) open(ctx context.Context, src Source) (err error) {
 	}
 	r.server = newServer(r.Limits, r.Log, more...)
 	r.loader = &catalogLoader{
-		src: src.without(r.CacheDir), every: r.ReloadEvery, log: r.Log, use: r.use,
+		src: src.without(r.CacheDir), every: r.ReloadEvery, log: r.Log, use: r.replaceCatalog,
 		options: LoadOptions{CacheDir: r.CacheDir, EnforceIntegrity: r.EnforceIntegrity, Log: r.Log},
 	}
 	if err := r.openSite(ctx); err != nil {
@@ -163,8 +163,8 @@ func (r *running) open(ctx context.Context, src Source) (err error) {
 	return nil
 }
 
-// use replaces the served catalog. Calls in progress keep the old one.
-func (r *running) use(h held) {
+// replaceCatalog replaces the served catalog. Calls in progress keep the old one.
+func (r *running) replaceCatalog(h held) {
 	if r.site != nil {
 		// The site comes first: closing the old store closes its content, which the site must not use any more.
 		r.site.SetContent(h.content)
@@ -194,7 +194,7 @@ func (r *running) serve(ctx context.Context) error {
 		cancel()
 		<-drained
 	}()
-	h, err := r.loader.first(stop)
+	h, err := r.loader.loadFirst(stop)
 	if err != nil {
 		asked := ctx.Err() != nil
 		cancel()
@@ -207,7 +207,7 @@ func (r *running) serve(ctx context.Context) error {
 		return loadError(err)
 	}
 	packages := len(h.Packages())
-	r.use(h)
+	r.replaceCatalog(h)
 	r.profiles.started()
 	r.Log.Info("serving registry", "configs", r.loader.src.name, "address", r.listener.Addr().String(), "packages",
 		packages)

@@ -34,8 +34,8 @@ type server struct {
 	ended bool // no more catalogs are accepted
 }
 
-// newServer returns a server without a catalog. log receives an error for each panic and, at debug level, a record of each
-// call; nil drops them. Further options, such as credentials, must not set interceptors or codecs.
+// newServer returns a server without a catalog. log receives an error for each panic and, at debug level, a record of
+// each call; nil drops them. Further options, such as credentials, must not set interceptors or codecs.
 func newServer(limits Limits, log *slog.Logger, more ...grpc.ServerOption) *server {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -75,7 +75,7 @@ func (s *server) SetStore(store Store) {
 	s.health.set(true)
 }
 
-// end closes the catalog after its last call.
+// endCall closes the catalog after its last call.
 func (s *server) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

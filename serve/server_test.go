@@ -274,23 +274,23 @@ func TestSlowReaders(t *testing.T) {
 
 func TestBudget(t *testing.T) {
 	b := &budget{limit: 10 << 10, wait: time.Hour}
-	_, first, err := b.get(t.Context(), 8<<10)
+	_, first, err := b.allocate(t.Context(), 8<<10)
 	if err != nil {
 		t.Fatal(err)
 	}
 	b.wait = time.Millisecond
-	if _, _, err := b.get(t.Context(), 4<<10); status.Code(err) != codes.ResourceExhausted {
+	if _, _, err := b.allocate(t.Context(), 4<<10); status.Code(err) != codes.ResourceExhausted {
 		t.Errorf("more than the budget: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	b.wait = time.Hour
-	if _, _, err := b.get(ctx, 4<<10); status.Code(err) != codes.Canceled {
+	if _, _, err := b.allocate(ctx, 4<<10); status.Code(err) != codes.Canceled {
 		t.Errorf("a cancelled call: %v", err)
 	}
 	got := make(chan error)
 	go func() {
-		_, pool, err := b.get(t.Context(), 4<<10)
+		_, pool, err := b.allocate(t.Context(), 4<<10)
 		if err == nil {
 			pool.Put(new([]byte))
 		}
@@ -302,7 +302,7 @@ func TestBudget(t *testing.T) {
 		t.Errorf("after bytes came back: %v", err)
 	}
 	// An answer larger than the whole budget gets all of it.
-	_, large, err := b.get(t.Context(), 100<<10)
+	_, large, err := b.allocate(t.Context(), 100<<10)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -321,7 +321,7 @@ func TestBudgetOfOneConnection(t *testing.T) {
 	var held []func()
 	hold := func(port, size int) {
 		t.Helper()
-		buf, pool, err := b.get(from(port), size)
+		buf, pool, err := b.allocate(from(port), size)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -332,7 +332,7 @@ func TestBudgetOfOneConnection(t *testing.T) {
 	}
 	fifth := make(chan error)
 	go func() {
-		buf, pool, err := b.get(from(1), 4<<10)
+		buf, pool, err := b.allocate(from(1), 4<<10)
 		if err == nil {
 			pool.Put(buf)
 		}

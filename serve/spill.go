@@ -53,8 +53,9 @@ type spilled struct {
 	err    error // why they cannot be encoded
 }
 
-// take encodes the manifests of a bundle and drops them from it. It returns nil for a bundle without manifests.
-func (s *spill) take(b *declcfg.Bundle) (*spilled, error) {
+// takeManifests encodes the manifests of a bundle and drops them from it. It returns nil for a bundle without
+// manifests.
+func (s *spill) takeManifests(b *declcfg.Bundle) (*spilled, error) {
 	if !b.HasObjects {
 		return nil, nil
 	}
@@ -65,7 +66,7 @@ func (s *spill) take(b *declcfg.Bundle) (*spilled, error) {
 	}
 	s.open()
 	s.message = appendManifests(s.message[:0], csv, objects)
-	return s.keep(s.message, csv != nil), nil
+	return s.storeMessage(s.message, csv != nil), nil
 }
 
 // takeRead is take for a bundle that the reader has just returned, not yet validated.
@@ -88,11 +89,11 @@ func (s *spill) takeRead(r *declcfg.Reader, b *declcfg.Bundle) (*spilled, error)
 	}
 	b.DropObjects()
 	s.message = append(s.message, s.objects...)
-	return s.keep(s.message, hasCSV), nil
+	return s.storeMessage(s.message, hasCSV), nil
 }
 
-// keep copies a message to memory or the file.
-func (s *spill) keep(message []byte, hasCSV bool) *spilled {
+// storePage copies a message to memory or the file.
+func (s *spill) storeMessage(message []byte, hasCSV bool) *spilled {
 	out := &spilled{length: len(message), crc: crc32.Checksum(message, castagnoli), hasCSV: hasCSV}
 	if s.file == nil && !s.full && len(s.memory)+len(message) > spillMemory {
 		f, err := atomicfs.NewScratch("", ".bindery-serve-*")

@@ -26,7 +26,7 @@ func (s *parsedStage) CheckCatalog(ctx context.Context) error {
 	}
 	dir := path.Clean("/" + label)[1:]
 	if dir == "" {
-		return nil // catalogd then takes the whole image for the catalog, as it is
+		return nil // catalogd takes every file of the image for the catalog: there is no directory to check
 	}
 	root := s.FS(ctx)
 	if err := noLinkTo(root, dir); err != nil {

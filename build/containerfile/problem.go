@@ -76,8 +76,8 @@ type mended struct {
 
 func (m mended) Unwrap() error { return m.error }
 
-// withMend returns an error with advice.
-func withMend(mend, format string, args ...any) error {
+// newMendError returns an error with advice.
+func newMendError(mend, format string, args ...any) error {
 	return mended{fmt.Errorf(format, args...), mend}
 }
 

@@ -110,7 +110,7 @@ func (e *examiner) report(d difference) {
 	e.found = append(e.found, d)
 }
 
-func (e *examiner) note(format string, args ...any) {
+func (e *examiner) addNote(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -168,7 +168,7 @@ func (e *examiner) layer(ctx context.Context, g *errgroup.Group, i images.Survey
 		if done != nil || !s.ours() && !e.relevant(name) {
 			return nil
 		}
-		return c.take(ctx, name, h, content)
+		return c.addEntry(ctx, name, h, content)
 	})
 	e.read[d] = f
 	switch {

@@ -19,8 +19,9 @@ import (
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
-// whole examines the merged file system of an image whose catalog is not in bindery's layers, or that is not a catalog.
-func (c *imageCheck) whole(ctx context.Context, v *view) (err error) {
+// examineWhole examines the merged file system of an image whose catalog is not in bindery's layers, or that is not a
+// catalog.
+func (c *imageCheck) examineWhole(ctx context.Context, v *view) (err error) {
 	labels := c.image.Config.Config.Labels
 	var wanted []string
 	places := c.cachePlaces(v)
@@ -37,7 +38,7 @@ func (c *imageCheck) whole(ctx context.Context, v *view) (err error) {
 	case Database:
 		return c.database(ctx, clean(c.r.Path))
 	default:
-		c.note("%s: no label identifies the content: only digests, modes and platforms were compared", c.platform)
+		c.addNote("%s: no label identifies the content: only digests, modes and platforms were compared", c.platform)
 		return nil
 	}
 	if slices.Contains(wanted, "") {

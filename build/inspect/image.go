@@ -28,7 +28,7 @@ func (e *examiner) images(ctx context.Context) error {
 		c.compareWithEarlier(e.s.Images[:n])
 		v := newView(c.of)
 		c.modes(v)
-		c.start(v)
+		c.checkStart(v)
 		c.server(v)
 		c.filtered(v)
 		switch {
@@ -45,7 +45,7 @@ func (e *examiner) images(ctx context.Context) error {
 				continue
 			}
 			done[key] = true
-			if err := c.whole(ctx, v); err != nil {
+			if err := c.examineWhole(ctx, v); err != nil {
 				return err
 			}
 		}
@@ -167,8 +167,8 @@ func (c *imageCheck) modes(v *view) {
 	}
 }
 
-// start checks that the program which the image starts exists and is executable by every user.
-func (c *imageCheck) start(v *view) {
+// checkStart checks that the program which the image starts exists and is executable by every user.
+func (c *imageCheck) checkStart(v *view) {
 	if c.kind != Catalog && c.kind != Database {
 		return
 	}
@@ -176,7 +176,7 @@ func (c *imageCheck) start(v *view) {
 	switch n := v.find(program); {
 	case program == "":
 	case n == nil:
-		c.note("%s: the image has no server /%s and needs an external one", c.platform, program)
+		c.addNote("%s: the image has no server /%s and needs an external one", c.platform, program)
 	case n.e.kind == tar.TypeReg && n.e.mode&0o111 != 0o111:
 		c.report(aboutMode, program, "mode %04o: not every user can execute it", n.e.mode)
 	}
@@ -261,7 +261,7 @@ func (c *imageCheck) caches(ctx context.Context, v *view) error {
 			if len(v.find(dir).children) < len(packagesIn(c.of)) {
 				c.report(aboutCache, dir, "the cache has fewer files than the catalog has packages")
 			}
-			if c.wrong(aboutCache) {
+			if c.differsIn(aboutCache) {
 				k.State, k.Why = CacheInvalid, "see the differences"
 			}
 		case k.Format == JSONCache || k.Format == PogrebCache:
@@ -297,8 +297,8 @@ func (c *imageCheck) cachePlaces(v *view) []string {
 	return places
 }
 
-// wrong reports whether a difference about the subject was found.
-func (e *examiner) wrong(about subject) bool {
+// differsIn reports whether a difference about the subject was found.
+func (e *examiner) differsIn(about subject) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return slices.ContainsFunc(e.found, func(d difference) bool { return d.About == about })

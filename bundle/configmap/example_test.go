@@ -16,7 +16,8 @@ func ExampleWrite() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(len(content.BinaryData), "files of", content.Annotations["operators.operatorframework.io.bundle.package.v1"])
+	fmt.Println(len(content.BinaryData), "files of",
+		content.Annotations["operators.operatorframework.io.bundle.package.v1"])
 	// Output:
 	// 4 files of etcd
 }

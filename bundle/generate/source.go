@@ -121,15 +121,15 @@ func (s *Source) read() (map[string]string, error) {
 		existing = map[string]string{}
 	}
 	if named := existing[bundle.AnnotationManifests]; named != "" {
-		if s.ManifestsDir, err = inside(named); err != nil {
+		if s.ManifestsDir, err = dirInside(named); err != nil {
 			return nil, fmt.Errorf("metadata/%s: %s: %w", annotationsFile, bundle.AnnotationManifests, err)
 		}
 	}
 	return existing, nil
 }
 
-// inside returns the directory of a bundle that an annotation names.
-func inside(named string) (string, error) {
+// dirInside returns the directory of a bundle that an annotation names.
+func dirInside(named string) (string, error) {
 	clean := path.Clean(strings.TrimPrefix(named, "/"))
 	if clean == "." || !fs.ValidPath(clean) || strings.Contains(named, `\`) {
 		return "", fmt.Errorf("%.200q is not a directory of the bundle", named)
@@ -139,7 +139,7 @@ func inside(named string) (string, error) {
 
 // tests returns the directory with the bundle's tests, if its annotations name one and it exists.
 func (s *Source) tests() string {
-	dir, err := inside(s.Annotations[annotationTests])
+	dir, err := dirInside(s.Annotations[annotationTests])
 	if err != nil {
 		return ""
 	}

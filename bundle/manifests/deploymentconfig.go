@@ -16,7 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// deploymentConfig is what the configuration changes in deployments (OLMV1 section 3.8). nil changes nothing.
+// deploymentConfig is what the configuration changes in deployments as the field spec.config of
+// a Subscription does. nil changes nothing.
 type deploymentConfig v1alpha1.SubscriptionConfig
 
 // parseDeploymentConfig reads a deploymentConfig; nil and null are none.
@@ -53,8 +54,8 @@ func (c *deploymentConfig) apply(d *appsv1.Deployment) {
 		pod.NodeSelector = c.NodeSelector
 	}
 	pod.Affinity = c.affinity(pod.Affinity)
-	d.Annotations = below(d.Annotations, c.Annotations)
-	d.Spec.Template.Annotations = below(d.Spec.Template.Annotations, c.Annotations)
+	d.Annotations = addMissing(d.Annotations, c.Annotations)
+	d.Spec.Template.Annotations = addMissing(d.Spec.Template.Annotations, c.Annotations)
 }
 
 // overlaid replaces the last item of the same name, and appends items of other names.
@@ -83,8 +84,8 @@ func added[T any](items, more []T) []T {
 	return items
 }
 
-// below adds the annotations whose keys are not there yet.
-func below(annotations, more map[string]string) map[string]string {
+// addMissing adds the annotations whose keys are not there yet.
+func addMissing(annotations, more map[string]string) map[string]string {
 	if len(more) == 0 {
 		return annotations
 	}
@@ -158,10 +159,10 @@ var deploymentConfigSchema = sync.OnceValue(func() *shape {
 		}
 		t := f.Type
 		if t.Kind() == reflect.Slice {
-			root.properties[name] = &shape{types: []string{"array"}, items: m.of(t.Elem())}
+			root.properties[name] = &shape{types: []string{"array"}, items: m.makeSchema(t.Elem())}
 			continue
 		}
-		root.properties[name] = m.of(t)
+		root.properties[name] = m.makeSchema(t)
 	}
 	return root
 })
@@ -176,20 +177,20 @@ var (
 	fieldsType      = reflect.TypeFor[metav1.FieldsV1]()
 )
 
-// of returns the schema of a type: of a struct a reference.
-func (m *schemaMaker) of(t reflect.Type) *shape {
+// makeLayout returns the schema of a type: of a struct a reference.
+func (m *schemaMaker) makeSchema(t reflect.Type) *shape {
 	switch t.Kind() {
 	case reflect.Pointer:
-		return m.of(t.Elem())
+		return m.makeSchema(t.Elem())
 	case reflect.Struct:
 		return &shape{ref: m.definition(t)}
 	case reflect.Map:
-		return &shape{types: []string{"object"}, additional: m.of(t.Elem())}
+		return &shape{types: []string{"object"}, additional: m.makeSchema(t.Elem())}
 	case reflect.Slice:
 		if t.Elem().Kind() == reflect.Uint8 {
 			return &shape{types: []string{"string"}}
 		}
-		return &shape{types: []string{"array"}, items: described(m.of(t.Elem()))}
+		return &shape{types: []string{"array"}, items: described(m.makeSchema(t.Elem()))}
 	case reflect.String:
 		return &shape{types: []string{"string"}}
 	case reflect.Bool:
@@ -225,7 +226,7 @@ func (m *schemaMaker) definition(t reflect.Type) *shape {
 	case fieldsType:
 	default:
 		s.properties = map[string]*shape{}
-		m.fields(s, t)
+		m.addFields(s, t)
 	}
 	return s
 }
@@ -234,17 +235,17 @@ func (m *schemaMaker) definition(t reflect.Type) *shape {
 var optional = map[string]bool{"ProjectedVolumeSource.sources": true, "TypedLocalObjectReference.apiGroup": true,
 	"TypedObjectReference.apiGroup": true}
 
-// fields adds the fields of a struct, and those of structs that are a part of it.
-func (m *schemaMaker) fields(s *shape, t reflect.Type) {
+// addFields adds the fields of a struct, and those of structs that are a part of it.
+func (m *schemaMaker) addFields(s *shape, t reflect.Type) {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		switch {
 		case name == "" && f.Anonymous:
-			m.fields(s, f.Type)
+			m.addFields(s, f.Type)
 		case name == "" || name == "-":
 		default:
-			s.properties[name] = described(m.of(f.Type))
+			s.properties[name] = described(m.makeSchema(f.Type))
 			if !strings.Contains(options, "omitempty") && !optional[t.Name()+"."+name] {
 				s.required = append(s.required, name)
 			}

@@ -121,8 +121,8 @@ func (b *Bundle) webhookDeployments() []string {
 
 const maxLabel = 63
 
-// short joins a base and a suffix with a dash. The base is cut so that the name has at most 63 bytes; at exactly 63
-// bytes without the dash it is not cut (OLMV1 section 3.4).
+// short joins a base and a suffix with a dash. The base is cut so that the name has at most 63 bytes; where base and
+// suffix have 63 bytes together, nothing is cut and the name has 64, as in operator-controller.
 func short(base, suffix string) string {
 	if len(base)+len(suffix) > maxLabel {
 		base = base[:max(maxLabel-len(suffix)-1, 0)]
@@ -167,7 +167,7 @@ func (b *Bundle) supports(mode v1alpha1.InstallModeType) bool {
 	})
 }
 
-// targets returns the target namespaces: those given, or the default (OLMV1 section 1.4).
+// targets returns the target namespaces: those given, or all namespaces if the bundle supports that.
 func (b *Bundle) targets(installNamespace string, given []string) ([]string, error) {
 	targets := given
 	if len(given) == 0 && b.supports(v1alpha1.InstallModeTypeAllNamespaces) {

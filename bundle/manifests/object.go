@@ -66,7 +66,8 @@ func sortedJSON(text []byte) (json.RawMessage, error) {
 	return canon.AppendJSON(make([]byte, 0, len(text)), text, jsonLimits, nil)
 }
 
-// found is an object of a file: decoded, or a CustomResourceDefinition as it is printed.
+// found is an object of a file: a CustomResourceDefinition in definition, with its JSON as it will be printed, or any
+// other in object.
 type found struct {
 	object     *unstructured.Unstructured
 	definition *definition

@@ -114,8 +114,8 @@ const (
 // Formats returns the names of the formats.
 func Formats() []string { return []string{string(YAML), string(JSON), string(NDJSON)} }
 
-// Text returns the objects of the phases, one after the other. byPhase adds a comment to the YAML above the first object
-// of each phase.
+// Text returns the objects of the phases, one after the other. byPhase adds a comment to the YAML above the first
+// object of each phase.
 func (f Format) Text(phases []Phase, byPhase bool) ([]byte, error) {
 	var objects []Object
 	titles := map[int]string{} // by the first object of a phase

@@ -21,7 +21,7 @@ import (
 const manifestsDir = "manifests"
 
 // Read reads the bundle whose root is fsys: metadata/annotations.yaml, every file in manifests, and
-// metadata/properties.yaml, in this order (OLMV1 section 1.1). The error is a [*ReadError] with the text of
+// metadata/properties.yaml, in this order. The error is a [*ReadError] with the text of
 // operator-controller and is about the first problem; it is of the class of limits if a file has more than 4 MiB, the
 // bundle more than 256 MiB or 10,000 files, or a manifest is nested deeper than 100. Read is safe for concurrent use.
 func Read(fsys fs.FS) (*Bundle, error) {
@@ -69,7 +69,7 @@ type Annotations struct {
 func (b *Bundle) readManifests(f *files) error {
 	return fs.WalkDir(f.fsys, manifestsDir, func(name string, e fs.DirEntry, err error) error {
 		if err != nil {
-			return &ReadError{name, missing("stat", name, err)}
+			return &ReadError{name, newMissingError("stat", name, err)}
 		}
 		if f.entries++; f.entries > maxEntries {
 			return &ReadError{name, limit("more than %d files in %s", maxEntries, manifestsDir)}
@@ -217,14 +217,14 @@ type files struct {
 func (f *files) read(name string) (_ []byte, err error) {
 	info, err := fs.Stat(f.fsys, name)
 	if err != nil {
-		return nil, missing("open", name, err)
+		return nil, newMissingError("open", name, err)
 	}
 	if !info.IsDir() && !info.Mode().IsRegular() { // opening a FIFO would wait for its writer
 		return nil, fmt.Errorf("read %s: not a regular file", name)
 	}
 	file, err := f.fsys.Open(name)
 	if err != nil {
-		return nil, missing("open", name, err)
+		return nil, newMissingError("open", name, err)
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	if info.IsDir() {
@@ -240,8 +240,8 @@ func (f *files) read(name string) (_ []byte, err error) {
 	return data, nil
 }
 
-// missing gives an error of a file that is not there the text of an operating system's.
-func missing(op, name string, err error) error {
+// addMissing gives an error of a file that is not there the text of an operating system's.
+func newMissingError(op, name string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return &absent{fmt.Sprintf("%s %s: no such file or directory", op, name)}
 	}

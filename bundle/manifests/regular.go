@@ -292,7 +292,7 @@ func (s *squeezer) object(l *layout) {
 		}
 		for len(absent) > 0 && absent[0].name < field.name {
 			next()
-			s.missing(absent[0])
+			s.addMissing(absent[0])
 			absent = absent[1:]
 		}
 		if len(absent) > 0 && absent[0] == field {
@@ -307,13 +307,13 @@ func (s *squeezer) object(l *layout) {
 	}
 	for _, field := range absent {
 		next()
-		s.missing(field)
+		s.addMissing(field)
 	}
 	s.out = append(s.out, '}')
 	s.at++
 }
 
-func (s *squeezer) missing(f *layoutField) {
+func (s *squeezer) addMissing(f *layoutField) {
 	s.out = append(append(append(append(s.out, '"'), f.name...), `":`...), f.zero...)
 }
 

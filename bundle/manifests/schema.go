@@ -93,7 +93,7 @@ func (c checker) check(s *shape, v any, at []string) *violation {
 	case []any:
 		found = c.array(s, v, at)
 	case string:
-		found = text(s, v, at)
+		found = checkText(s, v, at)
 	}
 	found = append(found, c.combined(s, v, at)...)
 	switch len(found) {
@@ -137,7 +137,7 @@ func (c checker) object(s *shape, v map[string]any, at []string) []*violation {
 			}
 			continue
 		}
-		if wrong := c.check(inner, v[name], inside(at, name)); wrong != nil {
+		if wrong := c.check(inner, v[name], pathInside(at, name)); wrong != nil {
 			found = append(found, wrong)
 		}
 	}
@@ -147,8 +147,8 @@ func (c checker) object(s *shape, v map[string]any, at []string) []*violation {
 	return found
 }
 
-// inside returns the path of a part of a value.
-func inside(at []string, name string) []string { return append(slices.Clone(at), name) }
+// pathInside returns the path of a part of a value.
+func pathInside(at []string, name string) []string { return append(slices.Clone(at), name) }
 
 func (c checker) array(s *shape, v []any, at []string) []*violation {
 	if s.items == nil {
@@ -156,14 +156,14 @@ func (c checker) array(s *shape, v []any, at []string) []*violation {
 	}
 	var found []*violation
 	for i, item := range v {
-		if wrong := c.check(s.items, item, inside(at, strconv.Itoa(i))); wrong != nil {
+		if wrong := c.check(s.items, item, pathInside(at, strconv.Itoa(i))); wrong != nil {
 			found = append(found, wrong)
 		}
 	}
 	return found
 }
 
-func text(s *shape, v string, at []string) []*violation {
+func checkText(s *shape, v string, at []string) []*violation {
 	var found []*violation
 	n := utf8.RuneCountInString(v)
 	if s.minLength > 0 && n < s.minLength {

@@ -88,7 +88,7 @@ type Settings struct {
 	Config json.RawMessage
 }
 
-func (s Settings) on(g Gate) bool { return slices.Contains(s.Gates, g) }
+func (s Settings) isOn(g Gate) bool { return slices.Contains(s.Gates, g) }
 
 // RenderOptions are those of the renderer alone.
 type RenderOptions struct {
@@ -133,7 +133,7 @@ type Marks struct {
 	Package, Version string
 }
 
-// The labels and annotations of what a ClusterExtension owns (OLMV1 section 3.7).
+// The labels and annotations that operator-controller writes on what a ClusterExtension owns.
 const (
 	labelOwnerKind    = "olm.operatorframework.io/owner-kind"
 	labelOwnerName    = "olm.operatorframework.io/owner-name"

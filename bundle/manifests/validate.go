@@ -11,7 +11,7 @@ import (
 )
 
 // validator is a check of operator-controller's renderer. It returns a finding for each thing that is wrong, in a
-// fixed order. The number is that of OLMV1 section 2.
+// fixed order. The number is its place in the order in which operator-controller runs its checks.
 type validator struct {
 	number int
 	check  func(*Bundle) []finding

@@ -160,13 +160,14 @@ func certificatesOf(p CertProvider) certificates { return certificates{p} }
 // provided reports whether there is a provider.
 func (c certificates) provided() bool { return c.provider == CertManager || c.provider == ServiceCA }
 
-// annotate returns the annotations of a webhook configuration or definition with that which puts the CA bundle in.
+// annotate returns the annotations of a webhook configuration or definition with the one by
+// which the certificate provider inserts the CA bundle.
 func (c certificates) annotate(annotations map[string]string, namespace string, n webhookNames) map[string]string {
 	switch c.provider {
 	case CertManager:
-		return with(annotations, "cert-manager.io/inject-ca-from", namespace+"/"+n.certificate)
+		return addEntry(annotations, "cert-manager.io/inject-ca-from", namespace+"/"+n.certificate)
 	case ServiceCA:
-		return with(annotations, "service.beta.openshift.io/inject-cabundle", "true")
+		return addEntry(annotations, "service.beta.openshift.io/inject-cabundle", "true")
 	default:
 		return annotations
 	}

@@ -93,7 +93,7 @@ func (a *Attesting) legacy(ctx context.Context, to store.Writer, subject v1.Desc
 	v := newFinder(to, subject.Digest, a.o.Type, key.Public())
 	made := Made{Subject: subject.Digest, Form: string(formAtt), PredicateType: a.o.Type,
 		Key: key.Public().Fingerprint()}
-	defer func() { a.note(made) }()
+	defer func() { a.addMade(made) }()
 	err := v.present(ctx, formAtt, func(d document) {
 		e, err := d.envelope()
 		if err != nil || !bytes.Equal(e.payload, text) {

@@ -158,7 +158,7 @@ func (s *Signing) tag(ctx context.Context, to store.Writer, subject v1.Descripto
 						signatureAnnotation: base64.StdEncoding.EncodeToString(sig)}})
 				payloads = append(payloads, payload)
 			}
-			defer s.note(made)
+			defer s.addMade(made)
 		}
 	}
 	return referrers.AppendLayers(ctx, to, referrers.TagOf(subject.Digest, referrers.Signatures), added, payloads...)
@@ -184,7 +184,7 @@ type account struct {
 	made []Made
 }
 
-func (a *account) note(m Made) {
+func (a *account) addMade(m Made) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.made = append(a.made, m)
@@ -236,6 +236,6 @@ func (a *account) bundle(ctx context.Context, to store.Writer, subject v1.Descri
 			return err
 		}
 	}
-	a.note(made)
+	a.addMade(made)
 	return nil
 }

@@ -39,7 +39,7 @@ func jsonEntries(c *declcfg.Catalog, keep int) ([]layers.Entry, error) {
 		}})
 		return nil
 	})
-	return place(files, readDirMode, readFileMode), err
+	return placeBelowDir(files, readDirMode, readFileMode), err
 }
 
 // keptText is how many bytes of a package's entries stay in memory until they are read. The rest is encoded twice, for
@@ -181,7 +181,7 @@ func JSONTop(ctx context.Context, tmp string, all []Package) (_ []layers.Entry, 
 		}
 	}
 	digest := layers.Bytes(opmformat.DigestName, 0, []byte(hex.EncodeToString(sum.Sum(nil))))
-	return place([]layers.Entry{indexFile, digest}, readDirMode, readFileMode), nil
+	return placeBelowDir([]layers.Entry{indexFile, digest}, readDirMode, readFileMode), nil
 }
 
 // spooled appends the content of a cache file to the spool.

@@ -86,8 +86,8 @@ func splitCatalog(ctx context.Context, catalog fs.FS, sum io.Writer) (_ *splitPa
 	return p, nil
 }
 
-// each calls do for every package, sorted by name, loaded and validated.
-func (p *splitPackages) each(ctx context.Context, do func(c *declcfg.Catalog) error) error {
+// forEach calls do for every package, sorted by name, loaded and validated.
+func (p *splitPackages) forEach(ctx context.Context, do func(c *declcfg.Catalog) error) error {
 	for _, name := range slices.Sorted(maps.Keys(p.spans)) {
 		var texts []io.Reader
 		for _, at := range p.spans[name] {
@@ -114,14 +114,14 @@ func refreshPogreb(ctx context.Context, packages *splitPackages, sum hash.Hash64
 	}
 	defer func() { err = errors.Join(err, db.s.Close()) }()
 	index := packageIndex{}
-	if err := packages.each(ctx, func(c *declcfg.Catalog) error { return putPackage(db, c, index) }); err != nil {
+	if err := packages.forEach(ctx, func(c *declcfg.Catalog) error { return putPackage(db, c, index) }); err != nil {
 		return err
 	}
 	text, err := index.text()
 	if err != nil {
 		return err
 	}
-	if err := db.put([]byte(opmformat.IndexName), text); err != nil {
+	if err := db.appendEntry([]byte(opmformat.IndexName), text); err != nil {
 		return err
 	}
 	if err := db.digest(ctx, sum); err != nil {
@@ -155,7 +155,7 @@ func refreshJSON(ctx context.Context, catalog fs.FS, packages *splitPackages, di
 	defer func() { err = errors.Join(err, d.Abort()) }()
 	index := packageIndex{}
 	write := func(name string, text []byte) error { return d.write(ctx, name, layers.Bytes("", 0, text).Open) }
-	err = packages.each(ctx, func(c *declcfg.Catalog) error {
+	err = packages.forEach(ctx, func(c *declcfg.Catalog) error {
 		if err := index.add(c); err != nil {
 			return err
 		}

@@ -237,7 +237,7 @@ func (j *Judge) compare(ctx context.Context, from, to Definition, left *int) (ch
 	}
 	p := &pruning{ctx: ctx}
 	defer func() { *left -= p.copies + p.visits/10 }()
-	a, b := p.same(old, next)
+	a, b := p.pairUnserved(old, next)
 	if p.err != nil {
 		return nil, p.err
 	}

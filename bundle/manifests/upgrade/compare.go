@@ -137,7 +137,7 @@ func (r *Report) changed(from, to item, refused verdict) {
 		before, after = withoutVersions(before), withoutVersions(after)
 	}
 	if isRole(to.Object) {
-		before, after = without(before, "rules"), without(after, "rules")
+		before, after = omit(before, "rules"), omit(after, "rules")
 	}
 	if fields := compareFields(nil, "", before, after); len(fields) > 0 {
 		r.Changed = append(r.Changed, objectChange{to.Object, fields})
@@ -151,11 +151,11 @@ func withoutVersions(content map[string]any) map[string]any {
 		return content
 	}
 	out := maps.Clone(content)
-	out["spec"] = without(spec, "versions")
+	out["spec"] = omit(spec, "versions")
 	return out
 }
 
-func without(m map[string]any, names ...string) map[string]any {
+func omit(m map[string]any, names ...string) map[string]any {
 	out := maps.Clone(m)
 	for _, name := range names {
 		delete(out, name)

@@ -23,8 +23,8 @@ type definitionChange struct {
 	NotJudged string `json:"notJudged,omitempty"`
 }
 
-// versionChange is what changes in a version of a CustomResourceDefinition. Fields are paths in the schema: names joined by
-// dots, with "[]" for the items of a list and "{}" for the values of a map.
+// versionChange is what changes in a version of a CustomResourceDefinition. Fields are paths in the schema: names
+// joined by dots, with "[]" for the items of a list and "{}" for the values of a map.
 type versionChange struct {
 	Name string `json:"name"`
 	// Notes are about served, storage and deprecated.
@@ -57,12 +57,13 @@ func isDefinition(o Object) bool {
 // compareDefinition returns what differs in the versions of two definitions.
 func compareDefinition(from, to item, refused verdict) (definitionChange, bool) {
 	before, after := versionsOf(from), versionsOf(to)
-	d := definitionChange{Name: to.Name, Added: onlyIn(after, before), Removed: onlyIn(before, after), Versions: []versionChange{},
+	d := definitionChange{Name: to.Name, Added: onlyIn(after, before), Removed: onlyIn(before, after),
+		Versions: []versionChange{},
 		Refusals: append([]safety.Change{}, refused.changes...), NotJudged: refused.unknown}
 	for _, name := range slices.Sorted(maps.Keys(after)) {
 		if old, ok := before[name]; ok {
 			if v, differs := compareVersion(name, old, after[name]); differs {
-				v.refused(d.Refusals)
+				v.markRefused(d.Refusals)
 				d.Versions = append(d.Versions, v)
 			}
 		}
@@ -122,8 +123,8 @@ func compareVersion(name string, from, to map[string]any) (versionChange, bool) 
 			v.Details = append(v.Details, detail{Field: path, Attribute: "required", Old: text(true), New: text(false)})
 		}
 	}
-	v.details("", without(from, "schema", "served", "storage", "deprecated"),
-		without(to, "schema", "served", "storage", "deprecated"))
+	v.details("", omit(from, "schema", "served", "storage", "deprecated"),
+		omit(to, "schema", "served", "storage", "deprecated"))
 	for _, path := range slices.Sorted(maps.Keys(after.schemas)) {
 		if old, ok := before.schemas[path]; ok {
 			v.details(path, old, after.schemas[path])
@@ -164,7 +165,7 @@ func outlineOf(version map[string]any) outlined {
 func (o *outlined) add(path string, schema map[string]any, named bool) {
 	required := stringsOf(schema["required"])
 	properties, _ := schema["properties"].(map[string]any)
-	rest := without(schema, "properties")
+	rest := omit(schema, "properties")
 	if named {
 		delete(rest, "type")
 	}

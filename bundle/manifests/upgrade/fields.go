@@ -49,7 +49,8 @@ func compareFields(out []fieldChange, path string, from, to any) []fieldChange {
 type absent struct{}
 
 // compareMaps compares the values of two maps by key, sorted.
-func compareMaps(out []fieldChange, path string, before, after map[string]any, at func(path, key string) string) []fieldChange {
+func compareMaps(out []fieldChange, path string, before, after map[string]any,
+	at func(path, key string) string) []fieldChange {
 	keys := slices.Collect(maps.Keys(before))
 	for k := range after {
 		if _, ok := before[k]; !ok {

@@ -134,7 +134,7 @@ func comparePermissions(before, after *set) []account {
 	})
 	out := []account{}
 	for _, s := range scopes {
-		a := account{s.subject, s.namespace, missing(has.at(s).all, had, s), missing(had.at(s).all, has, s)}
+		a := account{s.subject, s.namespace, findMissing(has.at(s).all, had, s), findMissing(had.at(s).all, has, s)}
 		if len(a.Gained)+len(a.Lost) > 0 {
 			out = append(out, a)
 		}
@@ -142,8 +142,8 @@ func comparePermissions(before, after *set) []account {
 	return out
 }
 
-// missing returns the grants that other does not allow.
-func missing(all map[grant]bool, other grants, at scope) []permissionChange {
+// findMissing returns the grants that other does not allow.
+func findMissing(all map[grant]bool, other grants, at scope) []permissionChange {
 	verbs := map[grant][]string{}
 	for g := range all {
 		if !other.allows(at, g) {

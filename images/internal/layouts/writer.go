@@ -83,7 +83,7 @@ func NewAddition(ctx context.Context, p transport.Destination, limits limit.Limi
 		return nil, err
 	}
 	out := &Output{place: p, within: true}
-	if err := out.begin(ctx, in); err != nil {
+	if err := out.makeStage(ctx, in); err != nil {
 		return nil, err
 	}
 	return out.open(ctx, limits, temp)
@@ -403,9 +403,9 @@ func (w *Writer) apply(ctx context.Context, u tagUpdate, old []byte) ([]byte, er
 	return text, nil
 }
 
-// again makes the changes of those tags again that another process has written: in dir is the layout as it is now, with
-// its index. The caller holds the lock of the layout.
-func (w *Writer) again(ctx context.Context, dir string, index *layoutIndex) error {
+// reapplyTags makes the changes of those tags again that another process has written: in dir is the layout as it is
+// now, with its index. The caller holds the lock of the layout.
+func (w *Writer) reapplyTags(ctx context.Context, dir string, index *layoutIndex) error {
 	if index == nil {
 		index = &layoutIndex{}
 	}

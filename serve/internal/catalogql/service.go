@@ -138,13 +138,13 @@ func objectType(name string, fields map[string]*field) *graphql.Object {
 		if len(f.nested) > 0 {
 			all[fieldName] = &graphql.Field{
 				Type:    graphql.NewList(objectType(name+typeName(fieldName), f.nested)),
-				Resolve: func(p graphql.ResolveParams) (any, error) { return member(p.Source, fieldName), nil },
+				Resolve: func(p graphql.ResolveParams) (any, error) { return memberOf(p.Source, fieldName), nil },
 			}
 			continue
 		}
 		all[fieldName] = &graphql.Field{
 			Type:    f.output(),
-			Resolve: func(p graphql.ResolveParams) (any, error) { return leaf(member(p.Source, fieldName)), nil },
+			Resolve: func(p graphql.ResolveParams) (any, error) { return leaf(memberOf(p.Source, fieldName)), nil },
 		}
 	}
 	return graphql.NewObject(graphql.ObjectConfig{Name: name, Fields: all})

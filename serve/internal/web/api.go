@@ -164,7 +164,7 @@ func (s *Site) serveIcon(c *Content, w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), pageTime)
 	defer cancel()
 	if !s.turn(ctx) {
-		busy(w)
+		answerBusy(w)
 		return
 	}
 	icon, err := s.readIcon(c, b, acceptsGzip(r.Header) && r.Header.Get("Range") == "")
@@ -180,7 +180,7 @@ func (s *Site) serveIcon(c *Content, w http.ResponseWriter, r *http.Request) {
 	sent, ok := s.reserve(w, len(icon.data))
 	defer sent()
 	if !ok {
-		busy(w)
+		answerBusy(w)
 		return
 	}
 	h := w.Header()
@@ -218,7 +218,7 @@ func (s *Site) readIcon(c *Content, b *blob, zip bool) (picture, error) {
 	}
 	p := picture{kind: kind, data: pkg.Icon.Data}
 	if zip && kind == "image/svg+xml" && len(p.data) >= smallest { // the other kinds are compressed
-		p.data, p.zipped = s.zips.all(p.data), true
+		p.data, p.zipped = s.zips.compress(p.data), true
 	}
 	return p, nil
 }

@@ -52,7 +52,7 @@ var assets = sync.OnceValue(func() map[string]asset {
 			text: `"use strict";` + "\n" + graph.HoverScript + script},
 		"mark.svg": {kind: "image/svg+xml", text: mark},
 	} {
-		a.zipped = zips.all([]byte(a.text))
+		a.zipped = zips.compress([]byte(a.text))
 		sum := sha256.Sum256([]byte(a.text))
 		base, extension, _ := strings.Cut(name, ".")
 		all[base+"-"+hex.EncodeToString(sum[:6])+"."+extension] = a

@@ -19,7 +19,7 @@ func bundlePage(p *page) error {
 		return err
 	}
 	// The raw text of a bundle includes its manifests.
-	place := p.c.first(v.summary.name, declcfg.SchemaBundle, p.query.Get("name"))
+	place := p.c.findFirst(v.summary.name, declcfg.SchemaBundle, p.query.Get("name"))
 	if place == nil {
 		return errNotFound
 	}
@@ -30,25 +30,25 @@ func bundlePage(p *page) error {
 	facts, pkg := csvOf(b), v.summary.name
 	title := cmp.Or(v.version(b.Name), name(b.Name))
 	p.open(v.summary.heading()+" "+title, crumb{name(pkg), link("package", "name", pkg)}, crumb{text: name(b.Name)})
-	p.put(`<div class="title">`)
+	p.emit(`<div class="title">`)
 	p.icon(v.summary, 56, false)
-	p.put(`<div><h1>{} <span class="v">{}</span></h1><p class="id">{}</p></div></div>`+"\n", v.summary.heading(), title,
+	p.emit(`<div><h1>{} <span class="v">{}</span></h1><p class="id">{}</p></div></div>`+"\n", v.summary.heading(), title,
 		name(b.Name))
 	p.deprecation(v, declcfg.Reference{Schema: declcfg.SchemaPackage}, "The package is deprecated.")
 	p.deprecation(v, declcfg.Reference{Schema: declcfg.SchemaBundle, Name: b.Name}, "This bundle is deprecated.")
-	p.put(`<div class="split"><div>`)
+	p.emit(`<div class="split"><div>`)
 	p.upgrades(v, b.Name)
-	p.put(`<section class="prose" aria-labelledby="about"><h2 id="about">About</h2>`)
-	p.prose(facts.Description, 3)
-	p.put("</section>\n")
+	p.emit(`<section class="prose" aria-labelledby="about"><h2 id="about">About</h2>`)
+	p.writeProse(facts.Description, 3)
+	p.emit("</section>\n")
 	p.apis("Provided APIs", "provided", b, declcfg.PropertyGVK, &facts)
 	p.apis("Required APIs", "required", b, declcfg.PropertyGVKRequired, &facts)
 	p.dependencies(b)
-	p.put(`</div><aside aria-label="Facts"><dl class="facts">`)
-	p.fact("Bundle image", func() { p.put(`<code>{}</code>`, cmp.Or(image(b.Image), "none")) })
-	p.fact("Package", func() { p.put(`<a href="{}">{}</a>`, link("package", "name", pkg), name(pkg)) })
+	p.emit(`</div><aside aria-label="Facts"><dl class="facts">`)
+	p.fact("Bundle image", func() { p.emit(`<code>{}</code>`, cmp.Or(image(b.Image), "none")) })
+	p.fact("Package", func() { p.emit(`<a href="{}">{}</a>`, link("package", "name", pkg), name(pkg)) })
 	p.csvFacts(&facts)
-	p.put("</dl></aside></div>\n")
+	p.emit("</dl></aside></div>\n")
 	p.relatedImages(b)
 	p.properties(slices.DeleteFunc(slices.Clone(b.Properties), func(prop declcfg.Property) bool {
 		// The page needs the values of these types only.
@@ -62,12 +62,12 @@ func bundlePage(p *page) error {
 
 // upgrades shows the upgrade edges of a bundle in its channels.
 func (p *page) upgrades(v *view, bundle string) {
-	p.put(`<section aria-labelledby="upgrades"><h2 id="upgrades">Channels and upgrades</h2>` + "\n")
+	p.emit(`<section aria-labelledby="upgrades"><h2 id="upgrades">Channels and upgrades</h2>` + "\n")
 	if len(v.in[bundle]) == 0 {
-		p.put(`<p>The bundle is in no channel: it cannot be installed by way of one.</p></section>`)
+		p.emit(`<p>The bundle is in no channel: it cannot be installed by way of one.</p></section>`)
 		return
 	}
-	p.put(
+	p.emit(
 		`<div class="scroll" tabindex="0" role="group" aria-labelledby="upgrades"><table><thead><tr><th scope="col">Channel</th><th scope="col">Upgrades from</th><th scope="col">Upgraded by</th></tr></thead><tbody>` + "\n")
 	for i := range v.Channels {
 		ch := &v.Channels[i]
@@ -76,26 +76,26 @@ func (p *page) upgrades(v *view, bundle string) {
 			continue
 		}
 		e := &ch.Entries[at]
-		p.put(`<tr><th scope="row">`)
+		p.emit(`<tr><th scope="row">`)
 		p.channelLinks(v, []string{ch.Name})
 		if v.heads[ch.Name] == bundle {
-			p.put(` <span class="tag main">head</span>`)
+			p.emit(` <span class="tag main">head</span>`)
 		}
-		p.put(`</th><td>`)
+		p.emit(`</th><td>`)
 		if e.Replaces != "" {
-			p.put(`<span class="line">replaces `)
+			p.emit(`<span class="line">replaces `)
 			p.entryLink(v, ch, e.Replaces)
-			p.put(`</span>`)
+			p.emit(`</span>`)
 		}
 		if len(e.Skips) > 0 {
-			p.put(`<span class="line">skips `)
+			p.emit(`<span class="line">skips `)
 			p.skips(v, ch, e.Skips)
-			p.put(`</span>`)
+			p.emit(`</span>`)
 		}
 		if e.SkipRange != "" {
-			p.put(`<span class="line">skips all in <code>{}</code></span>`, name(e.SkipRange))
+			p.emit(`<span class="line">skips all in <code>{}</code></span>`, name(e.SkipRange))
 		}
-		p.put(`</td><td>`)
+		p.emit(`</td><td>`)
 		var by []string
 		for _, other := range ch.Entries {
 			if other.Replaces == bundle || slices.Contains(other.Skips, bundle) {
@@ -103,9 +103,9 @@ func (p *page) upgrades(v *view, bundle string) {
 			}
 		}
 		p.skips(v, ch, by)
-		p.put("</td></tr>\n")
+		p.emit("</td></tr>\n")
 	}
-	p.put("</tbody></table></div></section>\n")
+	p.emit("</tbody></table></div></section>\n")
 }
 
 // maxRows is the maximum number of rows of a bundle's tables.
@@ -124,20 +124,20 @@ func (p *page) apis(title, id literal, b *declcfg.Bundle, kind string, facts *cs
 		}
 		if rows == 1 {
 			p.section(title, id)
-			p.put(
+			p.emit(
 				`<thead><tr><th scope="col">Kind</th><th scope="col">Group</th><th scope="col">Version</th><th scope="col">Description</th></tr></thead><tbody>` + "\n")
 		}
-		p.put(`<tr><th scope="row">{}</th><td>{}</td><td>{}</td><td>{}</td></tr>`+"\n", name(k.Kind), name(k.Group),
+		p.emit(`<tr><th scope="row">{}</th><td>{}</td><td>{}</td><td>{}</td></tr>`+"\n", name(k.Kind), name(k.Group),
 			name(k.Version), lines(clip(facts.describe(k), 600)))
 	}
 	if rows > 0 {
-		p.put("</tbody></table></div></section>\n")
+		p.emit("</tbody></table></div></section>\n")
 	}
 }
 
 // section begins a section with a table.
 func (p *page) section(title, id literal) {
-	p.put(`<section aria-labelledby="` + id + `"><h2 id="` + id + `">` + title +
+	p.emit(`<section aria-labelledby="` + id + `"><h2 id="` + id + `">` + title +
 		`</h2><div class="scroll" tabindex="0" role="group" aria-labelledby="` + id + `"><table>` + "\n")
 }
 
@@ -165,18 +165,18 @@ func (p *page) dependencies(b *declcfg.Bundle) {
 		}
 		if rows == 1 {
 			p.section("Dependencies", "dependencies")
-			p.put(`<thead><tr><th scope="col">Package</th><th scope="col">Versions</th></tr></thead><tbody>` + "\n")
+			p.emit(`<thead><tr><th scope="col">Package</th><th scope="col">Versions</th></tr></thead><tbody>` + "\n")
 		}
-		p.put(`<tr><th scope="row">`)
+		p.emit(`<tr><th scope="row">`)
 		if _, ok := p.c.byName[need.PackageName]; ok {
-			p.put(`<a href="{}">{}</a>`, link("package", "name", need.PackageName), name(need.PackageName))
+			p.emit(`<a href="{}">{}</a>`, link("package", "name", need.PackageName), name(need.PackageName))
 		} else {
-			p.put(`{} <span class="faint">not in this catalog</span>`, name(need.PackageName))
+			p.emit(`{} <span class="faint">not in this catalog</span>`, name(need.PackageName))
 		}
-		p.put(`</th><td><code>{}</code></td></tr>`+"\n", name(need.VersionRange))
+		p.emit(`</th><td><code>{}</code></td></tr>`+"\n", name(need.VersionRange))
 	}
 	if rows > 0 {
-		p.put("</tbody></table></div></section>\n")
+		p.emit("</tbody></table></div></section>\n")
 	}
 }
 
@@ -186,20 +186,20 @@ func (p *page) relatedImages(b *declcfg.Bundle) {
 		return
 	}
 	p.section("Related images", "images")
-	p.put(`<thead><tr><th scope="col">Name</th><th scope="col">Image</th></tr></thead><tbody>` + "\n")
+	p.emit(`<thead><tr><th scope="col">Name</th><th scope="col">Image</th></tr></thead><tbody>` + "\n")
 	for i, r := range b.RelatedImages {
 		if i == maxRows || !p.hasSpace() {
-			p.put(`<tr><td colspan="2">{} more images are not shown.</td></tr>`, strconv.Itoa(len(b.RelatedImages)-i))
+			p.emit(`<tr><td colspan="2">{} more images are not shown.</td></tr>`, strconv.Itoa(len(b.RelatedImages)-i))
 			break
 		}
 		label := r.Name
 		if label == "" && r.Image == b.Image {
 			label = "(the bundle)"
 		}
-		p.put(`<tr><th scope="row">{}</th><td class="image"><code>{}</code></td></tr>`+"\n", optional(label),
+		p.emit(`<tr><th scope="row">{}</th><td class="image"><code>{}</code></td></tr>`+"\n", optional(label),
 			image(r.Image))
 	}
-	p.put("</tbody></table></div></section>\n")
+	p.emit("</tbody></table></div></section>\n")
 }
 
 // optional formats a name that may be empty.
@@ -215,20 +215,20 @@ func (p *page) properties(all []declcfg.Property) {
 	if len(all) == 0 {
 		return
 	}
-	p.put(`<section aria-labelledby="properties"><h2 id="properties">Properties</h2>` + "\n")
+	p.emit(`<section aria-labelledby="properties"><h2 id="properties">Properties</h2>` + "\n")
 	for i, prop := range all {
 		if i == 200 || !p.hasSpace() {
-			p.put(`<p>{} more are not shown.</p>`, strconv.Itoa(len(all)-i))
+			p.emit(`<p>{} more are not shown.</p>`, strconv.Itoa(len(all)-i))
 			break
 		}
 		text := clip(string(prop.Value), maxJSON)
 		if wide, ok := indented.Append(nil, []byte(text), "  ", 0, indented.Factor*maxJSON); ok && json.Valid([]byte(text)) {
 			text = string(wide)
 		}
-		p.put(`<details><summary><code>{}</code></summary><pre tabindex="0">{}</pre></details>`+"\n", name(prop.Type),
+		p.emit(`<details><summary><code>{}</code></summary><pre tabindex="0">{}</pre></details>`+"\n", name(prop.Type),
 			lines(text))
 	}
-	p.put("</section>\n")
+	p.emit("</section>\n")
 }
 
 // objects lists the manifests of a bundle in the catalog.
@@ -238,7 +238,7 @@ func (p *page) objects(b *declcfg.Bundle) {
 		return
 	}
 	p.section("Manifests", "manifests")
-	p.put(
+	p.emit(
 		`<thead><tr><th scope="col">Kind</th><th scope="col">Name</th><th scope="col" class="n">Bytes</th></tr></thead><tbody>` + "\n")
 	for i, object := range objects {
 		if i == maxRows || !p.hasSpace() {
@@ -251,8 +251,8 @@ func (p *page) objects(b *declcfg.Bundle) {
 			} `json:"metadata"`
 		}
 		_ = json.Unmarshal(object, &of)
-		p.put(`<tr><th scope="row">{}</th><td>{}</td><td class="n">{}</td></tr>`+"\n", name(of.Kind),
+		p.emit(`<tr><th scope="row">{}</th><td>{}</td><td class="n">{}</td></tr>`+"\n", name(of.Kind),
 			name(of.Metadata.Name), strconv.Itoa(len(object)))
 	}
-	p.put("</tbody></table></div></section>\n")
+	p.emit("</tbody></table></div></section>\n")
 }

@@ -71,9 +71,9 @@ func (s *Site) routesOfCatalogd() {
 			answer: s.serveQuery},
 	} {
 		path := "/api/v1/" + route.name
-		s.mux.HandleFunc(path, s.only(route.methods, s.from(route.unnamed)))
+		s.mux.HandleFunc(path, s.allowOnly(route.methods, s.withContent(route.unnamed)))
 		if !route.off {
-			s.mux.HandleFunc("/catalogs/{catalog}"+path, s.only(route.methods, s.from(func(c *Content,
+			s.mux.HandleFunc("/catalogs/{catalog}"+path, s.allowOnly(route.methods, s.withContent(func(c *Content,
 				w http.ResponseWriter, r *http.Request) {
 				s.named(route, c, w, r)
 			})))
@@ -109,8 +109,8 @@ func (s *Site) named(route catalogdRoute, c *Content, w http.ResponseWriter, r *
 	}
 }
 
-// only refuses other methods with catalogd's text.
-func (s *Site) only(methods []string, answer http.HandlerFunc) http.HandlerFunc {
+// allowOnly refuses other methods with catalogd's text.
+func (s *Site) allowOnly(methods []string, answer http.HandlerFunc) http.HandlerFunc {
 	allowed := strings.Join(methods, ", ")
 	return func(w http.ResponseWriter, r *http.Request) {
 		if !slices.Contains(methods, r.Method) {

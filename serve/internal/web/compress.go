@@ -42,8 +42,8 @@ func (c *compressors) done(z *gzip.Writer) {
 	<-c.places
 }
 
-// all compresses a text in memory. The caller limits the concurrency.
-func (c *compressors) all(b []byte) []byte {
+// compress compresses a text in memory. The caller limits the concurrency.
+func (c *compressors) compress(b []byte) []byte {
 	z := c.pool.Get().(*gzip.Writer)
 	defer c.pool.Put(z)
 	var out bytes.Buffer

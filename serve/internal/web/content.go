@@ -90,15 +90,15 @@ func sortByOffset(blobs []*blob) {
 	slices.SortFunc(blobs, func(a, b *blob) int { return cmp.Compare(a.offset, b.offset) })
 }
 
-// of returns all blobs of a package including its olm.package blob.
-func (c *Content) of(pkg string) []blob {
+// blobsOf returns all blobs of a package including its olm.package blob.
+func (c *Content) blobsOf(pkg string) []blob {
 	span := c.spans[pkg]
 	return c.blobs[span[0]:span[1]]
 }
 
-// first returns the first blob of a package with a schema and a name, or nil.
-func (c *Content) first(pkg, schema, name string) *blob {
-	all := c.of(pkg)
+// findFirst returns the first blob of a package with a schema and a name, or nil.
+func (c *Content) findFirst(pkg, schema, name string) *blob {
+	all := c.blobsOf(pkg)
 	for i := range all {
 		if all[i].schema == schema && all[i].name == name {
 			return &all[i]
@@ -130,20 +130,20 @@ func (c *Content) acquire() bool { return c.users.Acquire() }
 
 func (c *Content) release() {
 	if c.users.Release() {
-		_ = c.free()
+		_ = c.closeFiles()
 	}
 }
 
 // Close closes the file as soon as no request reads it.
 func (c *Content) Close() error {
 	if c.users.Retire() {
-		return c.free()
+		return c.closeFiles()
 	}
 	return nil
 }
 
-// free closes the files after the last user.
-func (c *Content) free() error {
+// closeFiles closes the files after the last user.
+func (c *Content) closeFiles() error {
 	c.gzip.close()
 	return c.file.Close()
 }

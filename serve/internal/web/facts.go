@@ -138,14 +138,14 @@ func (f *csv) licence() string {
 
 // time shows a date as a person writes it.
 func (p *page) time(t time.Time) {
-	p.put(`<time datetime="{}">{}</time>`, t.Format(time.DateOnly), t.Format("2 January 2006"))
+	p.emit(`<time datetime="{}">{}</time>`, t.Format(time.DateOnly), t.Format("2 January 2006"))
 }
 
 // csvFacts shows values of a ClusterServiceVersion.
 func (p *page) csvFacts(f *csv) {
 	text := func(label, value string) {
 		if value = strings.TrimSpace(value); value != "" {
-			p.fact(label, func() { p.put("{}", name(value)) })
+			p.fact(label, func() { p.emit("{}", name(value)) })
 		}
 	}
 	if level := f.level(); level > 0 {
@@ -163,7 +163,7 @@ func (p *page) csvFacts(f *csv) {
 		p.fact("Categories", func() {
 			for i, one := range all[:min(len(all), 20)] {
 				if i > 0 {
-					p.put(", ")
+					p.emit(", ")
 				}
 				p.a(link("./", "category", one), name(one))
 			}
@@ -176,7 +176,7 @@ func (p *page) csvFacts(f *csv) {
 	text("Features", strings.Join(f.features(), ", "))
 	text("Support", f.Annotations["support"])
 	if ref := strings.TrimSpace(f.Annotations["containerImage"]); ref != "" {
-		p.fact("Container image", func() { p.put(`<code>{}</code>`, image(ref)) })
+		p.fact("Container image", func() { p.emit(`<code>{}</code>`, image(ref)) })
 	}
 	p.linkFacts(f)
 	text("Keywords", strings.Join(f.Keywords, ", "))
@@ -184,14 +184,14 @@ func (p *page) csvFacts(f *csv) {
 
 // level shows a capability level: its place on the scale, and its name.
 func (p *page) level(level int) {
-	p.put(`<span class="level">`)
+	p.emit(`<span class="level">`)
 	p.bars(level)
-	p.put(`{}</span>`, levels[level-1])
+	p.emit(`{}</span>`, levels[level-1])
 }
 
 // bars shows the place of a capability level on the scale.
 func (p *page) bars(level int) {
-	p.put(`<span class="bars l{}" aria-hidden="true"><i></i><i></i><i></i><i></i><i></i></span>`, strconv.Itoa(level))
+	p.emit(`<span class="bars l{}" aria-hidden="true"><i></i><i></i><i></i><i></i><i></i></span>`, strconv.Itoa(level))
 }
 
 // maxFacts is how many links and maintainers are shown.
@@ -206,20 +206,20 @@ func (p *page) linkFacts(f *csv) {
 	if links = links[:min(len(links), maxFacts)]; len(links) > 0 {
 		p.fact("Links", func() {
 			for _, l := range links {
-				p.put(`<span class="line">`)
+				p.emit(`<span class="line">`)
 				p.outside(webURL(l.URL), cmp.Or(strings.TrimSpace(l.Name), l.URL))
-				p.put(`</span>`)
+				p.emit(`</span>`)
 			}
 		})
 	}
 	if len(f.Maintainers) > 0 {
 		p.fact("Maintainers", func() {
 			for _, m := range f.Maintainers[:min(len(f.Maintainers), maxFacts)] {
-				p.put(`<span class="line">{}`, optional(strings.TrimSpace(m.Name)))
+				p.emit(`<span class="line">{}`, optional(strings.TrimSpace(m.Name)))
 				if m.Email != "" {
-					p.put(` <span class="faint">{}</span>`, name(strings.TrimSpace(m.Email)))
+					p.emit(` <span class="faint">{}</span>`, name(strings.TrimSpace(m.Email)))
 				}
-				p.put(`</span>`)
+				p.emit(`</span>`)
 			}
 		})
 	}
@@ -227,5 +227,5 @@ func (p *page) linkFacts(f *csv) {
 
 // outside shows a link to another place.
 func (p *page) outside(address, text string) {
-	p.put(`<a href="{}" rel="nofollow noopener noreferrer external">{}</a>`, address, name(text))
+	p.emit(`<a href="{}" rel="nofollow noopener noreferrer external">{}</a>`, address, name(text))
 }

@@ -32,7 +32,7 @@ func (s *Site) withQuery(w http.ResponseWriter, r *http.Request) *http.Request {
 	read, ok := s.reserve(w, int(size))
 	defer read()
 	if !ok {
-		busy(w)
+		answerBusy(w)
 		return nil
 	}
 	var body struct {
@@ -60,14 +60,14 @@ func (s *Site) serveQuery(c *Content, w http.ResponseWriter, r *http.Request) {
 	service, err := c.queries(ctx, s)
 	switch {
 	case ctx.Err() != nil:
-		busy(w)
+		answerBusy(w)
 		return
 	case err != nil:
 		fail(w, http.StatusInternalServerError, "the catalog has no type system: "+err.Error())
 		return
 	}
 	if !s.turn(ctx) {
-		busy(w)
+		answerBusy(w)
 		return
 	}
 	a := answerFile{sum: &s.answers}
@@ -75,7 +75,7 @@ func (s *Site) serveQuery(c *Content, w http.ResponseWriter, r *http.Request) {
 	failure, err := s.query(ctx, service, query, &a)
 	switch {
 	case ctx.Err() != nil, errors.Is(err, errManyAnswers):
-		busy(w)
+		answerBusy(w)
 		return
 	case err != nil:
 		s.log.Error("a query cannot be answered", "error", err)
@@ -88,7 +88,7 @@ func (s *Site) serveQuery(c *Content, w http.ResponseWriter, r *http.Request) {
 	sent, ok := s.reserve(w, len(a.memory))
 	defer sent()
 	if !ok {
-		busy(w)
+		answerBusy(w)
 		return
 	}
 	if patient, ok := w.(*patient); ok {

@@ -22,9 +22,9 @@ type markup struct {
 	full bool
 }
 
-// put writes markup with "{}" replaced by values: as text, or as the whole of an attribute in double quotes. Both are
-// escaped in the same way. After a page has reached its maximum size, nothing more is written.
-func (h *markup) put(markup literal, values ...string) {
+// emit writes markup with "{}" replaced by values: as text, or as the whole of an attribute in double quotes.
+// Both are escaped in the same way. After a page has reached its maximum size, nothing more is written.
+func (h *markup) emit(markup literal, values ...string) {
 	rest := string(markup)
 	for _, v := range values {
 		before, after, ok := strings.Cut(rest, "{}")

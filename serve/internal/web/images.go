@@ -21,22 +21,22 @@ func imagesPage(p *page) error {
 		packages = packages[i : i+1]
 		p.open("Images of "+packages[0].heading(), crumb{name(only), link("package", "name", only)},
 			crumb{text: "Images"})
-		p.put(`<h1>Images of {}</h1>`, packages[0].heading())
+		p.emit(`<h1>Images of {}</h1>`, packages[0].heading())
 	} else {
 		p.open("Images", crumb{text: "Images"})
-		p.put(`<h1>Images</h1>`)
+		p.emit(`<h1>Images</h1>`)
 	}
-	p.put(`<p class="faint">The images of bundles and what these name as related images: what a mirror of the catalog has to have.</p>
+	p.emit(`<p class="faint">The images of bundles and what these name as related images: what a mirror of the catalog has to have.</p>
 <form class="search" role="search" action="images" method="get"><label for="find">Search in references</label>`)
 	if only != "" {
-		p.put(`<input type="hidden" name="package" value="{}">`, only)
+		p.emit(`<input type="hidden" name="package" value="{}">`, only)
 	}
-	p.put(
+	p.emit(
 		`<span class="field"><input type="search" id="find" name="q" value="{}" maxlength="200" autocomplete="off" spellcheck="false"><button>Search</button></span></form>`+"\n", clip(wanted, 200))
 	images := map[string]bool{}
 	for i := range packages {
 		if !p.hasSpace() {
-			p.put(`<p class="notice">The images of {} are not shown here: the pages of packages have them.</p>`,
+			p.emit(`<p class="notice">The images of {} are not shown here: the pages of packages have them.</p>`,
 				count(len(packages)-i, "more package"))
 			break
 		}
@@ -49,7 +49,7 @@ func imagesPage(p *page) error {
 			images[ref] = true
 		}
 	}
-	p.put(`<p role="status">{}</p>`, count(len(images), "image"))
+	p.emit(`<p role="status">{}</p>`, count(len(images), "image"))
 	p.close("")
 	return nil
 }
@@ -92,26 +92,26 @@ func (p *page) useTable(s *packageSummary, uses map[string]use, titled bool) {
 	if len(uses) == 0 {
 		return
 	}
-	p.put(`<section>`)
+	p.emit(`<section>`)
 	if titled {
-		p.put(`<h2><a href="{}">{}</a></h2>`, link("package", "name", s.name), s.heading())
+		p.emit(`<h2><a href="{}">{}</a></h2>`, link("package", "name", s.name), s.heading())
 	}
-	p.put(
+	p.emit(
 		`<div class="scroll" tabindex="0" role="group" aria-label="Images of {}"><table class="images"><thead><tr><th scope="col">Image</th><th scope="col">Kind</th><th scope="col" class="n">Bundles</th></tr></thead><tbody>`+"\n", s.heading())
 	order := slices.SortedFunc(maps.Keys(uses), func(a, b string) int {
 		return cmp.Or(-compareBool(uses[a].bundle, uses[b].bundle), cmp.Compare(a, b))
 	})
 	for i, ref := range order {
 		if !p.hasSpace() {
-			p.put(`<tr><td colspan="3">{} more images are not shown.</td></tr>`, strconv.Itoa(len(order)-i))
+			p.emit(`<tr><td colspan="3">{} more images are not shown.</td></tr>`, strconv.Itoa(len(order)-i))
 			break
 		}
 		kind := "related"
 		if uses[ref].bundle {
 			kind = "bundle"
 		}
-		p.put(`<tr><td class="image"><code>{}</code></td><td>{}</td><td class="n">{}</td></tr>`+"\n", image(ref), kind,
+		p.emit(`<tr><td class="image"><code>{}</code></td><td>{}</td><td class="n">{}</td></tr>`+"\n", image(ref), kind,
 			strconv.Itoa(uses[ref].bundles))
 	}
-	p.put("</tbody></table></div></section>\n")
+	p.emit("</tbody></table></div></section>\n")
 }

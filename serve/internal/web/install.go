@@ -118,37 +118,37 @@ func (y *yamlText) add(lines ...string) {
 func (p *page) installSection(v *view, f *csv) {
 	m := install(v.summary.name, v.pkg.DefaultChannel, f)
 	modes := f.modes()
-	p.put(`<section aria-labelledby="install"><h2 id="install">Install</h2>
+	p.emit(`<section aria-labelledby="install"><h2 id="install">Install</h2>
 <p>Replace <code>my-catalog</code> by the name that this catalog has in your cluster, and apply the manifests with
 <code>kubectl apply -f</code>.</p>
 <details open><summary>OLM v0: Subscription</summary>
 <p><code>source</code> and <code>sourceNamespace</code> are the name and the namespace of the CatalogSource that serves
 this catalog; on OpenShift the namespace is <code>openshift-marketplace</code>.`)
-	p.put(` The OperatorGroup is for the install mode {}.`, m.mode)
+	p.emit(` The OperatorGroup is for the install mode {}.`, m.mode)
 	if len(modes) == 0 || slices.Contains(modes, "AllNamespaces") {
-		p.put(` Where a namespace has such an OperatorGroup already, as <code>operators</code> or
+		p.emit(` Where a namespace has such an OperatorGroup already, as <code>operators</code> or
 <code>openshift-operators</code>, the Subscription in it is enough.`)
 	}
-	p.put(`</p>`)
+	p.emit(`</p>`)
 	p.snippet("Subscription", m.v0)
-	p.put(`</details>
+	p.emit(`</details>
 <details><summary>OLM v1: ClusterExtension</summary>
 <p>The label selects the ClusterCatalog of this name. The ServiceAccount needs the rights to create all objects of the
 bundle: bind it to a ClusterRole that has them.`)
 	if len(modes) > 0 && !slices.Contains(modes, "AllNamespaces") {
-		p.put(` The bundle does not support AllNamespaces, which OLM v1 expects by default.`)
+		p.emit(` The bundle does not support AllNamespaces, which OLM v1 expects by default.`)
 	}
 	if channel := v.pkg.DefaultChannel; channel != "" && olmv1.Channels([]string{channel}) != nil {
-		p.put(` A ClusterExtension cannot name the channel <code>{}</code>, which is no DNS subdomain: without
+		p.emit(` A ClusterExtension cannot name the channel <code>{}</code>, which is no DNS subdomain: without
 <code>channels</code> all bundles of the package are candidates.`, name(channel))
 	}
-	p.put(`</p>`)
+	p.emit(`</p>`)
 	p.snippet("ClusterExtension", m.v1)
-	p.put("</details></section>\n")
+	p.emit("</details></section>\n")
 }
 
 // snippet shows manifests; the page's script adds a button that copies them.
 func (p *page) snippet(label, text string) {
-	p.put(`<div class="snippet" data-copy="{}"><pre tabindex="0" role="group" aria-label="Manifests with a {}">`+
+	p.emit(`<div class="snippet" data-copy="{}"><pre tabindex="0" role="group" aria-label="Manifests with a {}">`+
 		`<code>{}</code></pre></div>`+"\n", label, label, text)
 }

@@ -56,7 +56,7 @@ var markdownParser = sync.OnceValue(func() parser.Parser {
 
 // parseMarkdown returns the blocks of a description; ok is false for a text beyond the limits, which is shown as it is.
 func parseMarkdown(source []byte) (blocks []ast.Node, ok bool) {
-	if !moderate(source) {
+	if !isWithinLimits(source) {
 		return nil, false
 	}
 	document := markdownParser().Parse(text.NewReader(source))
@@ -81,8 +81,8 @@ func markdownSource(s string) []byte {
 	return []byte(strings.ReplaceAll(s, "\r\n", "\n"))
 }
 
-// moderate reports whether a text is within the limits.
-func moderate(source []byte) bool {
+// isWithinLimits reports whether a text is within the limits.
+func isWithinLimits(source []byte) bool {
 	brackets, delimiters, lines, columns := 0, 0, 1, 1
 	pipes, containers, leading := 0, 0, true
 	for i, c := range source {

@@ -23,7 +23,7 @@ func packagePage(p *page) error {
 	s := v.summary
 	var facts csv
 	bundle := &declcfg.Bundle{}
-	if b := p.c.first(s.name, declcfg.SchemaBundle, s.head); b != nil {
+	if b := p.c.findFirst(s.name, declcfg.SchemaBundle, s.head); b != nil {
 		if bundle, err = p.c.bundle(b); err != nil {
 			return err
 		}
@@ -32,21 +32,21 @@ func packagePage(p *page) error {
 	p.open(s.heading(), crumb{text: name(s.name)})
 	p.packageTitle(v, &facts)
 	p.deprecation(v, declcfg.Reference{Schema: declcfg.SchemaPackage}, "This package is deprecated.")
-	p.put(`<nav class="jump" aria-label="On this page"><a href="#about">About</a><a href="#install">Install</a>` +
+	p.emit(`<nav class="jump" aria-label="On this page"><a href="#about">About</a><a href="#install">Install</a>` +
 		`<a href="#facts">Facts</a><a href="#channels">Channels</a><a href="#graph">Upgrade graph</a>` +
 		`<a href="#bundles">Versions</a></nav>` + "\n")
-	p.put(`<div class="split"><div><section class="prose" aria-labelledby="about"><h2 id="about">About</h2>`)
+	p.emit(`<div class="split"><div><section class="prose" aria-labelledby="about"><h2 id="about">About</h2>`)
 	about := facts.Description
 	if strings.TrimSpace(about) == "" {
 		about = v.pkg.Description
 	}
-	p.prose(about, 3)
-	p.put("</section>\n")
+	p.writeProse(about, 3)
+	p.emit("</section>\n")
 	p.installSection(v, &facts)
 	p.apis("Provided APIs", "provided", bundle, declcfg.PropertyGVK, &facts)
 	p.apis("Required APIs", "required", bundle, declcfg.PropertyGVKRequired, &facts)
 	p.dependencies(bundle)
-	p.put(`</div><aside aria-labelledby="facts"><h2 class="unseen" id="facts">Facts</h2><dl class="facts">`)
+	p.emit(`</div><aside aria-labelledby="facts"><h2 class="unseen" id="facts">Facts</h2><dl class="facts">`)
 	p.fact("Default channel", func() { p.channelLinks(v, []string{s.defaultChannel}) })
 	if s.head != "" {
 		p.fact("Version in the default channel", func() {
@@ -55,7 +55,7 @@ func packagePage(p *page) error {
 	}
 	p.csvFacts(&facts)
 	p.fact("Images", func() { p.a(link("images", "package", s.name), "All images of this package") })
-	p.put("</dl></aside></div>\n")
+	p.emit("</dl></aside></div>\n")
 	p.channels(v)
 	if err := p.graph(v, ""); err != nil {
 		return err
@@ -69,31 +69,31 @@ func packagePage(p *page) error {
 // packageTitle shows the head of the page of a package.
 func (p *page) packageTitle(v *view, facts *csv) {
 	s := v.summary
-	p.put(`<div class="title">`)
+	p.emit(`<div class="title">`)
 	p.icon(s, 72, false)
-	p.put(`<div><h1>{}</h1><p class="by">{}`, s.heading(), name(s.name))
+	p.emit(`<div><h1>{}</h1><p class="by">{}`, s.heading(), name(s.name))
 	if s.provider != "" {
-		p.put(` · by `)
+		p.emit(` · by `)
 		p.a(link("./", "provider", s.provider), name(s.provider))
 	}
-	p.put(`</p>`)
+	p.emit(`</p>`)
 	if text := strings.TrimSpace(facts.Annotations["description"]); text != "" {
-		p.put(`<p class="lead">{}</p>`, lines(clip(text, 600)))
+		p.emit(`<p class="lead">{}</p>`, lines(clip(text, 600)))
 	}
-	p.put(`<p class="tags">`)
+	p.emit(`<p class="tags">`)
 	if s.deprecated {
-		p.put(`<span class="tag old">Deprecated</span>`)
+		p.emit(`<span class="tag old">Deprecated</span>`)
 	}
 	if s.version != "" {
-		p.put(`<span class="tag main">{}</span>`, name(clip(s.version, 40)))
+		p.emit(`<span class="tag main">{}</span>`, name(clip(s.version, 40)))
 	}
 	for _, one := range s.categories[:min(len(s.categories), 4)] {
-		p.put(`<span class="tag">{}</span>`, name(clip(one, 40)))
+		p.emit(`<span class="tag">{}</span>`, name(clip(one, 40)))
 	}
 	if s.level > 0 {
 		p.level(s.level)
 	}
-	p.put("</p></div></div>\n")
+	p.emit("</p></div></div>\n")
 }
 
 // channelPage shows one channel.
@@ -110,17 +110,17 @@ func channelPage(p *page) error {
 	ch, pkg := &v.Channels[i], v.summary.name
 	p.open(name(wanted)+" · "+v.summary.heading(), crumb{name(pkg), link("package", "name", pkg)},
 		crumb{text: "Channel " + name(wanted)})
-	p.put(`<h1>Channel {}</h1><p class="id">of <a href="{}">{}</a>`, name(wanted), link("package", "name", pkg),
+	p.emit(`<h1>Channel {}</h1><p class="id">of <a href="{}">{}</a>`, name(wanted), link("package", "name", pkg),
 		v.summary.heading())
 	if wanted == v.pkg.DefaultChannel {
-		p.put(` <span class="tag main">default channel</span>`)
+		p.emit(` <span class="tag main">default channel</span>`)
 	}
-	p.put("</p>\n")
+	p.emit("</p>\n")
 	p.deprecation(v, declcfg.Reference{Schema: declcfg.SchemaChannel, Name: wanted}, "This channel is deprecated.")
 	if err := p.graph(v, wanted); err != nil {
 		return err
 	}
-	p.put(`<section aria-labelledby="entries"><h2 id="entries">Entries</h2>
+	p.emit(`<section aria-labelledby="entries"><h2 id="entries">Entries</h2>
 <div class="scroll" tabindex="0" role="group" aria-labelledby="entries"><table>
 <thead><tr><th scope="col">Version</th><th scope="col">Bundle</th><th scope="col">Replaces</th><th scope="col">Skips</th>
 <th scope="col">Skip range</th></tr></thead><tbody>` + "\n")
@@ -129,21 +129,21 @@ func channelPage(p *page) error {
 	first := v.heads[ch.Name]
 	for i, e := range entries {
 		if !p.hasSpace() {
-			p.put(`<tr><td colspan="5">{} more entries are not shown.</td></tr>`, strconv.Itoa(len(entries)-i))
+			p.emit(`<tr><td colspan="5">{} more entries are not shown.</td></tr>`, strconv.Itoa(len(entries)-i))
 			break
 		}
-		p.put(`<tr><td class="v">{}</td><th scope="row">`, v.version(e.Name))
+		p.emit(`<tr><td class="v">{}</td><th scope="row">`, v.version(e.Name))
 		p.bundleLink(v, e.Name)
 		if e.Name == first {
-			p.put(` <span class="tag main">head</span>`)
+			p.emit(` <span class="tag main">head</span>`)
 		}
-		p.put(`</th><td>`)
+		p.emit(`</th><td>`)
 		p.entryLink(v, ch, e.Replaces)
-		p.put(`</td><td>`)
+		p.emit(`</td><td>`)
 		p.skips(v, ch, e.Skips)
-		p.put(`</td><td><code>{}</code></td></tr>`+"\n", lines(clip(e.SkipRange, maxName)))
+		p.emit(`</td><td><code>{}</code></td></tr>`+"\n", lines(clip(e.SkipRange, maxName)))
 	}
-	p.put("</tbody></table></div></section>\n")
+	p.emit("</tbody></table></div></section>\n")
 	p.properties(ch.Properties)
 	p.close(link("api/v1/metas", "schema", declcfg.SchemaChannel, "package", pkg, "name", wanted))
 	return nil
@@ -155,11 +155,11 @@ const maxSkips = 40
 func (p *page) skips(v *view, ch *declcfg.Channel, skips []string) {
 	for i, skip := range skips {
 		if i == maxSkips {
-			p.put(` and {} more`, strconv.Itoa(len(skips)-i))
+			p.emit(` and {} more`, strconv.Itoa(len(skips)-i))
 			return
 		}
 		if i > 0 {
-			p.put(", ")
+			p.emit(", ")
 		}
 		p.entryLink(v, ch, skip)
 	}
@@ -171,9 +171,9 @@ func (p *page) entryLink(v *view, ch *declcfg.Channel, bundle string) {
 	switch {
 	case bundle == "":
 	case !v.there[bundle]:
-		p.put(` <span class="faint">(not in this catalog)</span>`)
+		p.emit(` <span class="faint">(not in this catalog)</span>`)
 	case !slices.Contains(v.in[bundle], ch.Name):
-		p.put(` <span class="faint">(not in this channel)</span>`)
+		p.emit(` <span class="faint">(not in this channel)</span>`)
 	}
 }
 
@@ -182,62 +182,62 @@ func (p *page) bundleLink(v *view, bundle string) {
 	switch {
 	case bundle == "":
 	case !v.there[bundle]:
-		p.put(`<span class="faint">{}</span>`, name(bundle))
+		p.emit(`<span class="faint">{}</span>`, name(bundle))
 	default:
 		p.a(link("bundle", "package", v.summary.name, "name", bundle), name(bundle))
 	}
 	if _, old := v.deprecated[declcfg.Reference{Schema: declcfg.SchemaBundle, Name: bundle}]; old {
-		p.put(` <span class="tag old">deprecated</span>`)
+		p.emit(` <span class="tag old">deprecated</span>`)
 	}
 }
 
 // deprecation shows that something is deprecated, and the message.
 func (p *page) deprecation(v *view, r declcfg.Reference, says string) {
 	if message, ok := v.deprecated[r]; ok {
-		p.put(`<div class="warning" role="note"><strong>{}</strong> {}</div>`+"\n", says, lines(clip(message, 4000)))
+		p.emit(`<div class="warning" role="note"><strong>{}</strong> {}</div>`+"\n", says, lines(clip(message, 4000)))
 	}
 }
 
 func (p *page) fact(name string, value func()) {
-	p.put(`<div><dt>{}</dt><dd>`, name)
+	p.emit(`<div><dt>{}</dt><dd>`, name)
 	value()
-	p.put("</dd></div>\n")
+	p.emit("</dd></div>\n")
 }
 
 // channels shows the table of channels.
 func (p *page) channels(v *view) {
-	p.put(`<section aria-labelledby="channels"><h2 id="channels">Channels</h2>
+	p.emit(`<section aria-labelledby="channels"><h2 id="channels">Channels</h2>
 <div class="scroll" tabindex="0" role="group" aria-labelledby="channels"><table>
 <thead><tr><th scope="col">Channel</th><th scope="col">Version</th><th scope="col">Head</th>
 <th scope="col" class="n">Bundles</th></tr></thead><tbody>` + "\n")
 	for i := range v.Channels {
 		ch := &v.Channels[i]
 		if !p.hasSpace() {
-			p.put(`<tr><td colspan="4">{} more channels are not shown.</td></tr>`, strconv.Itoa(len(v.Channels)-i))
+			p.emit(`<tr><td colspan="4">{} more channels are not shown.</td></tr>`, strconv.Itoa(len(v.Channels)-i))
 			break
 		}
-		p.put(`<tr><th scope="row">`)
+		p.emit(`<tr><th scope="row">`)
 		p.channelLinks(v, []string{ch.Name})
 		if ch.Name == v.pkg.DefaultChannel {
-			p.put(` <span class="tag main">default</span>`)
+			p.emit(` <span class="tag main">default</span>`)
 		}
 		if message, ok := v.deprecated[declcfg.Reference{Schema: declcfg.SchemaChannel, Name: ch.Name}]; ok {
-			p.put(` <span class="tag old">deprecated</span><span class="why">{}</span>`, lines(clip(message, 400)))
+			p.emit(` <span class="tag old">deprecated</span><span class="why">{}</span>`, lines(clip(message, 400)))
 		}
 		first := v.heads[ch.Name]
-		p.put(`</th><td class="v">{}</td><td>`, v.version(first))
+		p.emit(`</th><td class="v">{}</td><td>`, v.version(first))
 		p.bundleLink(v, first)
-		p.put(`</td><td class="n">{}</td></tr>`+"\n", strconv.Itoa(len(ch.Entries)))
+		p.emit(`</td><td class="n">{}</td></tr>`+"\n", strconv.Itoa(len(ch.Entries)))
 	}
-	p.put("</tbody></table></div></section>\n")
+	p.emit("</tbody></table></div></section>\n")
 }
 
 // graph draws the upgrade graph of one channel, or of all if there are not too many.
 func (p *page) graph(v *view, channel string) error {
-	p.put(`<section aria-labelledby="graph"><h2 id="graph">Upgrade graph</h2>` + "\n")
+	p.emit(`<section aria-labelledby="graph"><h2 id="graph">Upgrade graph</h2>` + "\n")
 	o := graph.Options{Package: v.summary.name}
 	if channel == "" && len(v.Channels) > oneChannel {
-		p.put(
+		p.emit(
 			`<p class="faint">The package has {}: this is the default one. Each has its own page with its own graph.</p>`,
 			count(len(v.Channels), "channel"))
 		channel = v.pkg.DefaultChannel
@@ -248,15 +248,15 @@ func (p *page) graph(v *view, channel string) error {
 	var d drawing
 	switch err := graph.WritePictures(&d, v.Catalog, o); {
 	case errors.Is(err, errPageSize):
-		p.put(
+		p.emit(
 			`<p class="notice">The graph is too large to be drawn here.
 The pages of the channels have it in parts, and as tables.</p>`)
 	case err != nil:
 		return err
 	default:
-		p.put(`<div class="scroll graph" tabindex="0" role="group" aria-labelledby="graph">`)
+		p.emit(`<div class="scroll graph" tabindex="0" role="group" aria-labelledby="graph">`)
 		p.draw(&d)
-		p.put(
+		p.emit(
 			`</div><details class="legend"><summary>What the signs mean</summary>
 <div class="scroll" tabindex="0" role="group" aria-label="What the signs mean">`)
 		var legend drawing
@@ -264,47 +264,47 @@ The pages of the channels have it in parts, and as tables.</p>`)
 			return err
 		}
 		p.draw(&legend)
-		p.put("</div></details>\n")
+		p.emit("</div></details>\n")
 	}
-	p.put("</section>\n")
+	p.emit("</section>\n")
 	return nil
 }
 
 // bundles shows the table of bundles.
 func (p *page) bundles(v *view) {
-	p.put(`<section aria-labelledby="bundles"><h2 id="bundles">Versions</h2>
+	p.emit(`<section aria-labelledby="bundles"><h2 id="bundles">Versions</h2>
 <div class="scroll" tabindex="0" role="group" aria-labelledby="bundles"><table class="bundles">
 <thead><tr><th scope="col">Version</th><th scope="col">Bundle</th><th scope="col">Channels</th>
 <th scope="col">Image</th></tr></thead><tbody>` + "\n")
 	for i := range v.Bundles {
 		b := &v.Bundles[i]
 		if !p.hasSpace() {
-			p.put(`<tr><td colspan="4">{} more bundles are not shown.</td></tr>`, strconv.Itoa(len(v.Bundles)-i))
+			p.emit(`<tr><td colspan="4">{} more bundles are not shown.</td></tr>`, strconv.Itoa(len(v.Bundles)-i))
 			break
 		}
-		p.put(`<tr><td class="v">{}</td><th scope="row">`, v.version(b.Name))
+		p.emit(`<tr><td class="v">{}</td><th scope="row">`, v.version(b.Name))
 		p.bundleLink(v, b.Name)
 		if message := v.deprecated[declcfg.Reference{Schema: declcfg.SchemaBundle, Name: b.Name}]; message != "" {
-			p.put(`<span class="why">{}</span>`, lines(clip(message, 400)))
+			p.emit(`<span class="why">{}</span>`, lines(clip(message, 400)))
 		}
-		p.put(`</th><td>`)
+		p.emit(`</th><td>`)
 		p.channelLinks(v, v.in[b.Name])
-		p.put(`</td><td class="image"><code>{}</code></td></tr>`+"\n", image(b.Image))
+		p.emit(`</td><td class="image"><code>{}</code></td></tr>`+"\n", image(b.Image))
 	}
-	p.put("</tbody></table></div></section>\n")
+	p.emit("</tbody></table></div></section>\n")
 }
 
 func (p *page) channelLinks(v *view, channels []string) {
 	if len(channels) == 0 {
-		p.put(`<span class="faint">none</span>`)
+		p.emit(`<span class="faint">none</span>`)
 	}
 	for i, ch := range channels {
 		if i == maxSkips {
-			p.put(` and {} more`, strconv.Itoa(len(channels)-i))
+			p.emit(` and {} more`, strconv.Itoa(len(channels)-i))
 			return
 		}
 		if i > 0 {
-			p.put(", ")
+			p.emit(", ")
 		}
 		p.a(link("channel", "package", v.summary.name, "name", ch), name(ch))
 	}
@@ -318,16 +318,16 @@ func (p *page) others(v *view) {
 	if len(v.Others) == 0 {
 		return
 	}
-	p.put(`<section aria-labelledby="others"><h2 id="others">Other blobs</h2><ul>` + "\n")
+	p.emit(`<section aria-labelledby="others"><h2 id="others">Other blobs</h2><ul>` + "\n")
 	for i, m := range v.Others {
 		if i == 500 || !p.hasSpace() {
-			p.put(`<li>{} more</li>`, strconv.Itoa(len(v.Others)-i))
+			p.emit(`<li>{} more</li>`, strconv.Itoa(len(v.Others)-i))
 			break
 		}
-		p.put(`<li>`)
+		p.emit(`<li>`)
 		p.a(link("api/v1/metas", "schema", m.Schema, "package", m.Package, "name", m.Name),
 			name(cmp.Or(m.Name, m.Schema)))
-		p.put(" <code>{}</code></li>\n", name(m.Schema))
+		p.emit(" <code>{}</code></li>\n", name(m.Schema))
 	}
-	p.put("</ul></section>\n")
+	p.emit("</ul></section>\n")
 }

@@ -25,7 +25,7 @@ func packagesPage(p *page) error {
 		title = name(want.text) + " · Packages"
 	}
 	p.open(title)
-	p.put(`<div class="hero"><h1>{}</h1>
+	p.emit(`<div class="hero"><h1>{}</h1>
 <p class="faint">{} · {}</p>
 <form class="search" id="find" role="search" action="./" method="get">
 <label class="unseen" for="q">Search packages</label>
@@ -34,67 +34,67 @@ placeholder="Search by name, keyword, provider or kind of API" maxlength="200" a
 </form></div>
 `, p.site, count(len(p.c.packages), "package"), count(p.c.bundles, "bundle"), want.text)
 	if len(p.c.packages) == 0 {
-		p.put(`<div class="empty"><h2>The catalog has no packages</h2></div>`)
+		p.emit(`<div class="empty"><h2>The catalog has no packages</h2></div>`)
 		p.close("api/v1/metas?schema=olm.package")
 		return nil
 	}
-	p.put(`<div class="browse"><div class="side">`)
+	p.emit(`<div class="browse"><div class="side">`)
 	p.filters(got)
-	p.put(`</div><section class="results" id="results" aria-label="Packages">` + "\n")
+	p.emit(`</div><section class="results" id="results" aria-label="Packages">` + "\n")
 	p.results(&want, got, pages)
-	p.put("</section></div>\n")
+	p.emit("</section></div>\n")
 	p.close("api/v1/metas?schema=olm.package")
 	return nil
 }
 
 // filters shows the facets as checkboxes of the form of the search.
 func (p *page) filters(got found) {
-	p.put(`<details class="filters"><summary>Filters</summary><div class="facets">` + "\n")
+	p.emit(`<details class="filters"><summary>Filters</summary><div class="facets">` + "\n")
 	for i, f := range facets {
 		values := got.facets[i]
 		if len(values) == 0 {
 			continue
 		}
-		p.put(`<fieldset><legend>` + f.label + `</legend>`)
+		p.emit(`<fieldset><legend>` + f.label + `</legend>`)
 		folded := false
 		for n, v := range values {
 			if n == maxValues && len(values) > maxValues+2 {
-				p.put(`<details`)
+				p.emit(`<details`)
 				if slices.ContainsFunc(values[n:], func(v facetValue) bool { return v.chosen }) {
-					p.put(` open`)
+					p.emit(` open`)
 				}
-				p.put(`><summary>{} more</summary>`, strconv.Itoa(len(values)-n))
+				p.emit(`><summary>{} more</summary>`, strconv.Itoa(len(values)-n))
 				folded = true
 			}
 			if n == maxFolded {
 				break
 			}
-			p.put(`<label class="pick"><input type="checkbox" form="find" name="{}" value="{}"`, f.key, v.text)
+			p.emit(`<label class="pick"><input type="checkbox" form="find" name="{}" value="{}"`, f.key, v.text)
 			if v.chosen {
-				p.put(` checked`)
+				p.emit(` checked`)
 			}
-			p.put(`><span>{}</span> <span class="n">{}</span></label>`+"\n", name(v.text), strconv.Itoa(v.count))
+			p.emit(`><span>{}</span> <span class="n">{}</span></label>`+"\n", name(v.text), strconv.Itoa(v.count))
 		}
 		if folded {
-			p.put(`</details>`)
+			p.emit(`</details>`)
 		}
-		p.put("</fieldset>\n")
+		p.emit("</fieldset>\n")
 	}
-	p.put(`<p class="apply"><button form="find">Apply filters</button></p></div></details>`)
+	p.emit(`<p class="apply"><button form="find">Apply filters</button></p></div></details>`)
 }
 
 // results shows the packages of one page of the list.
 func (p *page) results(want *choice, got found, pages int) {
-	p.put(`<div class="bar"><p id="found">`)
+	p.emit(`<div class="bar"><p id="found">`)
 	if want.narrowed() {
-		p.put(`{} of {}`, count(len(got.packages), "package"), strconv.Itoa(len(p.c.packages)))
+		p.emit(`{} of {}`, count(len(got.packages), "package"), strconv.Itoa(len(p.c.packages)))
 		if want.text != "" {
-			p.put(` for “{}”`, name(want.text))
+			p.emit(` for “{}”`, name(want.text))
 		}
 	} else {
-		p.put(`{}`, count(len(got.packages), "package"))
+		p.emit(`{}`, count(len(got.packages), "package"))
 	}
-	p.put(`</p><label class="sort">Sort by <select form="find" name="sort">`)
+	p.emit(`</p><label class="sort">Sort by <select form="find" name="sort">`)
 	for _, o := range orders {
 		label := o.label
 		switch {
@@ -104,24 +104,24 @@ func (p *page) results(want *choice, got found, pages int) {
 		case o.key == "": // without words all match equally, and the names are the order
 			label = "Name"
 		}
-		p.put(`<option value="{}"`, o.key)
+		p.emit(`<option value="{}"`, o.key)
 		if o.key == want.sort {
-			p.put(` selected`)
+			p.emit(` selected`)
 		}
-		p.put(`>` + label + `</option>`)
+		p.emit(`>` + label + `</option>`)
 	}
-	p.put("</select></label></div>\n")
+	p.emit("</select></label></div>\n")
 	p.chips(want, got)
 	if len(got.packages) == 0 {
-		p.put(`<div class="empty"><h2>Nothing matches</h2><p>No package of the catalog has all of this.
+		p.emit(`<div class="empty"><h2>Nothing matches</h2><p>No package of the catalog has all of this.
 Fewer words or filters find more. <a href="./">Show all packages</a></p></div>`)
 		return
 	}
-	p.put("<ul class=\"cards\" id=\"packages\">\n")
+	p.emit("<ul class=\"cards\" id=\"packages\">\n")
 	for _, s := range got.packages[(want.page-1)*pageSize : min(want.page*pageSize, len(got.packages))] {
 		p.card(s)
 	}
-	p.put("</ul>\n")
+	p.emit("</ul>\n")
 	p.pager(want, pages)
 }
 
@@ -131,17 +131,17 @@ func (p *page) chips(want *choice, got found) {
 	for i, f := range facets {
 		for _, v := range slices.Sorted(maps.Keys(want.chosen[i])) {
 			if !any {
-				p.put(`<ul class="chips" aria-label="Filters that are on">`)
+				p.emit(`<ul class="chips" aria-label="Filters that are on">`)
 				any = true
 			}
 			less := want.without(i, v)
-			p.put(`<li>`)
+			p.emit(`<li>`)
 			p.chip(less.address(1), string(f.label)+": "+name(spelled(got.facets[i], v)))
-			p.put(`</li>`)
+			p.emit(`</li>`)
 		}
 	}
 	if any {
-		p.put(`<li><a class="clear" href="./">Clear all</a></li></ul>` + "\n")
+		p.emit(`<li><a class="clear" href="./">Clear all</a></li></ul>` + "\n")
 	}
 }
 
@@ -159,7 +159,7 @@ func (p *page) chip(address, text string) {
 	if len(address) > maxLink {
 		address = "./"
 	}
-	p.put(`<a class="chip" href="{}"><span class="unseen">Remove </span>{} <span aria-hidden="true">×</span></a>`,
+	p.emit(`<a class="chip" href="{}"><span class="unseen">Remove </span>{} <span aria-hidden="true">×</span></a>`,
 		address, text)
 }
 
@@ -168,51 +168,51 @@ func (p *page) pager(want *choice, pages int) {
 	if pages < 2 || len(want.address(pages)) > maxLink {
 		return
 	}
-	p.put(`<nav class="pager" aria-label="Pages of the list">`)
+	p.emit(`<nav class="pager" aria-label="Pages of the list">`)
 	step := func(to int, text literal, rel literal) {
 		if to >= 1 && to <= pages {
-			p.put(`<a href="{}" rel="`+rel+`">`+text+`</a>`, want.address(to))
+			p.emit(`<a href="{}" rel="`+rel+`">`+text+`</a>`, want.address(to))
 		} else {
-			p.put(`<span class="faint">` + text + `</span>`)
+			p.emit(`<span class="faint">` + text + `</span>`)
 		}
 	}
 	step(want.page-1, "← Previous", "prev")
-	p.put(`<span>Page {} of {}</span>`, strconv.Itoa(want.page), strconv.Itoa(pages))
+	p.emit(`<span>Page {} of {}</span>`, strconv.Itoa(want.page), strconv.Itoa(pages))
 	step(want.page+1, "Next →", "next")
-	p.put("</nav>\n")
+	p.emit("</nav>\n")
 }
 
 // card shows a package in the list.
 func (p *page) card(s *packageSummary) {
-	p.put(`<li class="card"><div class="face">`)
+	p.emit(`<li class="card"><div class="face">`)
 	p.icon(s, 48, true)
-	p.put(`<div><h2>`)
+	p.emit(`<div><h2>`)
 	p.a(link("package", "name", s.name), s.heading())
-	p.put(`</h2><p class="by">{}</p>`, name(s.name))
+	p.emit(`</h2><p class="by">{}</p>`, name(s.name))
 	if s.provider != "" {
-		p.put(`<p class="by">by {}</p>`, name(s.provider))
+		p.emit(`<p class="by">by {}</p>`, name(s.provider))
 	}
-	p.put(`</div></div>`)
+	p.emit(`</div></div>`)
 	if s.about != "" {
-		p.put(`<p class="about">{}</p>`, lines(s.about))
+		p.emit(`<p class="about">{}</p>`, lines(s.about))
 	}
-	p.put(`<p class="tags">`)
+	p.emit(`<p class="tags">`)
 	if s.deprecated {
-		p.put(`<span class="tag old">Deprecated</span>`)
+		p.emit(`<span class="tag old">Deprecated</span>`)
 	}
 	for _, one := range s.categories[:min(len(s.categories), 2)] {
-		p.put(`<span class="tag">{}</span>`, name(clip(one, 40)))
+		p.emit(`<span class="tag">{}</span>`, name(clip(one, 40)))
 	}
-	p.put(`</p><p class="foot"><span class="v">{}</span>`, name(clip(s.newest(), 40)))
+	p.emit(`</p><p class="foot"><span class="v">{}</span>`, name(clip(s.newest(), 40)))
 	if s.level > 0 {
-		p.put(`<span class="level" title="Capability level: {}">`, levels[s.level-1])
+		p.emit(`<span class="level" title="Capability level: {}">`, levels[s.level-1])
 		p.bars(s.level)
-		p.put(`<span class="unseen">{}</span></span>`, levels[s.level-1])
+		p.emit(`<span class="unseen">{}</span></span>`, levels[s.level-1])
 	}
 	if !s.created.IsZero() {
 		p.time(s.created)
 	}
-	p.put("</p></li>\n")
+	p.emit("</p></li>\n")
 }
 
 // newest returns the version of the head of the default channel, or the channel's name if it has none.
@@ -237,10 +237,10 @@ func (p *page) icon(s *packageSummary, size int, listed bool) {
 	if address := link("icon", "package", s.name, "v", p.c.version()); s.hasIcon && len(address) <= maxLink {
 		n := strconv.Itoa(size)
 		if listed {
-			p.put(`<span class="icon" data-icon="{}"><noscript><img src="{}" alt="" width="{}" height="{}" loading="lazy">`+
+			p.emit(`<span class="icon" data-icon="{}"><noscript><img src="{}" alt="" width="{}" height="{}" loading="lazy">`+
 				`</noscript></span>`, address, address, n, n)
 		} else {
-			p.put(`<span class="icon"><img src="{}" alt="" width="{}" height="{}"></span>`, address, n, n)
+			p.emit(`<span class="icon"><img src="{}" alt="" width="{}" height="{}"></span>`, address, n, n)
 		}
 		return
 	}
@@ -254,5 +254,5 @@ func (p *page) icon(s *packageSummary, size int, listed bool) {
 	if !utf8.ValidString(letter) {
 		letter = "?"
 	}
-	p.put(`<span class="icon letter" aria-hidden="true">{}</span>`, letter)
+	p.emit(`<span class="icon letter" aria-hidden="true">{}</span>`, letter)
 }

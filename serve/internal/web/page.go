@@ -32,7 +32,7 @@ func (s *Site) page(build func(*page) error) func(*Content, http.ResponseWriter,
 		ctx, cancel := context.WithTimeout(r.Context(), pageTime)
 		defer cancel()
 		if !s.turn(ctx) {
-			busy(w)
+			answerBusy(w)
 			return
 		}
 		zip := acceptsGzip(r.Header)
@@ -40,7 +40,7 @@ func (s *Site) page(build func(*page) error) func(*Content, http.ResponseWriter,
 		code, body, err := s.build(p, build, zip)
 		switch {
 		case ctx.Err() != nil:
-			busy(w)
+			answerBusy(w)
 			return
 		case errors.Is(err, errPageSize):
 			fail(w, http.StatusInternalServerError, errPageSize.Error())
@@ -53,7 +53,7 @@ func (s *Site) page(build func(*page) error) func(*Content, http.ResponseWriter,
 		sent, ok := s.reserve(w, len(body))
 		defer sent()
 		if !ok {
-			busy(w)
+			answerBusy(w)
 			return
 		}
 		h := w.Header()
@@ -86,12 +86,12 @@ func (s *Site) build(p *page, build func(*page) error, zip bool) (code int, body
 	case p.full:
 		return 0, nil, errPageSize
 	case zip:
-		return code, s.zips.all(p.Bytes()), nil
+		return code, s.zips.compress(p.Bytes()), nil
 	}
 	return code, p.Bytes(), nil
 }
 
-func busy(w http.ResponseWriter) {
+func answerBusy(w http.ResponseWriter) {
 	w.Header().Set("Retry-After", "10")
 	fail(w, http.StatusServiceUnavailable, "too many pages are asked for")
 }
@@ -101,7 +101,7 @@ func (p *page) hasSpace() bool { return p.Len() < maxPage-maxDrawing/2 }
 
 // open begins a page. The last crumb is the page itself.
 func (p *page) open(title string, way ...crumb) {
-	p.put(`<!DOCTYPE html>
+	p.emit(`<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -121,27 +121,27 @@ func (p *page) open(title string, way ...crumb) {
 <div class="wrap">
 `, title, p.site, assetPath("style.css"), assetPath("mark.svg"), assetPath("page.js"), assetPath("mark.svg"), p.site)
 	if len(way) > 0 {
-		p.put(`<nav class="way" aria-label="Breadcrumb"><ol><li><a href="./">Packages</a></li>`)
+		p.emit(`<nav class="way" aria-label="Breadcrumb"><ol><li><a href="./">Packages</a></li>`)
 		for i, step := range way {
 			if i == len(way)-1 {
-				p.put(`<li aria-current="page">{}</li>`, step.text)
+				p.emit(`<li aria-current="page">{}</li>`, step.text)
 			} else {
-				p.put(`<li><a href="{}">{}</a></li>`, step.link, step.text)
+				p.emit(`<li><a href="{}">{}</a></li>`, step.link, step.text)
 			}
 		}
-		p.put("</ol></nav>\n")
+		p.emit("</ol></nav>\n")
 	}
-	p.put(`<main id="main" tabindex="-1">` + "\n")
+	p.emit(`<main id="main" tabindex="-1">` + "\n")
 }
 
 // close ends a page. raw is the URL of the blobs that it shows.
 func (p *page) close(raw string) {
-	p.put("</main>\n</div>\n<footer><div class=\"wrap\"><p>{}, {}. <span class=\"source\">{}</span>. ",
+	p.emit("</main>\n</div>\n<footer><div class=\"wrap\"><p>{}, {}. <span class=\"source\">{}</span>. ",
 		count(len(p.c.packages), "package"), count(p.c.bundles, "bundle"), p.site)
 	if raw != "" && len(raw) <= maxLink {
-		p.put(`<a href="{}">This page’s blobs as JSON lines</a>`, raw)
+		p.emit(`<a href="{}">This page’s blobs as JSON lines</a>`, raw)
 	}
-	p.put("</p></div></footer>\n</body>\n</html>\n")
+	p.emit("</p></div></footer>\n</body>\n</html>\n")
 }
 
 // maxLink is the maximum length of a linked URL in bytes: browsers and servers have limits.
@@ -150,15 +150,15 @@ const maxLink = 4 << 10
 // a writes a link, or only the text if the URL would be too long.
 func (p *page) a(address, text string) {
 	if len(address) > maxLink {
-		p.put("{}", text)
+		p.emit("{}", text)
 		return
 	}
-	p.put(`<a href="{}">{}</a>`, address, text)
+	p.emit(`<a href="{}">{}</a>`, address, text)
 }
 
 func (p *page) notFound() {
 	p.open("Not found", crumb{text: "Not found"})
-	p.put(
+	p.emit(
 		`<div class="empty"><h1>Not found</h1>
 <p>The catalog has nothing of this name: it may have had it before it was last loaded.</p><p><a href="./">All packages</a></p></div>`)
 	p.close("")
@@ -172,7 +172,9 @@ func count(n int, what string) string {
 }
 
 // packageBlob returns the olm.package blob of a name, or nil.
-func (c *Content) packageBlob(name string) *blob { return c.first(name, declcfg.SchemaPackage, name) }
+func (c *Content) packageBlob(name string) *blob {
+	return c.findFirst(name, declcfg.SchemaPackage, name)
+}
 
 func (c *Content) pkg(b *blob) (*declcfg.Package, error) {
 	read, err := c.parse(b)

@@ -263,11 +263,11 @@ func TestHostileCatalogIsText(t *testing.T) {
 // Markup consists of constants, and values cannot break out of their places.
 func TestValuesAreEscaped(t *testing.T) {
 	var h markup
-	h.put(`<a href="{}">{}</a>`, `"><b>{}`, "'&\x00<i>")
+	h.emit(`<a href="{}">{}</a>`, `"><b>{}`, "'&\x00<i>")
 	if got, want := h.String(), `<a href="&#34;&gt;&lt;b&gt;{}">&#39;&amp;`+"\uFFFD"+`&lt;i&gt;</a>`; got != want {
 		t.Errorf("got %s", got)
 	}
-	for _, test := range []func(){func() { h.put("{}") }, func() { h.put("", "x") }} {
+	for _, test := range []func(){func() { h.emit("{}") }, func() { h.emit("", "x") }} {
 		func() {
 			defer func() {
 				if recover() == nil {
@@ -277,8 +277,8 @@ func TestValuesAreEscaped(t *testing.T) {
 			test()
 		}()
 	}
-	h.put("{}", strings.Repeat("x", maxPage))
-	h.put("more")
+	h.emit("{}", strings.Repeat("x", maxPage))
+	h.emit("more")
 	if !h.full || h.Len() > maxPage || strings.Contains(h.String(), "more") {
 		t.Errorf("a page of %d bytes", h.Len())
 	}

@@ -15,11 +15,11 @@ import (
 // firstProse is how many bytes of a description are shown before the rest is folded.
 const firstProse = 2400
 
-// prose shows a description, the rest of a long one folded. top is the level of its highest headings.
-func (p *page) prose(description string, top int) {
+// writeProse shows a description, the rest of a long one folded. top is the level of its highest headings.
+func (p *page) writeProse(description string, top int) {
 	source := markdownSource(description)
 	if strings.TrimSpace(string(source)) == "" {
-		p.put(`<p class="faint">There is no description.</p>`)
+		p.emit(`<p class="faint">There is no description.</p>`)
 		return
 	}
 	blocks, ok := parseMarkdown(source)
@@ -32,20 +32,20 @@ func (p *page) prose(description string, top int) {
 	start, folded := p.Len(), false
 	for i, b := range blocks {
 		if !folded && p.Len()-start > firstProse && len(blocks)-i > 1 {
-			p.put(`<details><summary>Show the whole description</summary>`)
+			p.emit(`<details><summary>Show the whole description</summary>`)
 			folded = true
 		}
 		w.block(b, 0)
 	}
 	if folded {
-		p.put(`</details>`)
+		p.emit(`</details>`)
 	}
 }
 
 // plainProse shows a text without Markdown.
 func (p *page) plainProse(text string) {
 	for _, one := range paragraphs(text) {
-		p.put("<p class=\"raw\">{}</p>\n", one.text)
+		p.emit("<p class=\"raw\">{}</p>\n", one.text)
 	}
 }
 
@@ -89,12 +89,12 @@ func (w *proseWriter) heading(n *ast.Heading, depth int) {
 
 // wrap writes an element with what is in it; begin and end are its tags.
 func (w *proseWriter) wrap(begin, end literal, n ast.Node, depth int) {
-	w.put(begin)
-	w.inside(n, depth)
-	w.put(end)
+	w.emit(begin)
+	w.writeInside(n, depth)
+	w.emit(end)
 }
 
-func (w *proseWriter) inside(n ast.Node, depth int) {
+func (w *proseWriter) writeInside(n ast.Node, depth int) {
 	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
 		_, tag := c.(*ast.RawHTML)
 		switch {
@@ -120,9 +120,9 @@ func (w *proseWriter) block(n ast.Node, depth int) {
 	case *ast.Paragraph:
 		w.wrap("<p>", "</p>\n", n, depth)
 	case *ast.TextBlock:
-		w.inside(n, depth)
+		w.writeInside(n, depth)
 	case *ast.ThematicBreak:
-		w.put("<hr>\n")
+		w.emit("<hr>\n")
 	case *ast.Blockquote:
 		w.wrap("<blockquote>", "</blockquote>\n", n, depth)
 	case *ast.List:
@@ -134,11 +134,11 @@ func (w *proseWriter) block(n ast.Node, depth int) {
 	case *ast.ListItem:
 		w.wrap("<li>", "</li>\n", n, depth)
 	case *ast.CodeBlock, *ast.FencedCodeBlock:
-		w.put(`<pre tabindex="0"><code>{}</code></pre>`+"\n", w.code(n))
+		w.emit(`<pre tabindex="0"><code>{}</code></pre>`+"\n", w.code(n))
 	case *extast.Table:
-		w.put(`<div class="scroll" tabindex="0" role="group" aria-label="Table in the description"><table>`)
-		w.inside(n, depth)
-		w.put("</table></div>\n")
+		w.emit(`<div class="scroll" tabindex="0" role="group" aria-label="Table in the description"><table>`)
+		w.writeInside(n, depth)
+		w.emit("</table></div>\n")
 	case *extast.TableHeader:
 		w.row(n, `<th scope="col">`, "</th>", depth)
 	case *extast.TableRow:
@@ -149,11 +149,11 @@ func (w *proseWriter) block(n ast.Node, depth int) {
 }
 
 func (w *proseWriter) row(n ast.Node, begin, end literal, depth int) {
-	w.put("<tr>")
+	w.emit("<tr>")
 	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
 		w.wrap(begin, end, c, depth+1)
 	}
-	w.put("</tr>\n")
+	w.emit("</tr>\n")
 }
 
 // code returns the lines of a block of code.
@@ -174,19 +174,19 @@ func (w *proseWriter) inline(n ast.Node, depth int) {
 	}
 	switch n := n.(type) {
 	case *ast.Text:
-		w.text(n.Segment.Value(w.source), n.IsRaw())
+		w.writeText(n.Segment.Value(w.source), n.IsRaw())
 		switch {
 		case n.HardLineBreak():
-			w.put("<br>\n")
+			w.emit("<br>\n")
 		case n.SoftLineBreak():
-			w.put("\n")
+			w.emit("\n")
 		}
 	case *ast.String:
-		w.text(n.Value, true)
+		w.writeText(n.Value, true)
 	case *ast.CodeSpan:
-		w.put("<code>")
+		w.emit("<code>")
 		w.flatten(n)
-		w.put("</code>")
+		w.emit("</code>")
 	case *ast.Emphasis:
 		if n.Level >= 2 {
 			w.wrap("<strong>", "</strong>", n, depth)
@@ -196,13 +196,13 @@ func (w *proseWriter) inline(n ast.Node, depth int) {
 	case *extast.Strikethrough:
 		w.wrap("<del>", "</del>", n, depth)
 	case *ast.Link:
-		w.link(string(n.Destination), func() { w.inside(n, depth) })
+		w.link(string(n.Destination), func() { w.writeInside(n, depth) })
 	case *ast.AutoLink:
 		to := string(n.URL(w.source))
 		if n.AutoLinkType == ast.AutoLinkEmail && !strings.HasPrefix(strings.ToLower(to), "mailto:") {
 			to = "mailto:" + to
 		}
-		w.link(to, func() { w.text(n.Label(w.source), true) })
+		w.link(to, func() { w.writeText(n.Label(w.source), true) })
 	case *ast.Image:
 		w.image(n)
 	case *ast.RawHTML:
@@ -220,13 +220,13 @@ func (w *proseWriter) link(to string, text func()) {
 		return
 	}
 	w.linked = true
-	w.put(`<a href="{}" rel="nofollow noopener noreferrer">`, address)
+	w.emit(`<a href="{}" rel="nofollow noopener noreferrer">`, address)
 	before := w.Len()
 	text()
 	if w.Len() == before { // the image of a badge, say, without a text
-		w.put("{}", visibleText(address))
+		w.emit("{}", visibleText(address))
 	}
-	w.put("</a>")
+	w.emit("</a>")
 	w.linked = false
 }
 
@@ -236,12 +236,12 @@ func (w *proseWriter) image(n *ast.Image) {
 	address := proseURL(unescaped(n.Destination))
 	switch {
 	case w.linked || address == "":
-		w.put("{}", visibleText(text))
+		w.emit("{}", visibleText(text))
 	default:
 		if text == "" {
 			text = "picture"
 		}
-		w.put(`<a class="picture" href="{}" rel="nofollow noopener noreferrer">{}</a>`, address, visibleText(text))
+		w.emit(`<a class="picture" href="{}" rel="nofollow noopener noreferrer">{}</a>`, address, visibleText(text))
 	}
 }
 
@@ -262,10 +262,10 @@ func (w *proseWriter) tag(n *ast.RawHTML) {
 	w.muted = (name == "script" || name == "style") && !strings.HasPrefix(tag, "</")
 	switch {
 	case name == "br":
-		w.put("<br>\n")
+		w.emit("<br>\n")
 	case strings.HasPrefix(tag, "<!--"), strings.Contains(htmlElements, " "+name+" ") && name != "":
 	default:
-		w.put("{}", visibleText(tag))
+		w.emit("{}", visibleText(tag))
 	}
 }
 
@@ -276,17 +276,17 @@ const htmlElements = ` a abbr address article aside b bdi bdo big blockquote bod
  small source span strike strong style sub summary sup svg table tbody td tfoot th thead title tr tt u ul var video
  wbr `
 
-// text writes text, with entities and escapes resolved unless it is raw.
-func (w *proseWriter) text(b []byte, raw bool) {
+// writeText writes text, with entities and escapes resolved unless it is raw.
+func (w *proseWriter) writeText(b []byte, raw bool) {
 	s := string(b)
 	if !raw {
 		s = unescaped(b)
 	}
-	w.put("{}", visibleText(s))
+	w.emit("{}", visibleText(s))
 }
 
 // flatten writes the text of a node without elements.
-func (w *proseWriter) flatten(n ast.Node) { w.put("{}", visibleText(w.textOf(n, true))) }
+func (w *proseWriter) flatten(n ast.Node) { w.emit("{}", visibleText(w.textOf(n, true))) }
 
 // textOf returns the text in a node, with that of pictures in it or without.
 func (w *proseWriter) textOf(n ast.Node, pictures bool) string {

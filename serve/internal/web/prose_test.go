@@ -16,7 +16,7 @@ import (
 // proseOf returns what a page shows of a description.
 func proseOf(description string) string {
 	var p page
-	p.prose(description, 3)
+	p.writeProse(description, 3)
 	return p.String()
 }
 

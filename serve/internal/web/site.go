@@ -106,13 +106,13 @@ func (s *Site) routes() {
 		"/images":  s.page(imagesPage),
 		"/icon":    s.serveIcon,
 	} {
-		s.mux.HandleFunc(path, reading(s.from(answer)))
+		s.mux.HandleFunc(path, reading(s.withContent(answer)))
 	}
 	for path, a := range assets() {
 		s.mux.HandleFunc("/"+path, reading(a.serve))
 	}
 	s.mux.HandleFunc("/", noRoute)
-	missing := s.from(s.page(func(*page) error { return errNotFound }))
+	missing := s.withContent(s.page(func(*page) error { return errNotFound }))
 	s.mux.HandleFunc("/{path}", func(w http.ResponseWriter, r *http.Request) {
 		if get := r.Method == http.MethodGet || r.Method == http.MethodHead; get &&
 			strings.Contains(r.Header.Get("Accept"), "text/html") { // a person's browser
@@ -144,8 +144,8 @@ func (s *Site) reserve(w http.ResponseWriter, size int) (done func(), ok bool) {
 	return func() { s.sending.Add(int64(-size)) }, s.sending.Add(int64(size)) <= pageMemory
 }
 
-// from acquires the catalog for the duration of an answer.
-func (s *Site) from(answer answerer) http.HandlerFunc {
+// withContent acquires the catalog for the duration of an answer.
+func (s *Site) withContent(answer answerer) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		c := s.content()
 		if c == nil {

@@ -71,7 +71,7 @@ func (c *Content) summarize(ctx context.Context) error {
 func (c *Content) summary(name string) (packageSummary, bool, error) {
 	s := packageSummary{name: name}
 	var pkg *declcfg.Package
-	for _, b := range c.of(name) {
+	for _, b := range c.blobsOf(name) {
 		switch b.schema {
 		case declcfg.SchemaBundle:
 			s.bundles++
@@ -100,7 +100,7 @@ func (c *Content) summary(name string) (packageSummary, bool, error) {
 		return s, false, nil
 	}
 	var channel *declcfg.Channel
-	if b := c.first(name, declcfg.SchemaChannel, pkg.DefaultChannel); b != nil {
+	if b := c.findFirst(name, declcfg.SchemaChannel, pkg.DefaultChannel); b != nil {
 		read, err := c.parse(b)
 		if err != nil {
 			return s, false, err
@@ -113,7 +113,7 @@ func (c *Content) summary(name string) (packageSummary, bool, error) {
 	var kinds []string
 	if channel != nil {
 		s.head = strings.Clone(head(channel))
-		if b := c.first(name, declcfg.SchemaBundle, s.head); b != nil {
+		if b := c.findFirst(name, declcfg.SchemaBundle, s.head); b != nil {
 			bundle, err := c.bundle(b)
 			if err != nil {
 				return s, false, err
@@ -202,7 +202,7 @@ func (c *Content) bundle(b *blob) (*declcfg.Bundle, error) {
 // catalog reads a whole package without the manifests of its bundles.
 func (c *Content) catalog(ctx context.Context, pkg string) (*declcfg.Catalog, error) {
 	reader := declcfg.NewReader(declcfg.LoadOptions{Skeleton: true})
-	return reader.Read(ctx, c.reader(c.of(pkg)), "package "+pkg)
+	return reader.Read(ctx, c.reader(c.blobsOf(pkg)), "package "+pkg)
 }
 
 // head returns the head of a channel: the first bundle that none replaces or skips.
