@@ -97,7 +97,7 @@ func serveImage(ctx context.Context, o *Options, file string,
 	return img, nil
 }
 
-// describe is a planned image before any layer is written.
+// settled is a planned image before any layer is written.
 type settled struct {
 	bases      []*base
 	baseServer string

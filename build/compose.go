@@ -347,7 +347,7 @@ func (c *composer) unstack(ctx context.Context, of []*composed, groups [][]conte
 	return nil
 }
 
-// planLayers records which packages were stacked and packed.
+// recordUse records which packages were stacked and packed.
 func (c *composer) recordUse(groups [][]content) {
 	for _, g := range groups {
 		for _, p := range g {

@@ -401,7 +401,7 @@ func (r *reading) second(packages []string, in map[string][]int) error {
 // About a fifth of it is in memory.
 const partBytes = 64 << 20
 
-// planParts groups packages for the second pass.
+// groupPackages groups packages for the second pass.
 func (r *reading) groupPackages(packages []string, in map[string][]int) [][]string {
 	uses := map[int]int64{}
 	for _, pkg := range packages {

@@ -215,8 +215,8 @@ func pullError(name string, err error) error {
 	return redact.Error(&PullError{redact.Text(name), err})
 }
 
-// aboutConfiguration returns the error about an invalid policy or invalid files of registries.d in another error: it is
-// not about an image. It returns nil if there is none.
+// aboutConfiguration returns the part of an error that is about an invalid policy or invalid files of registries.d, and
+// not about an image; nil if it has no such part.
 func aboutConfiguration(err error) error {
 	var policy *trust.PolicyFileError
 	var places *registriesd.Error

@@ -116,7 +116,7 @@ func (c *copier) commit(ctx context.Context) error {
 	return nil
 }
 
-// openNamed returns a place that is open; nil if it is not.
+// findPlace returns a place that is open; nil if it is not.
 func (c *copier) findPlace(key string) *writtenPlace {
 	for _, p := range c.places {
 		if p.key == key {

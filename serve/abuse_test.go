@@ -45,7 +45,7 @@ func (c client) raw(t testing.TB) *rawClient {
 	return r
 }
 
-// awaitGreeting starts a connection properly.
+// greet starts a connection properly.
 func (c *rawClient) greet() error {
 	_, err := io.WriteString(c.Conn, http2.ClientPreface)
 	return errors.Join(err, c.WriteSettings())

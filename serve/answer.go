@@ -127,7 +127,7 @@ func (b *budget) taken() int {
 	return b.used
 }
 
-// load returns a buffer of size bytes and the pool that it must be returned to.
+// allocate returns a buffer of size bytes and the pool that it must be returned to.
 func (b *budget) allocate(ctx context.Context, size int) (*[]byte, mem.BufferPool, error) {
 	if mem.IsBelowBufferPoolingThreshold(size) {
 		// The transport does not return such small buffers.

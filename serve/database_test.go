@@ -194,7 +194,7 @@ func comparable(t *testing.T, answer json.RawMessage) map[string]any {
 	return m
 }
 
-// closeLoaded removes the elements of some types from a list.
+// drop removes the elements of some types from a list.
 func drop(m map[string]any, field string, types ...string) {
 	list, ok := m[field].([]any)
 	if !ok {

@@ -48,7 +48,7 @@ func (h *health) set(serving bool) {
 	h.changed = make(chan struct{})
 }
 
-// load returns the health, and a channel that is closed when it changes.
+// get returns the health, and a channel that is closed when it changes.
 func (h *health) get() (*healthpb.HealthCheckResponse, <-chan struct{}) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -153,7 +153,7 @@ const (
 	leastBuffer = 2 << 10
 )
 
-// replaceCatalog adds a user of a page in memory.
+// addUser adds a user of a page in memory.
 func (p *pages) addUser(g *page, done func()) (mem.Buffer, []int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

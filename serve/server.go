@@ -75,7 +75,7 @@ func (s *server) SetStore(store Store) {
 	s.health.set(true)
 }
 
-// endCall closes the catalog after its last call.
+// end closes the catalog after its last call.
 func (s *server) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -92,7 +92,7 @@ func (s *spill) takeRead(r *declcfg.Reader, b *declcfg.Bundle) (*spilled, error)
 	return s.storeMessage(s.message, hasCSV), nil
 }
 
-// storePage copies a message to memory or the file.
+// storeMessage copies a message to memory or the file.
 func (s *spill) storeMessage(message []byte, hasCSV bool) *spilled {
 	out := &spilled{length: len(message), crc: crc32.Checksum(message, castagnoli), hasCSV: hasCSV}
 	if s.file == nil && !s.full && len(s.memory)+len(message) > spillMemory {

@@ -177,7 +177,7 @@ var (
 	fieldsType      = reflect.TypeFor[metav1.FieldsV1]()
 )
 
-// makeLayout returns the schema of a type: of a struct a reference.
+// makeSchema returns the schema of a type: of a struct a reference.
 func (m *schemaMaker) makeSchema(t reflect.Type) *shape {
 	switch t.Kind() {
 	case reflect.Pointer:

@@ -240,7 +240,7 @@ func (f *files) read(name string) (_ []byte, err error) {
 	return data, nil
 }
 
-// addMissing gives an error of a file that is not there the text of an operating system's.
+// newMissingError gives an error of a file that is not there the text of an operating system's.
 func newMissingError(op, name string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return &absent{fmt.Sprintf("%s %s: no such file or directory", op, name)}

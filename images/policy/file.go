@@ -22,7 +22,7 @@ type file struct {
 	policy *signature.Policy
 }
 
-// Read reads a policy.json. Errors are an trust.PolicyFileError.
+// Read reads a policy.json. Errors are a [*trust.PolicyFileError].
 func Read(ctx context.Context, path string) (trust.Policy, error) {
 	content, err := regularfile.ReadMounted(ctx, path)
 	if err != nil {

@@ -83,7 +83,7 @@ func (v *verifier) claim(d document) (Claim, bool) {
 	return c, true
 }
 
-// key returns the fingerprint of the key that a bundle names, if it names it as cosign does.
+// key returns the fingerprint of the key that a bundle names; empty if its hint is not the SHA-256 that cosign writes.
 func (e *envelope) key() string {
 	sum, err := base64.StdEncoding.DecodeString(e.hint)
 	if err != nil || len(sum) != 32 {

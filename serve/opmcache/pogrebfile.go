@@ -68,7 +68,7 @@ func newDatabase(dir string) (*database, error) {
 	return &database{s: s}, err
 }
 
-// addPackage appends an entry to the log.
+// appendEntry appends an entry to the log.
 func (d *database) appendEntry(key, value []byte) error {
 	if len(key) > maxKey || len(value) > maxValue || d.s.Len()+recordHead+int64(len(key)+len(value))+4 > maxSegment {
 		return fmt.Errorf(

@@ -58,7 +58,7 @@ func (p place) name(image string) string {
 	return "containers-storage:[vfs@" + p.root + "+" + p.run + "]" + image
 }
 
-// findMissing opens the store with the library, for inspection.
+// look opens the store with the library, for inspection.
 func (p place) look(t *testing.T, f func(storage.Store)) {
 	t.Helper()
 	store, err := storage.GetStore(storage.StoreOptions{GraphDriverName: "vfs", GraphRoot: p.root, RunRoot: p.run,

@@ -51,7 +51,7 @@ func (k *knownBlobs) addRepository(name string, d digest.Digest) {
 	}
 }
 
-// openSession waits until nothing else writes the blob: to the repository, or to the registry if that mounts blobs. The
+// startWriting waits until nothing else writes the blob: to the repository, or to the registry if that mounts blobs. The
 // caller calls done with what has happened: whether the repository has the blob, whether a mount was tried, and whether
 // it was granted.
 func (k *knownBlobs) startWriting(ctx context.Context, name string,
