@@ -218,7 +218,7 @@ func (s *Source) hasEntry(ctx context.Context, d digest.Digest) (bool, error) {
 	return s.entries[d], s.nestedErr
 }
 
-// showManifest gives a manifest to what warns of odd ones.
+// showManifest passes a manifest that was read to the client's checks, which warn of unusual ones.
 func (s *Source) showManifest(text []byte) {
 	var m v1.Manifest
 	if s.noted != nil && json.Unmarshal(text, &m) == nil { // an error is reported where more of it is read

@@ -309,7 +309,7 @@ func findSubscription(_ context.Context, s *conformaSubject, emit rules.Emit) {
 		why := wrongSubscription(child(manifest(o), "metadata", "annotations", annotationSubscription))
 		if why != "" {
 			emit(s.finding(placeIn(o, steps...), canon.PathName(steps), "Value of %s annotation %s",
-			annotationSubscription, why))
+				annotationSubscription, why))
 		}
 	}
 }

@@ -98,7 +98,8 @@ func TestRulesAndAnswers(t *testing.T) {
 		refused, failure string // of Judge
 		read             bool   // signatures are looked for
 	}{
-		"accepted": {at: registry("quay.io/a/b"), rule: trust.Rule{Scope: `transport docker, scope "quay.io"`, Accepts: true}},
+		"accepted": {at: registry("quay.io/a/b"),
+			rule: trust.Rule{Scope: `transport docker, scope "quay.io"`, Accepts: true}},
 		"accepted, and a signature required": {at: registry("quay.io/a/b"), signed: true,
 			rule: trust.Rule{Scope: `transport docker, scope "quay.io"`, Accepts: true}, refused: "signature"},
 		"rejected": {at: registry("ghcr.io/a"), rule: trust.Rule{Scope: "default", Rejects: true},

@@ -125,7 +125,8 @@ func TestSources(t *testing.T) {
 			t.Errorf("%q: %+v", text, got)
 		}
 	}
-	if got, err := table()[1:].Source("quay.io/a"); err == nil || !strings.Contains(err.Error(), "oci:, containers-storage:") {
+	got, err := table()[1:].Source("quay.io/a")
+	if err == nil || !strings.Contains(err.Error(), "oci:, containers-storage:") {
 		t.Errorf("a name in a registry, without that transport: %+v, %v", got, err)
 	}
 }

@@ -26,7 +26,8 @@ func TestCopy(t *testing.T) {
 
 // The name of an image is one word, and no flag.
 func TestCheckImage(t *testing.T) {
-	for name, good := range map[string]bool{"quay.io/a:v1": true, "": false, "a b": false, "a\x00": false, "--platform": false} {
+	for name, good := range map[string]bool{"quay.io/a:v1": true, "": false, "a b": false, "a\x00": false,
+		"--platform": false} {
 		if err := CheckImage("base image", name); (err == nil) != good {
 			t.Errorf("%q: %v", name, err)
 		}

@@ -19,7 +19,8 @@ func TestKind(t *testing.T) {
 
 // encoding/json takes a key in another case for a name.
 func TestFoldsTo(t *testing.T) {
-	for key, want := range map[string]bool{"NAME": true, "Name": true, "names": false, `na\u006de`: true, "ſ": true, "x": false} {
+	for key, want := range map[string]bool{"NAME": true, "Name": true, "names": false,
+		`na\u006de`: true, "ſ": true, "x": false} {
 		if got := jsonscan.FoldsTo([]byte(key), "name", "schema"); got != want {
 			t.Errorf("%s: %v", key, got)
 		}

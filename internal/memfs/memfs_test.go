@@ -12,7 +12,8 @@ import (
 func TestInfo(t *testing.T) {
 	file, dir := File("a", 3), Dir("d")
 	file.Time = time.Unix(1, 0)
-	if file.Name() != "a" || file.Size() != 3 || file.Mode() != 0o644 || file.IsDir() || !file.ModTime().Equal(time.Unix(1, 0)) {
+	if file.Name() != "a" || file.Size() != 3 || file.Mode() != 0o644 || file.IsDir() ||
+		!file.ModTime().Equal(time.Unix(1, 0)) {
 		t.Errorf("%+v", file)
 	}
 	if dir.Name() != "d" || !dir.IsDir() || dir.Mode() != fs.ModeDir|0o755 || dir.Sys() != nil {

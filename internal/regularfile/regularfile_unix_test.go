@@ -171,7 +171,8 @@ func TestNamedEnds(t *testing.T) {
 // What is read in any order must be a regular file, or /dev/null.
 func TestSeekable(t *testing.T) {
 	dir := tree(t)
-	for path, want := range map[string]string{filepath.Join(dir, "file"): "", filepath.Join(dir, "link"): "", os.DevNull: "",
+	for path, want := range map[string]string{filepath.Join(dir, "file"): "", filepath.Join(dir, "link"): "",
+		os.DevNull:                 "",
 		filepath.Join(dir, "fifo"): "a pipe", dir: "a directory", filepath.Join(dir, "absent"): "no such file",
 		"/dev/zero": "a device"} {
 		f, err := OpenSeekable(path)

@@ -42,7 +42,8 @@ func TestReader(t *testing.T) {
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()
-	if _, err := io.ReadAll(Body(ended, io.NopCloser(strings.NewReader("hello")), good, 5)); !errors.Is(err, context.Canceled) {
+	_, err := io.ReadAll(Body(ended, io.NopCloser(strings.NewReader("hello")), good, 5))
+	if !errors.Is(err, context.Canceled) {
 		t.Errorf("after the end of the context: %v", err)
 	}
 	r := NewReader(strings.NewReader("hello"), good, 5)
@@ -66,7 +67,8 @@ func TestDigests(t *testing.T) {
 	}
 }
 
-// The media type of a manifest is that of the answer or of its text, which must agree with each other and with the content.
+// The media type of a manifest is that of the answer or of its text, which must agree with each other and with the
+// content.
 func TestManifestKinds(t *testing.T) {
 	for _, c := range []struct{ text, kind, want string }{
 		{`{"manifests":[]}`, v1.MediaTypeImageIndex, v1.MediaTypeImageIndex},

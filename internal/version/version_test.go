@@ -58,7 +58,8 @@ func TestLines(t *testing.T) {
 	if got := ServerOPM(); strings.Contains(got, "Bindery") || !strings.Contains(got, Compatible) {
 		t.Errorf("%s", got)
 	}
-	if Program() == "" || Program() != Program() {
-		t.Errorf("%q identifies no program", Program())
+	first, second := Program(), Program()
+	if first == "" || first != second {
+		t.Errorf("%q and %q identify no program", first, second)
 	}
 }

@@ -265,7 +265,7 @@ func (j *Judge) compare(ctx context.Context, from, to Definition, left *int) (ch
 	return changes, nil
 }
 
-// manyAttempts is how many attempts are no matter of minutes any more.
+// manyAttempts is the number of attempts for which operator-controller would try for longer than some minutes.
 const manyAttempts = 24
 
 // chanceError is the error about an upgrade that OLM v1 takes in one of many attempts. The library writes the fields that

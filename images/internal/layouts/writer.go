@@ -235,7 +235,7 @@ func (w *Writer) writeBlob(ctx context.Context, d v1.Descriptor, c store.Content
 				return err
 			}
 		} else if r, err := w.old.Blob(ctx, d, 0); err == nil {
-			// Another process may replace the archive, so that the stage needs it all the same.
+			// Another process may replace the archive: the stage gets the blob although the archive has it now.
 			err = errors.Join(w.write(to, r), r.Close())
 			if err == nil || ctx.Err() != nil {
 				return err

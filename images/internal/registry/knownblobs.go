@@ -51,9 +51,9 @@ func (k *knownBlobs) addRepository(name string, d digest.Digest) {
 	}
 }
 
-// startWriting waits until nothing else writes the blob: to the repository, or to the registry if that mounts blobs. The
-// caller calls done with what has happened: whether the repository has the blob, whether a mount was tried, and whether
-// it was granted.
+// startWriting waits until nothing else writes the blob: to the repository, or to the registry if that mounts blobs.
+// The caller calls done with what has happened: whether the repository has the blob, whether a mount was tried, and
+// whether it was granted.
 func (k *knownBlobs) startWriting(ctx context.Context, name string,
 	d digest.Digest) (done func(there, tried, mounted bool), err error) {
 	key := d.String()

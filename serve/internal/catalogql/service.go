@@ -97,7 +97,7 @@ type page struct {
 	from, to int
 }
 
-// most is how many blobs a field of the query has at most, and without an argument.
+// most is the maximum number of blobs that a field of the query returns, and the number without an argument.
 const most = 100
 
 // root returns the query's field for a schema.

@@ -50,8 +50,8 @@ func CheckName(name string) error {
 // answerer answers a request from a catalog.
 type answerer func(*Content, http.ResponseWriter, *http.Request)
 
-// catalogdRoute is a route of catalogd's API. methods are the only ones; before looks at what catalogd looks at before
-// it looks for the catalog, and returns the request, or nil if it has answered.
+// catalogdRoute is a route of catalogd's API. Other methods than methods are refused. before checks what
+// catalogd checks before it looks for the catalog; it returns the request, or nil if it has answered it.
 type catalogdRoute struct {
 	name    string
 	off     bool
