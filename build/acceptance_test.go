@@ -151,7 +151,9 @@ func debianRegistry(t *testing.T) (host string, requests func() []string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { cancel(); _ = cmd.Wait() })
-	for deadline := time.Now().Add(20 * time.Second); ; {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(20 * time.Second); ; <-tick.C {
 		r, err := http.Get("http://" + addr + "/v2/")
 		if err == nil {
 			r.Body.Close()
@@ -160,7 +162,6 @@ func debianRegistry(t *testing.T) (host string, requests func() []string) {
 		if time.Now().After(deadline) {
 			t.Fatalf("the registry does not answer: %v", err)
 		}
-		time.Sleep(20 * time.Millisecond)
 	}
 	var mu sync.Mutex
 	var seen []string
@@ -319,11 +320,11 @@ func TestKilledRuns(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(length * time.Duration(i%30+1) / 24)
-		if err := cmd.Process.Kill(); err == nil {
+		kill := time.AfterFunc(length*time.Duration(i%30+1)/24, func() { _ = cmd.Process.Kill() })
+		if err := cmd.Wait(); err != nil {
 			kills++
 		}
-		_ = cmd.Wait()
+		kill.Stop()
 		switch got := read(); {
 		case got == old:
 		case fresh == "" || got == fresh:

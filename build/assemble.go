@@ -3,7 +3,11 @@ package build
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
+	"os"
 	"slices"
+	"sync"
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
@@ -72,8 +76,8 @@ func (p part) contentSize() int64 {
 	return p.layer.Size()
 }
 
-// settled describes the part after it was written, or the layer that replaces it because the content is equal.
-func (p part) settled(b layers.Blob, mediaType string) Layer {
+// describe describes the part after it was written, or the layer that replaces it because the content is equal.
+func (p part) describe(b layers.Blob, mediaType string) Layer {
 	l := p.asLayer(b, mediaType)
 	if p.proof == nil || p.proof.DiffID != l.DiffID {
 		return l
@@ -189,3 +193,167 @@ func (i *Image) complete(f Format, annotations map[string]string) error {
 	i.sum()
 	return nil
 }
+
+// partWriter writes the parts of an image that are not cached.
+type partWriter struct {
+	o         *Options
+	parts     []part
+	mediaType string
+	store     *layers.Store
+
+	layers []Layer // of all parts
+	lazy   map[digest.Digest]*lazyLayer
+}
+
+func newPartWriter(o *Options, parts []part, mediaType string) *partWriter {
+	return &partWriter{
+		o: o, parts: parts, mediaType: mediaType, store: layers.NewStore(o.Dir),
+		layers: make([]Layer, len(parts)), lazy: map[digest.Digest]*lazyLayer{},
+	}
+}
+
+// write determines for each part whether it is cached, and writes the others.
+func (w *partWriter) write(ctx context.Context) error {
+	notices := make([][]string, len(w.parts))
+	var todo []layers.Layer
+	var at []int
+	if w.o.Planned != nil {
+		w.o.Planned(len(w.parts))
+	}
+	for i, p := range w.parts {
+		if p.stacked != nil {
+			w.layers[i] = *p.stacked
+			continue
+		}
+		if l, ok := w.o.findKnown(p); ok {
+			notices[i] = l.Notices
+			w.remember(i, l)
+			continue
+		}
+		if i < len(w.o.Servers) && w.o.serverLayers != nil {
+			b, err := w.o.serverLayers.copyLayer(ctx, p.layer, w.o.layerOptions(), w.store)
+			if err != nil {
+				return err
+			}
+			w.done(i, b)
+			continue
+		}
+		todo, at = append(todo, p.layer), append(at, i)
+	}
+	blobs, err := w.store.WriteAll(ctx, todo, w.o.layerOptions(), w.o.Jobs,
+		func(n int, b layers.Blob) { w.done(at[n], b) })
+	if err != nil {
+		return err
+	}
+	for _, b := range blobs {
+		// A written layer needs no other source of its bytes.
+		delete(w.lazy, b.Digest)
+	}
+	for i, p := range w.parts {
+		if w.layers[i].From != "" {
+			if w.layers[i], err = w.layers[i].inFormat(w.o.Format); err != nil {
+				return err
+			}
+		}
+		w.o.report(append(notices[i], p.notices.Get()...))
+	}
+	return nil
+}
+
+// done records a written layer. Calls do not overlap.
+func (w *partWriter) done(i int, b layers.Blob) {
+	p := w.parts[i]
+	w.o.Cache.storeLayer(p.key, b, w.store.Path(b.Digest), p.notices.Get())
+	w.layers[i] = p.describe(b, w.mediaType)
+	if w.o.Events != nil {
+		w.o.Events(w.layers[i])
+	}
+}
+
+// remember makes a part a cached layer.
+func (w *partWriter) remember(i int, l knownLayer) {
+	p := w.parts[i]
+	b := layers.Blob{Name: p.layer.Name, Digest: l.Digest, DiffID: l.DiffID, Size: l.Size, Uncompressed: l.Uncompressed,
+		Compression: l.Compression}
+	w.lazy[b.Digest] = &lazyLayer{part: p, o: w.o.layerOptions(), blob: b, known: w.o.Cache, store: w.store}
+	w.layers[i] = p.describe(b, w.mediaType)
+	w.layers[i].Remembered = true
+	if w.o.Events != nil {
+		w.o.Events(w.layers[i])
+	}
+}
+
+// staleError reports a layer that differs from its cache record. The record is removed, and the next build writes the
+// layer.
+type staleError struct {
+	Layer     string
+	Was, Made digest.Digest
+}
+
+func (e *staleError) Error() string {
+	return fmt.Sprintf("layer %s: the cache recorded %s, but it is %s; the record has been removed: run the command "+
+		"again, or with --no-cache",
+		e.Layer, e.Was, e.Made)
+}
+
+// lazyLayer is a layer with a known digest. Its bytes are read from the cache, or written, only when a destination
+// needs them. It is safe for concurrent use.
+type lazyLayer struct {
+	part  part
+	o     layers.Options
+	blob  layers.Blob
+	known *Cache
+	store *layers.Store
+
+	mu sync.Mutex
+}
+
+// open opens the bytes of the layer.
+func (l *lazyLayer) open(ctx context.Context) (io.ReadCloser, int64, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.store.Has(l.blob.Digest) {
+		if r, ok := l.known.blob(ctx, l.blob); ok {
+			return r, l.blob.Size, nil
+		}
+		if err := l.write(ctx); err != nil {
+			return nil, 0, err
+		}
+	}
+	f, err := os.Open(l.store.Path(l.blob.Digest))
+	return f, l.blob.Size, err
+}
+
+// write writes the layer into the store.
+func (l *lazyLayer) write(ctx context.Context) error {
+	b, err := l.store.Write(ctx, l.part.layer, l.o)
+	if err != nil {
+		return err
+	}
+	if b.Digest != l.blob.Digest || b.DiffID != l.blob.DiffID || b.Size != l.blob.Size {
+		l.known.forget(l.part.key)
+		return &staleError{Layer: b.Name, Was: l.blob.Digest, Made: b.Digest}
+	}
+	l.known.keepBlob(b, l.store.Path(b.Digest))
+	return nil
+}
+
+// path returns the file of the layer, if it has been written.
+func (l *lazyLayer) path() (string, bool) {
+	return l.store.Path(l.blob.Digest), l.store.Has(l.blob.Digest)
+}
+
+// file returns a file of the layer, written from the cache if necessary.
+func (l *lazyLayer) file(ctx context.Context) (string, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	path, ok := l.path()
+	if !ok && l.known != nil {
+		ok = l.known.blobs.CopyTo(ctx, l.blob.Digest, l.blob.Size, path)
+	}
+	return path, ok
+}
+
+// NeedsInput reports whether layers may be written only when the image is copied: the input must then not change until
+// the image is closed.
+func (i *Image) NeedsInput() bool { return len(i.lazy) > 0 }

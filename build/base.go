@@ -1,11 +1,15 @@
 package build
 
 import (
+	"archive/tar"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -14,9 +18,12 @@ import (
 	"go.podman.io/image/v5/manifest"
 	"go.podman.io/image/v5/types"
 
+	"github.com/operator-bindery/bindery/build/internal/cataloglayer"
 	"github.com/operator-bindery/bindery/images"
-	"github.com/operator-bindery/bindery/internal/redact"
+	"github.com/operator-bindery/bindery/internal/archive"
 	"github.com/operator-bindery/bindery/layers"
+	"github.com/operator-bindery/bindery/internal/limit"
+	"github.com/operator-bindery/bindery/internal/redact"
 )
 
 // maxConfig is the maximum length of a base image's configuration in bytes.
@@ -204,4 +211,187 @@ func (b *base) history() []v1.History {
 		made[i] = v1.History{Comment: "base image"}
 	}
 	return made
+}
+
+// trim leaves out the upper layers of a base that have nothing but its catalog and caches of it: the new image hides
+// these, and would carry them for nothing. It stops at the first layer that has something else, so that what it reads
+// is little more than what it leaves out.
+func (b *base) trim(ctx context.Context, known map[digest.Digest]bool) error {
+	hidden, err := b.hidden()
+	at, ok := hidden[ConfigsLabel]
+	if err != nil || !ok {
+		return err
+	}
+	dirs := []string{at, cataloglayer.CacheDir, opmCacheDir}
+	for n := len(b.layers) - 1; n >= 0; n-- {
+		l := b.layers[n]
+		only, read := known[l.Digest]
+		if !read {
+			if only, err = b.onlyIn(ctx, l, dirs); err != nil {
+				return fmt.Errorf("base image: layer %s: %w", l.Digest, err)
+			}
+			known[l.Digest] = only
+		}
+		if !only {
+			break
+		}
+		b.removeTopLayer()
+	}
+	return nil
+}
+
+// removeTopLayer leaves out the uppermost layer, with its line in the history and what follows that.
+func (b *base) removeTopLayer() {
+	if h := b.history(); len(h) > 0 {
+		n := len(h) - 1
+		for n > 0 && h[n].EmptyLayer {
+			n--
+		}
+		b.config.History = h[:n]
+	}
+	b.layers = b.layers[:len(b.layers)-1]
+	b.config.RootFS.DiffIDs = b.config.RootFS.DiffIDs[:len(b.layers)]
+}
+
+// onlyIn tells whether a layer has nothing but what is in some directories, and directories above them. Whiteouts count
+// as files.
+func (b *base) onlyIn(ctx context.Context, l Layer, dirs []string) (_ bool, err error) {
+	limits := limit.Limits{}.WithDefaults()
+	body, _, err := b.blob(ctx, l.Digest)
+	if err != nil {
+		return false, err
+	}
+	defer body.Close()
+	plain, err := archive.Decompress(body, l.MediaType, l.Size)
+	if err != nil {
+		return false, err
+	}
+	defer plain.Close()
+	r := tar.NewReader(archive.Bound(plain, limits, l.Size, new(int64)))
+	for entries := 0; ; entries++ {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return true, nil
+		}
+		if err != nil {
+			return false, archive.Error(err)
+		}
+		if entries > limits.Entries {
+			return false, limit.Errorf(limit.Entries, int64(limits.Entries), "more than %d entries", limits.Entries)
+		}
+		name, err := archive.EntryName(h)
+		if err != nil {
+			return false, err
+		}
+		if !belongsTo(name, h.Typeflag == tar.TypeDir, dirs) {
+			return false, nil
+		}
+	}
+}
+
+// belongsTo tells whether an entry of a layer is one of some directories, in one, or a directory above one.
+func belongsTo(name string, isDir bool, dirs []string) bool {
+	name = path.Clean(name)
+	for _, dir := range dirs {
+		if name == dir || strings.HasPrefix(name, dir+"/") ||
+			isDir && (name == "." || strings.HasPrefix(dir, name+"/")) {
+			return true
+		}
+	}
+	return false
+}
+
+// indexLabels are the labels that mark an index image and contain the path of its catalog or database.
+var indexLabels = [...]string{ConfigsLabel, DatabaseLabel}
+
+// hidden returns the paths of the catalogs and databases of a base by their labels, relative to its root.
+func (b *base) hidden() (map[string]string, error) {
+	out := map[string]string{}
+	for _, label := range indexLabels {
+		at, ok := b.config.Config.Labels[label]
+		if !ok {
+			continue
+		}
+		name, err := archive.CleanPath(at)
+		if err != nil || name == "" || holdsServer(name) {
+			return nil, fmt.Errorf("the base image's label %s has the invalid path %.200q", label, at)
+		}
+		out[label] = name
+	}
+	return out, nil
+}
+
+// holdsServer reports whether hiding a path would hide the server's files.
+func holdsServer(name string) bool {
+	for _, p := range [...]string{cataloglayer.ServerPath, cataloglayer.ProbePath, cataloglayer.NsswitchPath, "tmp"} {
+		if p == name || strings.HasPrefix(p, name+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// reset hides the catalogs and databases of bases. Otherwise the base's catalog would mix with the new one, and a
+// server that checks its cache would not start with the base's. A file that the image replaces need not be hidden. The
+// second result lists the hidden paths; the part has no entries if there are none.
+//
+// A directory is hidden by an opaque marker inside it, not by a whiteout next to it: catalogd drops every entry outside
+// the catalog's directory before it applies whiteouts, so a whiteout next to it has no effect there.
+func reset(bases []*base, own string) (part, []string, error) {
+	directory := map[string]bool{} // by what is hidden: whether it is a directory
+	var all []string
+	for _, b := range bases {
+		if b == nil {
+			continue
+		}
+		hidden, err := b.hidden()
+		if err != nil {
+			return part{}, nil, err
+		}
+		if at, ok := hidden[DatabaseLabel]; ok {
+			all = append(all, "/"+at)
+			if _, known := directory[at]; !known {
+				directory[at] = false
+			}
+		}
+		if at, ok := hidden[ConfigsLabel]; ok {
+			all = append(all, "/"+at)
+			directory[at], directory[cataloglayer.CacheDir], directory[opmCacheDir] = true, true, true
+			if strings.HasPrefix(at, cataloglayer.ConfigsDir+"/") {
+				directory[cataloglayer.ConfigsDir] = true // the new catalog is all that is in it
+			}
+		}
+	}
+	slices.Sort(all)
+	p := part{kind: LayerReset, layer: layers.Layer{Name: "reset"}}
+	for _, name := range slices.Sorted(maps.Keys(directory)) {
+		// A hidden directory hides its content.
+		if name == own || isWithin(name, directory) {
+			continue
+		}
+		switch {
+		case !directory[name]:
+			p.layer.Entries = append(p.layer.Entries, layers.Whiteout(name))
+		case name == opmCacheDir:
+			// This directory is world-writable in images without a catalog in it, and must stay so.
+			p.layer.Entries = append(p.layer.Entries, layers.Dir(name, 0o777|fs.ModeSticky), layers.Opaque(name))
+		default:
+			p.layer.Entries = append(p.layer.Entries, layers.Dir(name, 0o755), layers.Opaque(name))
+		}
+	}
+	if slices.ContainsFunc(p.layer.Entries, func(e layers.Entry) bool { return strings.HasPrefix(e.Name, "tmp/") }) {
+		// As an implicit parent directory it would lose its world-writable mode.
+		p.layer.Entries = append(p.layer.Entries, layers.Dir("tmp", 0o777|fs.ModeSticky))
+	}
+	return p, slices.Compact(all), nil
+}
+
+// isWithin reports whether a name is in one of the directories.
+func isWithin(name string, directory map[string]bool) bool {
+	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+		if directory[dir] {
+			return true
+		}
+	}
+	return false
 }

@@ -26,8 +26,34 @@ type BundleInput struct {
 	Annotations map[string]string
 }
 
-// manifestsLabel marks bundle images and names the manifests directory.
-const manifestsLabel = "operators.operatorframework.io.bundle.manifests.v1"
+// manifestsLabel marks bundle images and names the manifests directory; testsLabel names the directory with the tests.
+const (
+	manifestsLabel = "operators.operatorframework.io.bundle.manifests.v1"
+	testsLabel     = "operators.operatorframework.io.test.config.v1"
+)
+
+// ReadBundle returns the input for a bundle whose metadata/annotations.yaml says where its parts are. It does not
+// validate the bundle.
+func ReadBundle(fsys fs.FS) (BundleInput, error) {
+	const annotationsFile, metadata = "annotations.yaml", "metadata"
+	in := BundleInput{FS: fsys, MetadataDir: metadata, ManifestsDir: "manifests"}
+	text, err := bundlefs.ReadFile(fsys, path.Join(metadata, annotationsFile))
+	if err != nil {
+		return in, err
+	}
+	if in.Annotations, err = bundlefs.Annotations(text); err != nil {
+		return in, fmt.Errorf("%s: %w", path.Join(metadata, annotationsFile), err)
+	}
+	if dir := in.Annotations[manifestsLabel]; dir != "" {
+		in.ManifestsDir = path.Clean(dir)
+	}
+	if dir := in.Annotations[testsLabel]; dir != "" {
+		if info, err := fs.Stat(fsys, path.Clean(dir)); err == nil && info.IsDir() {
+			in.TestsDir = path.Clean(dir)
+		}
+	}
+	return in, nil
+}
 
 // bundlePurpose returns that of bundle images: they run nothing. The command of a base stays.
 func bundlePurpose(annotations map[string]string) purpose {

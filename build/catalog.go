@@ -33,7 +33,7 @@ type CatalogInput struct {
 func Catalog(ctx context.Context, in CatalogInput, o Options) (_ *Image, err error) {
 	var s *blobSpool
 	given := o
-	content, err := in.parts(ctx, &o, &s)
+	content, err := in.planParts(ctx, &o, &s)
 	if err != nil {
 		return nil, err
 	}
@@ -56,9 +56,10 @@ func Catalog(ctx context.Context, in CatalogInput, o Options) (_ *Image, err err
 	return img, err
 }
 
-// parts checks options and input, and returns a function that determines the layers of the catalog. Part of their
+// planParts checks options and input, and returns a function that determines the layers of the catalog. Part of their
 // content is in the spool s, which the caller closes.
-func (in CatalogInput) parts(ctx context.Context, o *Options, s **blobSpool) (func(below int) ([]part, error), error) {
+func (in CatalogInput) planParts(ctx context.Context, o *Options, s **blobSpool) (func(below int) ([]part, error),
+	error) {
 	o.purpose = catalogPurpose()
 	if err := o.normalize(); err != nil {
 		return nil, err
@@ -84,7 +85,7 @@ func (in CatalogInput) parts(ctx context.Context, o *Options, s **blobSpool) (fu
 // the path of the only file in them, if there is only one.
 func serveImage(ctx context.Context, o *Options, file string,
 	content func(below int) ([]part, error)) (_ *Image, err error) {
-	s, err := settle(ctx, o, file, content)
+	s, err := planLayers(ctx, o, file, content)
 	if err != nil {
 		return nil, err
 	}
@@ -104,8 +105,8 @@ type settled struct {
 	parts      []part // above the server
 }
 
-// settle opens the bases and determines the server and the layers.
-func settle(ctx context.Context, o *Options, file string,
+// planLayers opens the bases and determines the server and the layers.
+func planLayers(ctx context.Context, o *Options, file string,
 	content func(below int) ([]part, error)) (s settled, err error) {
 	if s.bases, err = openBases(ctx, o); err != nil {
 		return s, err

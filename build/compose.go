@@ -4,12 +4,53 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/operator-bindery/bindery/build/internal/cataloglayer"
+	"github.com/operator-bindery/bindery/layers"
 	"github.com/operator-bindery/bindery/internal/redact"
 )
+
+// ComposeInput are the catalogs that one is composed of.
+type ComposeInput struct {
+	References []Reference
+	// AnyPackages accepts all packages of a reference. Without it a reference must contain only the package that it is
+	// named after.
+	AnyPackages bool
+	// OneCompression repacks layers whose compression differs from the options. Without it they are stacked unchanged.
+	OneCompression bool
+	// Verify reads all references. Only layers that equal the rebuilt ones are stacked.
+	Verify bool
+}
+
+// Reference is one of the catalogs of a composition.
+type Reference struct {
+	// Name is the name of its package.
+	Name string
+	// Image is the name of its image, for messages and the account.
+	Image string
+	// Stack, unless nil, are its layers. NoStack is the reason if it is nil.
+	Stack   *Stack
+	NoStack error
+	// Read returns the validated catalog. It is called at most once in a build, if layers cannot be stacked, and may be
+	// called concurrently for different references. release, unless nil, is called when the catalog has been packed,
+	// before all references are read.
+	Read func(context.Context) (_ CatalogInput, release func() error, err error)
+}
+
+// Composed reports how a reference was used.
+type Composed struct {
+	Name  string `json:"name"`
+	Image string `json:"image"`
+	// Stacked are the packages whose layers were taken by digest, Packed those that were read and packed.
+	Stacked []string `json:"stacked"`
+	Packed  []string `json:"packed"`
+	// Why is the reason why packages were packed.
+	Why string `json:"why,omitempty"`
+}
 
 // Compose builds the catalog image of all references. Layers of images built by this package are reused by digest
 // without fetching: [Image] opens them when a destination needs their bytes. Other catalogs are read and packed. If
@@ -24,7 +65,7 @@ func Compose(ctx context.Context, in ComposeInput, o Options) (*Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	img, err := serveImage(ctx, &o, "", func(below int) ([]part, error) { return c.parts(ctx, below) })
+	img, err := serveImage(ctx, &o, "", func(below int) ([]part, error) { return c.planParts(ctx, below) })
 	if err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
@@ -46,7 +87,7 @@ func (in ComposeInput) Plan(ctx context.Context, o Options) (_ []Composed, _ []L
 	defer func() { err = errors.Join(err, c.Close()) }()
 	var parts []part
 	_, err = serveImage(ctx, &o, "", func(below int) ([]part, error) {
-		if parts, err = c.parts(ctx, below); err != nil {
+		if parts, err = c.planParts(ctx, below); err != nil {
 			return nil, err
 		}
 		return nil, errPlanned
@@ -110,8 +151,8 @@ func newComposer(in ComposeInput, o *Options) (*composer, error) {
 // Close removes what was read.
 func (c *composer) Close() error { return c.s.Close() }
 
-// parts returns the layers of the catalog.
-func (c *composer) parts(ctx context.Context, below int) ([]part, error) {
+// planParts returns the layers of the catalog.
+func (c *composer) planParts(ctx context.Context, below int) ([]part, error) {
 	var toRead []*composed
 	for _, r := range c.refs {
 		r.why = r.NoStack
@@ -219,7 +260,7 @@ func (c *composer) divide(ctx context.Context, below int) ([][]content, error) {
 			}
 		}
 		if len(shared) == 0 {
-			c.settle(groups)
+			c.recordUse(groups)
 			return groups, nil
 		}
 		if err := c.unstack(ctx, shared, groups); err != nil {
@@ -306,8 +347,8 @@ func (c *composer) unstack(ctx context.Context, of []*composed, groups [][]conte
 	return nil
 }
 
-// settle records which packages were stacked and packed.
-func (c *composer) settle(groups [][]content) {
+// recordUse records which packages were stacked and packed.
+func (c *composer) recordUse(groups [][]content) {
 	for _, g := range groups {
 		for _, p := range g {
 			switch {
@@ -363,4 +404,150 @@ func (c *composer) account() []Composed {
 // sorted never returns nil: the result becomes a list in JSON.
 func sorted(names []string) []string {
 	return append([]string{}, slices.Compact(slices.Sorted(slices.Values(names)))...)
+}
+
+// check refuses references without the package that they are named after, and packages of more than one reference.
+func (c *composer) check() error {
+	var errs []error
+	wrong := func(r *composed, format string, args ...any) {
+		errs = append(errs, &ReferenceError{r.Name, r.Image, packagesError{fmt.Sprintf(format, args...)}})
+	}
+	holder := map[string]*composed{}
+	for _, r := range c.refs {
+		if r.annotated == nil && r.read == nil {
+			continue // not known yet
+		}
+		names := r.packages()
+		if r.annotated != nil && !slices.Equal(r.annotated, names) {
+			wrong(r, "its layers are annotated with %s, but it contains %s", listSome(r.annotated), listSome(names))
+			continue
+		}
+		switch has := slices.Contains(names, r.Name); {
+		case c.in.AnyPackages:
+		case len(names) == 0:
+			wrong(r, "it contains no package")
+		case !has:
+			wrong(r, "it does not contain the package that it is named after, but %s", listSome(names))
+		case len(names) > 1:
+			wrong(r, "it contains packages other than the one it is named after: %s",
+				listSome(slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == r.Name })))
+		}
+		for _, name := range names {
+			if first := holder[name]; first != nil {
+				wrong(r, "package %q is already in reference %.200q (%.300s)", name, first.Name,
+					redact.Text(first.Image))
+				continue
+			}
+			holder[name] = r
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// packagesError is an error of the class [ErrPackages].
+type packagesError struct{ text string }
+
+func (e packagesError) Error() string { return e.text }
+func (e packagesError) Unwrap() error { return ErrPackages }
+
+// listSome lists names for a message.
+func listSome(names []string) string {
+	const most = 10
+	var out []string
+	for _, n := range names[:min(len(names), most)] {
+		out = append(out, fmt.Sprintf("%.100q", n))
+	}
+	if len(names) > most {
+		out = append(out, fmt.Sprintf("and %d more", len(names)-most))
+	}
+	return strings.Join(out, ", ")
+}
+
+// readAhead is the number of references opened concurrently. Their content is spooled in order.
+const readAhead = 4
+
+// readAll reads references into the spool. The problems of all are reported.
+func (c *composer) readAll(ctx context.Context, refs []*composed) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	type opened struct {
+		catalog CatalogInput
+		release func() error
+		err     error
+	}
+	answers := make([]chan opened, len(refs))
+	for i := range answers {
+		answers[i] = make(chan opened, 1)
+	}
+	slots := make(chan struct{}, readAhead)
+	var all sync.WaitGroup
+	all.Go(func() {
+		for i, r := range refs {
+			select {
+			case slots <- struct{}{}:
+			case <-ctx.Done():
+				answers[i] <- opened{err: context.Cause(ctx)}
+				continue
+			}
+			all.Go(func() {
+				catalog, release, err := r.Read(ctx)
+				answers[i] <- opened{catalog, release, err}
+			})
+		}
+	})
+	var errs []error
+	for i, r := range refs {
+		a := <-answers[i]
+		err := a.err
+		if err == nil && len(errs) == 0 {
+			r.read, err = c.spoolOf(ctx, a.catalog)
+		}
+		if a.err == nil && a.release != nil {
+			err = errors.Join(err, a.release())
+		}
+		if ctx.Err() != nil { // report the cancellation once
+			err = nil
+		}
+		if err != nil {
+			errs = append(errs, &ReferenceError{r.Name, r.Image, err})
+		}
+		select {
+		case <-slots:
+		default:
+		}
+	}
+	all.Wait()
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	return errors.Join(errs...)
+}
+
+// spoolOf spools the content of a catalog by package.
+func (c *composer) spoolOf(ctx context.Context, in CatalogInput) (map[string]content, error) {
+	if err := in.check(); err != nil {
+		return nil, err
+	}
+	p := planner{fsys: in.FS, s: c.s, at: c.at, private: true, changed: map[string]bool{},
+		entries: map[string][]layers.Entry{}}
+	if in.Changed != nil {
+		return nil, errors.New("a catalog with changed packages cannot be part of a composition")
+	}
+	if err := p.files(ctx, in.Files); err != nil {
+		return nil, err
+	}
+	if in.Blobs != nil {
+		if err := p.blobs(ctx, in.Blobs, formats(nil)); err != nil {
+			return nil, err
+		}
+	}
+	all, err := sortedContents(p.entries)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrPackages, err)
+	}
+	parts := make(map[string]content, len(all))
+	for _, part := range all {
+		parts[part.pkg] = part
+	}
+	return parts, nil
 }

@@ -34,10 +34,10 @@ func (o *Options) checkLabels() error {
 		switch got, ok := o.Labels[name]; {
 		case !ok || got == is && is != "":
 		case is == "":
-			errs = append(errs, fmt.Errorf("%w: %s=%.200q: the image has no such content", ErrLabel, name, got))
+			errs = append(errs, fmt.Errorf("%w: %s=%.200q: the image has no such content", errLabel, name, got))
 		default:
 			errs = append(errs,
-				fmt.Errorf("%w: %s=%.200q: it must be %q, which is set automatically", ErrLabel, name, got, is))
+				fmt.Errorf("%w: %s=%.200q: it must be %q, which is set automatically", errLabel, name, got, is))
 		}
 	}
 	return errors.Join(errs...)

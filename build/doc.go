@@ -5,16 +5,12 @@
 //	server binary ────────────────────> one layer ────────────┼─> Image ──images.Copy──> anywhere
 //	base image (opened, not read) ────> its layers ───────────┘
 //
-// A [Builder] is the simple API: it opens bases and caches, validates catalogs, and uses the servers embedded in the
-// program.
-//
-//	b, err := build.New(build.WithPlatforms("linux/amd64", "linux/arm64"), build.WithCacheDir(dir))
-//	img, err := b.Catalog(ctx, os.DirFS("catalog"))
+//	in, err := build.ReadBundle(os.DirFS("bundle"))
+//	img, err := build.Bundle(ctx, in, build.Options{Dir: work.Dir()})
 //	defer img.Close()
-//	result, err := img.Push(ctx, "registry.example.com/acme/catalog:v1", images.CopyOptions{})
+//	results, err := img.Copy(ctx, destinations, images.CopyOptions{})
 //
-// It uses the functions [Catalog], [Compose], [Index], [Bundle] and [Assemble] with [Options], which are for programs
-// that need full control.
+// [Catalog], [Compose], [Index], [Bundle] and [Assemble] each take their input and [Options].
 //
 // An image depends only on its inputs: two builds of the same input on different machines have the same digest.
 //

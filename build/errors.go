@@ -13,8 +13,8 @@ import (
 
 // The classes of errors of this package.
 var (
-	// ErrLabel reports a label of [Options.Labels] that contradicts the content of the image.
-	ErrLabel = fault.New(fault.Usage, "the label contradicts the image")
+	// errLabel reports a label of [Options.Labels] that contradicts the content of the image.
+	errLabel = fault.New(fault.Usage, "the label contradicts the image")
 	// ErrNoServer reports a platform without an embedded server.
 	ErrNoServer = serverbin.ErrNoServer
 	// ErrPackages is the class of errors about the packages of references.

@@ -5,31 +5,46 @@ import (
 	"fmt"
 	"log"
 	"os"
+	"path/filepath"
+
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/blobcache"
 	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/testing/testregistry"
-	"github.com/operator-bindery/bindery/layers"
 )
 
-// A catalog image for two platforms is built and pushed to a registry. A program built with "make build" has embedded
-// servers and needs no WithServer.
-func ExampleBuilder_Catalog() {
+// A catalog image for two platforms is built and pushed to a registry. It has no server; a program built with
+// "make build" can choose build.ServerEmbedded.
+func ExampleCatalog() {
 	ctx := context.Background()
 	registry := testregistry.Start()
 	defer registry.Close()
-
-	b, err := build.New(build.WithPlatforms("linux/amd64", "linux/arm64"), build.WithServer(build.ServerNone))
+	work, err := images.NewWorkspace(ctx, "")
 	if err != nil {
 		log.Fatal(err)
 	}
-	img, err := b.Catalog(ctx, os.DirFS("../testdata/fbc/mini"))
+	defer work.Close()
+
+	catalog := os.DirFS("../testdata/fbc/mini")
+	files, err := build.ReadCatalog(ctx, catalog, build.ReadOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	o := build.Options{Dir: work.Dir()}
+	platforms := []v1.Platform{{OS: "linux", Architecture: "amd64"}, {OS: "linux", Architecture: "arm64"}}
+	if err := o.SetServer(build.ServerNone, platforms, &build.Embedded{}); err != nil {
+		log.Fatal(err)
+	}
+	img, err := build.Catalog(ctx, build.CatalogInput{FS: catalog, Files: files}, o)
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer img.Close()
+
 	dest, err := images.BuiltIn().Parse("docker://" + registry.Host() + "/acme/catalog:v1")
 	if err != nil {
 		log.Fatal(err)
@@ -49,53 +64,46 @@ func ExampleBuilder_Catalog() {
 	// packages [kairos-operator]
 }
 
-// A bundle image is built; its labels are the bundle's annotations.
-func ExampleBuilder_Bundle() {
-	b, err := build.New(build.WithPlatforms("linux/amd64"), build.WithCompression(layers.Zstd))
+// A bundle image is built twice; its labels are the bundle's annotations. The layers are cached in a directory: the
+// second image is not packed again.
+func ExampleBundle() {
+	ctx := context.Background()
+	work, err := images.NewWorkspace(ctx, "")
 	if err != nil {
 		log.Fatal(err)
 	}
-	img, err := b.Bundle(context.Background(), os.DirFS("../testdata/bundles/etcd/0.9.4"))
+	defer work.Close()
+	blobs, err := blobcache.Open(filepath.Join(work.Dir(), "cache"), blobcache.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer img.Close()
-	for _, l := range img.Layers {
-		fmt.Println(l.Kind, l.MediaType)
+	defer blobs.Close()
+	cache, err := build.NewCache(blobs, nil)
+	if err != nil {
+		log.Fatal(err)
 	}
-	// Output:
-	// manifests application/vnd.oci.image.layer.v1.tar+zstd
-	// metadata application/vnd.oci.image.layer.v1.tar+zstd
-}
+	defer cache.Close()
 
-// Layers are cached in a directory: the second image is not packed again.
-func ExampleWithCacheDir() {
-	dir, err := os.MkdirTemp("", "")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
-	b, err := build.New(build.WithCacheDir(dir), build.WithServer(build.ServerNone))
+	bundle, err := build.ReadBundle(os.DirFS("../testdata/bundles/etcd/0.9.4"))
 	if err != nil {
 		log.Fatal(err)
 	}
 	for range 2 {
-		img, err := b.Catalog(context.Background(), os.DirFS("../testdata/fbc/mini"))
+		img, err := build.Bundle(ctx, bundle,
+			build.Options{Dir: work.Dir(), Compression: "zstd", Cache: cache})
 		if err != nil {
 			log.Fatal(err)
 		}
-		known := 0
 		for _, l := range img.Layers {
-			if l.Remembered {
-				known++
-			}
+			fmt.Println(l.Kind, l.MediaType, l.Remembered)
 		}
-		fmt.Println(known, "of", len(img.Layers), "layers are known")
 		if err := img.Close(); err != nil {
 			log.Fatal(err)
 		}
 	}
 	// Output:
-	// 0 of 5 layers are known
-	// 5 of 5 layers are known
+	// manifests application/vnd.oci.image.layer.v1.tar+zstd false
+	// metadata application/vnd.oci.image.layer.v1.tar+zstd false
+	// manifests application/vnd.oci.image.layer.v1.tar+zstd true
+	// metadata application/vnd.oci.image.layer.v1.tar+zstd true
 }

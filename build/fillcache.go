@@ -57,7 +57,7 @@ func fillPogreb(ctx context.Context, configs fs.FS, temp, dir string) (_ []layer
 			e.Name = path.Join(dir, below)
 		case e.Name == opmcache.Dir:
 			e.Name = dir
-		default: // on the way there
+		default: // a parent directory of opmcache.Dir
 			continue
 		}
 		moved = append(moved, e)

@@ -12,6 +12,7 @@ import (
 	"github.com/operator-bindery/bindery/build/internal/cataloglayer"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/layers"
+	"github.com/operator-bindery/bindery/serve"
 )
 
 // Options configure a build. Dir is required; the zero value of everything else is useful.
@@ -21,7 +22,7 @@ type Options struct {
 	Dir string
 	// Format is OCI if empty.
 	Format Format
-	// Compression is gzip if empty, and can be [CompressionAuto]. Docker's format supports gzip only.
+	// Compression is "gzip" (the default), "zstd" or [CompressionAuto]. Docker's format supports gzip only.
 	Compression layers.Compression
 	// Base is the base image; nil means an empty root.
 	Base *Base
@@ -33,7 +34,7 @@ type Options struct {
 	// Platform is that of an image without servers; linux/amd64 if empty.
 	Platform v1.Platform
 	// Labels and Annotations override those of the base and of Source. A label about the content with another value
-	// than the image's is an [ErrLabel].
+	// than the image's is refused.
 	Labels      map[string]string
 	Annotations map[string]string
 	// Source, unless nil, describes the image that this one is built from. Its labels and still valid annotations are
@@ -153,4 +154,53 @@ func (o *Options) created() time.Time {
 // layerOptions returns the options of every layer.
 func (o *Options) layerOptions() layers.Options {
 	return layers.Options{Compression: o.Compression}
+}
+
+// ServeCache is a kind of serve cache in an image.
+type ServeCache string
+
+// The kinds of serve caches.
+const (
+	// ServeCacheNative is that of this project's server: a file for each package, in the package's layer.
+	ServeCacheNative ServeCache = "native"
+	// ServeCacheJSON and ServeCachePogreb are opm's, for images that opm serves. They use the same directory: only one
+	// of them is possible.
+	ServeCacheJSON   ServeCache = "opm-json"
+	ServeCachePogreb ServeCache = "opm-pogreb"
+)
+
+// SetServeCaches sets the serve caches of the image. Without any the server reads the catalog when it starts.
+func (o *Options) SetServeCaches(kinds ...ServeCache) error {
+	o.caches = cataloglayer.Caches{}
+	for _, k := range kinds {
+		switch k {
+		case ServeCacheNative:
+			o.caches.Native, o.caches.NativeID = cataloglayer.Native, serve.CacheID()
+		case ServeCacheJSON:
+			o.caches.Extra = append(o.caches.Extra, cataloglayer.JSON())
+		case ServeCachePogreb:
+			o.caches.Extra = append(o.caches.Extra, cataloglayer.Pogreb())
+		default:
+			return fmt.Errorf("unknown serve cache %q", k)
+		}
+	}
+	return o.caches.Check()
+}
+
+// extraDir is the cache directory passed to the server; empty for the native cache or none. A base's server does not
+// support the native cache.
+func (o *Options) extraDir() string {
+	if len(o.caches.Extra) == 0 || o.caches.Native != nil && len(o.Servers) > 0 {
+		return ""
+	}
+	return o.caches.Extra[0].Dir
+}
+
+// PlatformName is a platform as a flag has it.
+func PlatformName(p v1.Platform) string {
+	name := p.OS + "/" + p.Architecture
+	if p.Variant != "" {
+		name += "/" + p.Variant
+	}
+	return name
 }

@@ -16,8 +16,9 @@ import (
 	"github.com/operator-bindery/bindery/build/internal/cataloglayer"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/internal/canon"
-	"github.com/operator-bindery/bindery/internal/spool"
+	"github.com/operator-bindery/bindery/internal/grouping"
 	"github.com/operator-bindery/bindery/layers"
+	"github.com/operator-bindery/bindery/internal/spool"
 	"github.com/operator-bindery/bindery/serve/opmcache"
 )
 
@@ -57,7 +58,7 @@ func (p *planner) files(ctx context.Context, files []File) error {
 		}
 		if len(f.Packages) == 1 {
 			pkg := f.Packages[0]
-			e, err := layers.File(p.at.take(pkg, f.Path), p.fsys, f.Path)
+			e, err := layers.File(p.at.assignName(pkg, f.Path), p.fsys, f.Path)
 			if err == nil && p.private {
 				e, err = p.s.copyOf(ctx, e)
 			}
@@ -78,7 +79,7 @@ func (p *planner) files(ctx context.Context, files []File) error {
 				continue
 			}
 			kept++
-			p.entries[pkg] = append(p.entries[pkg], p.s.entry(p.at.take(pkg, f.Path), spans[pkg]))
+			p.entries[pkg] = append(p.entries[pkg], p.s.entry(p.at.assignName(pkg, f.Path), spans[pkg]))
 		}
 		if len(spans) != kept {
 			return fmt.Errorf("%s: %w", f.Path, layers.ErrChanged)
@@ -166,7 +167,7 @@ func (p *planner) blobs(ctx context.Context, blobs iter.Seq2[declcfg.Blob, error
 		}
 	}
 	for _, pkg := range slices.Sorted(maps.Keys(spans)) {
-		e := p.s.entry(p.at.take(pkg, "catalog."+format(pkg).Extension()), spans[pkg])
+		e := p.s.entry(p.at.assignName(pkg, "catalog."+format(pkg).Extension()), spans[pkg])
 		p.entries[pkg] = append(p.entries[pkg], e)
 	}
 	return nil
@@ -189,4 +190,119 @@ func filesOf(contents []content) []opmcache.Package {
 		all[i] = opmcache.Package{Name: c.pkg, Files: c.entries}
 	}
 	return all
+}
+
+// reservedLayers is the number of layers out of a hundred that are reserved for the server, the base and the layers on
+// top. So the division of the packages does not depend on the number of base layers.
+const reservedLayers = 10
+
+// contentBudget returns the number of package layers in an image with at most most layers, of which others are used for
+// other purposes.
+func contentBudget(most, others int) int {
+	return most - max(others, min(reservedLayers, most/10))
+}
+
+// group divides the packages among at most budget layers: as in the previous image as far as that goes, else by the
+// rule of package grouping. The groups are sorted by their first packages.
+func group(all []content, budget int, previous *Previous) ([][]content, error) {
+	if budget < 1 {
+		return nil, fmt.Errorf("%w for the %d packages: allow more layers", ErrTooFewLayers, len(all))
+	}
+	packages := make([]grouping.Package, len(all))
+	byName := make(map[string]content, len(all))
+	for i, c := range all {
+		packages[i] = grouping.Package{Name: c.pkg, Size: c.size()}
+		byName[c.pkg] = c
+	}
+	names, kept := [][]string(nil), false
+	if previous != nil {
+		names, kept = grouping.Keep(previous.Groups, packages, budget)
+	}
+	if !kept {
+		names = grouping.Divide(packages, budget)
+	}
+	groups := make([][]content, len(names))
+	for i, g := range names {
+		for _, pkg := range g {
+			groups[i] = append(groups[i], byName[pkg])
+		}
+	}
+	return groups, nil
+}
+
+// Planned describes an image that has not been built: its layers as far as they are known without writing them.
+type Planned struct {
+	Layers []PlannedLayer `json:"layers"`
+	Totals struct {
+		// Layers is the number of layers of the platform with the most layers.
+		Layers       int   `json:"layers"`
+		Packages     int   `json:"packages"`
+		Uncompressed int64 `json:"uncompressed"`
+	} `json:"totals"`
+}
+
+// PlannedLayer is a layer of a plan.
+type PlannedLayer struct {
+	Kind LayerKind `json:"kind"`
+	// Platform is the only platform with the layer, in the form OS/ARCHITECTURE; empty if all have it.
+	Platform string `json:"platform,omitempty"`
+	// Packages are the packages whose catalogs are in the layer, sorted.
+	Packages []string `json:"packages,omitempty"`
+	// Size is the compressed size of a base layer. Uncompressed is the size of the files of another layer, without the
+	// caches, which are built when the layer is written.
+	Size         int64 `json:"bytes,omitempty"`
+	Uncompressed int64 `json:"uncompressed,omitempty"`
+}
+
+// Plan determines which layers [Catalog] would write. It reads the manifest and the configuration of the base, and
+// writes only temporary files in o.Dir.
+func (in CatalogInput) Plan(ctx context.Context, o Options) (_ *Planned, err error) {
+	var s *blobSpool
+	content, err := in.planParts(ctx, &o, &s)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if s != nil {
+			err = errors.Join(err, s.Close())
+		}
+	}()
+	settled, err := planLayers(ctx, &o, "", content)
+	if err != nil {
+		return nil, err
+	}
+	return settled.planned(&o), closeBases(settled.bases)
+}
+
+// planned describes the layers.
+func (s settled) planned(o *Options) *Planned {
+	p := &Planned{Layers: []PlannedLayer{}}
+	add := func(l PlannedLayer) {
+		p.Layers = append(p.Layers, l)
+		p.Totals.Uncompressed += l.Uncompressed
+		p.Totals.Packages += len(l.Packages)
+	}
+	platforms := o.platforms()
+	for i, platform := range platforms {
+		only := ""
+		if len(platforms) > 1 {
+			only = PlatformName(platform)
+		}
+		below := 0
+		if b := s.bases[i]; b != nil {
+			for _, l := range b.layers {
+				add(PlannedLayer{Kind: LayerBase, Platform: only, Size: l.Size})
+			}
+			below = len(b.layers)
+		}
+		if len(o.Servers) > 0 {
+			add(PlannedLayer{Kind: LayerServer, Platform: only, Uncompressed: o.Servers[i].layer().Size()})
+			below++
+		}
+		p.Totals.Layers = max(p.Totals.Layers, below+len(s.parts))
+	}
+	for _, part := range s.parts {
+		add(PlannedLayer{Kind: part.kind, Packages: part.packages, Uncompressed: part.layer.Size()})
+	}
+	return p
 }

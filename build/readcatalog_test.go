@@ -410,12 +410,12 @@ func TestPartsOfASecondReading(t *testing.T) {
 			r.files = append(r.files, sourceFile{size: tt.own})
 			in[name] = []int{0, i + 1}
 		}
-		got := r.parts(names, in)
+		got := r.groupPackages(names, in)
 		if all := slices.Concat(got...); len(got) != tt.want || !slices.Equal(all, names) {
 			t.Errorf("%s: %q, want %d parts", tt.name, got, tt.want)
 		}
 	}
-	if got := (&reading{}).parts(nil, nil); len(got) > 0 {
+	if got := (&reading{}).groupPackages(nil, nil); len(got) > 0 {
 		t.Errorf("of nothing: %q", got)
 	}
 }

@@ -126,7 +126,7 @@ func stackedLayer(img *images.Image, n int, held map[string]bool) (Layer, error)
 	if key := digest.Digest(d.Annotations[AnnotationKey]); key.Validate() == nil {
 		l.Key = key
 	}
-	if n, err := strconv.ParseInt(d.Annotations[AnnotationContent], 10, 64); err == nil && n > 0 {
+	if n, err := strconv.ParseInt(d.Annotations[annotationContent], 10, 64); err == nil && n > 0 {
 		l.Content = n
 	}
 	return l, nil

@@ -68,7 +68,7 @@ func names(apis []API) string {
 func (r *reader) crd(o *Object) {
 	if o.APIVersion != "apiextensions.k8s.io/v1" && o.APIVersion != "apiextensions.k8s.io/v1beta1" {
 		at := bundlefs.Place{File: o.File, Line: o.Line, Path: []any{"apiVersion"}}
-		r.wrong(r.problem(RuleCRD, at, fmt.Sprintf(
+		r.addProblem(r.problem(RuleCRD, at, fmt.Sprintf(
 			"%s: a CustomResourceDefinition is of apiextensions.k8s.io/v1 or v1beta1", fault.Quote(o.APIVersion))))
 	}
 	_, version, found := strings.Cut(o.APIVersion, "/")

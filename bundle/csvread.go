@@ -65,8 +65,8 @@ func (p *csvReader) fatal(field, message string) {
 	p.r.fatal(p.r.problem(RuleCSV, p.place(field), message))
 }
 
-func (p *csvReader) wrong(field, message string) {
-	p.r.wrong(p.r.problem(RuleCSV, p.place(field), message))
+func (p *csvReader) addProblem(field, message string) {
+	p.r.addProblem(p.r.problem(RuleCSV, p.place(field), message))
 }
 
 func (p *csvReader) spec(spec []byte) {
@@ -84,18 +84,18 @@ func (p *csvReader) spec(spec []byte) {
 		}
 		switch string(key) {
 		case "version":
-			c.Version = p.text("spec.version", value, p.fatal)
+			c.Version = p.readText("spec.version", value, p.fatal)
 			wrongVersion = shape.Of(value) != shape.String
 		case "release":
 			c.Release = p.release(value)
 		case "replaces":
-			c.Replaces = p.text("spec.replaces", value, p.wrong)
+			c.Replaces = p.readText("spec.replaces", value, p.addProblem)
 		case "displayName":
-			c.DisplayName = p.text("spec.displayName", value, p.wrong)
+			c.DisplayName = p.readText("spec.displayName", value, p.addProblem)
 		case "description":
-			c.Description = p.text("spec.description", value, p.wrong)
+			c.Description = p.readText("spec.description", value, p.addProblem)
 		case "skips":
-			p.decode("spec.skips", value, &c.Skips, p.wrong)
+			p.decode("spec.skips", value, &c.Skips, p.addProblem)
 		case "icon":
 			p.icon(value)
 		case "relatedImages":
@@ -110,12 +110,12 @@ func (p *csvReader) spec(spec []byte) {
 		return true
 	})
 	if c.Version == "" && !wrongVersion {
-		p.wrong("spec.version", "Version string empty: a catalog cannot order a bundle without a version")
+		p.addProblem("spec.version", "Version string empty: a catalog cannot order a bundle without a version")
 	}
 	p.images(install)
 }
 
-func (p *csvReader) text(field string, value []byte, report func(field, message string)) string {
+func (p *csvReader) readText(field string, value []byte, report func(field, message string)) string {
 	s, ok := jsonscan.Text(value)
 	if !ok {
 		report(field, shape.Mismatch(shape.Of(value), shape.String, string(value)))
@@ -158,7 +158,7 @@ func (p *csvReader) icon(value []byte) {
 		return false
 	})
 	if value[0] != '[' {
-		p.wrong("spec.icon", shape.Mismatch(shape.Of(value), shape.Array, "")+" of icons")
+		p.addProblem("spec.icon", shape.Mismatch(shape.Of(value), shape.Array, "")+" of icons")
 	}
 }
 
@@ -264,20 +264,20 @@ func (p *csvReader) properties(annotation string) []declcfg.Property {
 		Value stdjson.RawMessage `json:"value"`
 	}
 	if err := stdjson.Unmarshal([]byte(annotation), &list); err != nil {
-		p.wrong(field, "no list of properties in JSON, it is ignored: "+fault.Clip(err.Error(), maxReason))
+		p.addProblem(field, "no list of properties in JSON, it is ignored: "+fault.Clip(err.Error(), maxReason))
 		return nil
 	}
 	var out []declcfg.Property
 	for i, item := range list {
 		value := jsontext.Value(item.Value)
-		at := below(p.place(field), i)
+		at := placeBelow(p.place(field), i)
 		if item.Type == "" || len(value) == 0 || value.Compact() != nil {
-			p.r.wrong(p.r.problem(RuleCSV, at, "type and value must be set: it is passed over"))
+			p.r.addProblem(p.r.problem(RuleCSV, at, "type and value must be set: it is passed over"))
 			continue
 		}
 		d := declcfg.Property{Type: item.Type, Value: stdjson.RawMessage(value)}
 		p.r.b.declared = append(p.r.b.declared, Declaration{Property: d, Rule: RuleProperty, File: at.File, Line: at.Line,
-			Path: below(at, "value").Path})
+			Path: placeBelow(at, "value").Path})
 		out = append(out, d)
 	}
 	return out

@@ -15,18 +15,18 @@ const maxConstraint = 131072
 // dependency checks an entry of dependencies.yaml as far as a catalog needs it, and reports whether to keep it.
 func (r *reader) dependency(d Declaration) bool {
 	wrong := func(format string, args ...any) {
-		r.wrong(r.problem(RuleDependency, d.place(), fmt.Sprintf(format, args...)))
+		r.addProblem(r.problem(RuleDependency, d.place(), fmt.Sprintf(format, args...)))
 	}
 	switch d.Type {
 	case declcfg.PropertyGVK:
-		r.needs(d, "group", "API Group is empty")
-		r.needs(d, "version", "API Version is empty")
-		r.needs(d, "kind", "API Kind is empty")
+		r.reportMissing(d, "group", "API Group is empty")
+		r.reportMissing(d, "version", "API Version is empty")
+		r.reportMissing(d, "kind", "API Kind is empty")
 	case declcfg.PropertyPackage:
-		r.needs(d, "packageName", "Package name is empty")
+		r.reportMissing(d, "packageName", "Package name is empty")
 		r.needsRange(d, "version")
 	case declcfg.PropertyLabel:
-		r.needs(d, "label", "Label information is missing")
+		r.reportMissing(d, "label", "Label information is missing")
 	case declcfg.PropertyConstraint:
 		if len(d.Value) > maxConstraint {
 			r.fatal(r.problem(RuleLimit, d.place(),

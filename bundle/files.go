@@ -145,7 +145,7 @@ func syntaxPlace(err error, first int, text []byte) (p Problem) {
 	switch {
 	case errors.As(err, &syntax):
 		p.Line, p.Column, p.Message = syntax.Place(first)
-		// The library counts a line more if the text ends where it should go on.
+		// For a text that ends too early the library names a line after the last one.
 		p.Line = min(p.Line, 1+bytes.Count(bytes.TrimRight(text, "\n"), []byte{'\n'}))
 	case errors.As(err, &l):
 		whole := *l

@@ -241,13 +241,13 @@ func (r *reader) objects() error {
 			first = i
 			continue
 		}
-		r.wrong(Problem{Rule: RuleCSVSecond, File: o.File, Line: o.Line, Message: fmt.Sprintf(
+		r.addProblem(Problem{Rule: RuleCSVSecond, File: o.File, Line: o.Line, Message: fmt.Sprintf(
 			"two csvs found in one bundle: %s is passed over, because %s comes first; remove one", fault.Quote(o.Name),
 			b.Objects[first].File)})
 	}
 	switch {
 	case !slices.ContainsFunc(b.Objects, Object.First):
-		r.fatal(Problem{Rule: RuleNoObjects, File: b.ManifestsDir,
+		r.fatal(Problem{Rule: ruleNoObjects, File: b.ManifestsDir,
 			Message: "no bundle objects found: no file here begins with a Kubernetes object"})
 	case first < 0 && !plain:
 		r.fatal(Problem{Rule: RuleCSVMissing, File: b.ManifestsDir,

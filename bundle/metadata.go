@@ -18,10 +18,6 @@ import (
 	"github.com/operator-bindery/bindery/internal/shape"
 )
 
-// AnnotationsName is the proper name of a bundle's annotations file: opm accepts any name, other programs only this
-// one.
-const AnnotationsName = "annotations.yaml"
-
 // metadata reads the files of the metadata directory. It reports whether there is one.
 func (r *reader) metadata(ctx context.Context) (bool, error) {
 	b := r.b
@@ -94,7 +90,7 @@ func (r *reader) annotations(file string, value []byte) bool {
 		name, _ := jsonscan.Text(slices.Concat([]byte{'"'}, key, []byte{'"'}))
 		s, isText := jsonscan.Text(value)
 		if !isText && string(value) != "null" {
-			r.wrong(r.problem(RuleAnnotations, annotation(file, name),
+			r.addProblem(r.problem(RuleAnnotations, annotation(file, name),
 				"the value of an annotation "+shape.Mismatch(shape.Of(value), shape.String, string(value))))
 			// Of the known annotations opm checks only this.
 			ok = ok && !slices.Contains([]string{AnnotationPackage, AnnotationChannels, AnnotationDefaultChannel}, name)
@@ -109,7 +105,7 @@ func (r *reader) annotations(file string, value []byte) bool {
 		return false
 	}
 	if b.AnnotationsFile != "" {
-		r.wrong(Problem{Rule: RuleAnnotationsTwo, File: file,
+		r.addProblem(Problem{Rule: RuleAnnotationsTwo, File: file,
 			Message: fmt.Sprintf("a second file with annotations is passed over: %s comes first", b.AnnotationsFile)})
 		return true
 	}
@@ -141,7 +137,7 @@ func (r *reader) dependencies(file string, value []byte) bool {
 		return false
 	}
 	if len(list) > 0 && len(r.b.Dependencies) > 0 {
-		r.wrong(Problem{Rule: RuleDependency, File: file, Message: "a second list of dependencies is passed over"})
+		r.addProblem(Problem{Rule: RuleDependency, File: file, Message: "a second list of dependencies is passed over"})
 		return true
 	}
 	r.b.declared = append(r.b.declared, list...)
@@ -158,7 +154,7 @@ func (r *reader) properties(file string, value []byte) bool {
 		return false
 	}
 	if len(list) > 0 && len(r.b.Properties) > 0 {
-		r.wrong(Problem{Rule: RuleProperty, File: file, Message: "a second list of properties is passed over"})
+		r.addProblem(Problem{Rule: RuleProperty, File: file, Message: "a second list of properties is passed over"})
 		return true
 	}
 	r.b.declared = append(r.b.declared, list...)
@@ -168,7 +164,7 @@ func (r *reader) properties(file string, value []byte) bool {
 	return true
 }
 
-// typed reads a list of types with values, leaving out those of which keep says so.
+// typed reads a list of types with values, without those that keep refuses.
 func (r *reader) typed(file, field string, list []byte, keep func(Declaration) bool) ([]Declaration, bool) {
 	if string(list) == "null" {
 		return nil, true
@@ -185,26 +181,26 @@ func (r *reader) typed(file, field string, list []byte, keep func(Declaration) b
 	var out []Declaration
 	n := 0
 	jsonscan.Elements(list, func(item []byte) bool {
-		here := below(here, n)
+		here := placeBelow(here, n)
 		n++
 		given := jsonscan.Member(item, "type")
 		typ, isText := jsonscan.Text(given)
 		value := jsonscan.Member(item, "value")
 		switch {
 		case item[0] != '{':
-			r.wrong(r.problem(rule, here, shape.Mismatch(shape.Of(item), shape.Mapping, "")+
+			r.addProblem(r.problem(rule, here, shape.Mismatch(shape.Of(item), shape.Mapping, "")+
 				" with type and value: it is passed over"))
 		case given != nil && string(given) != "null" && !isText:
-			r.wrong(r.problem(rule, below(here, "type"),
+			r.addProblem(r.problem(rule, placeBelow(here, "type"),
 				shape.Mismatch(shape.Of(given), shape.String, string(given))+": it is passed over"))
 		case typ == "":
-			r.wrong(r.problem(rule, here, "type must be set: it is passed over"))
+			r.addProblem(r.problem(rule, here, "type must be set: it is passed over"))
 		case value == nil:
-			r.wrong(r.problem(rule, here, fmt.Sprintf("value of the type %s must be set: it is passed over",
+			r.addProblem(r.problem(rule, here, fmt.Sprintf("value of the type %s must be set: it is passed over",
 				fault.Quote(typ))))
 		default:
 			d := Declaration{Property: declcfg.Property{Type: typ, Value: slices.Clone(value)}, Rule: rule, File: file,
-				Path: below(here, "value").Path}
+				Path: placeBelow(here, "value").Path}
 			if keep(d) {
 				out = append(out, d)
 			}

@@ -58,7 +58,7 @@ func (r *reader) checkDeclared() {
 		})
 		if first, ok := once[d.Type]; ok {
 			line, _ := r.lines.Find(first)
-			r.warn(r.problem(RulePropertyTwice, d.place(), fmt.Sprintf(
+			r.warn(r.problem(rulePropertyTwice, d.place(), fmt.Sprintf(
 				"a second property %s: the first one is in %s:%d, and OLM takes none of two; remove one",
 				fault.Quote(d.Type), first.File, line)))
 		} else if d.Property.Single() {
@@ -99,26 +99,26 @@ func (r *reader) checkOwn(d Declaration) {
 func (r *reader) checkRequirement(d Declaration) {
 	switch d.Type {
 	case declcfg.PropertyGVK, declcfg.PropertyGVKRequired:
-		r.needs(d, "group", "API Group is empty")
-		r.needs(d, "version", "API Version is empty")
-		r.needs(d, "kind", "API Kind is empty")
+		r.reportMissing(d, "group", "API Group is empty")
+		r.reportMissing(d, "version", "API Version is empty")
+		r.reportMissing(d, "kind", "API Kind is empty")
 	case declcfg.PropertyPackageRequired:
-		r.needs(d, "packageName", "Package name is empty")
+		r.reportMissing(d, "packageName", "Package name is empty")
 		r.needsRange(d, "versionRange")
 	}
 }
 
-// needs reports a field of a value that is not set.
-func (r *reader) needs(d Declaration, field, message string) {
+// reportMissing reports a field of a value that is not set.
+func (r *reader) reportMissing(d Declaration, field, message string) {
 	if jsonscan.TextAt(d.Value, field) == "" {
-		r.wrong(r.problem(d.Rule, d.place(), fmt.Sprintf("%s: set %s to text", message, field)))
+		r.addProblem(r.problem(d.Rule, d.place(), fmt.Sprintf("%s: set %s to text", message, field)))
 	}
 }
 
 // needsRange reports a field of a value that is no range of versions.
 func (r *reader) needsRange(d Declaration, field string) {
 	if why := RangeProblem(jsonscan.TextAt(d.Value, field)); why != "" {
-		r.wrong(r.problem(d.Rule, d.place(field), why))
+		r.addProblem(r.problem(d.Rule, d.place(field), why))
 	}
 }
 
@@ -155,7 +155,7 @@ func (r *reader) refuse(d Declaration, path []any, needed bool, message string) 
 // refuseAt reports what no catalog can hold and rendering does not need.
 func (r *reader) refuseAt(at bundlefs.Place, rule, message string) {
 	if r.options.AnyProperties {
-		r.wrong(r.problem(rule, at, message))
+		r.addProblem(r.problem(rule, at, message))
 		return
 	}
 	r.fatal(r.problem(rule, at, message))
@@ -166,8 +166,8 @@ func annotation(file, key string) bundlefs.Place {
 	return bundlefs.Place{File: file, Path: []any{"annotations", key}}
 }
 
-// below returns the place of a value in the value at a place.
-func below(at bundlefs.Place, path ...any) bundlefs.Place {
+// placeBelow returns the place of a value in the value at a place.
+func placeBelow(at bundlefs.Place, path ...any) bundlefs.Place {
 	at.Path = slices.Concat(at.Path, path)
 	return at
 }

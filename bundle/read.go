@@ -79,8 +79,8 @@ func (r *reader) warn(p Problem) {
 	r.report(p)
 }
 
-// wrong records a problem of the bundle that does not prevent reading it.
-func (r *reader) wrong(p Problem) {
+// addProblem records a problem of the bundle that does not prevent reading it.
+func (r *reader) addProblem(p Problem) {
 	p.Severity = SeverityError
 	r.report(p)
 }
@@ -177,7 +177,7 @@ func (r *reader) directory(key, named, usual string) string {
 		if info, err := fs.Stat(r.fsys, clean); clean == usual || err == nil && info.IsDir() {
 			return clean
 		}
-		r.wrong(at("%s is not a directory of the bundle; %q is read", fault.Quote(named), usual))
+		r.addProblem(at("%s is not a directory of the bundle; %q is read", fault.Quote(named), usual))
 	}
 	return usual
 }
@@ -194,7 +194,7 @@ func (r *reader) mediaType() {
 			b.MediaType = Helm
 		}
 	default:
-		r.wrong(r.problem(RuleMediaType, annotation(b.AnnotationsFile, AnnotationMediaType),
+		r.addProblem(r.problem(RuleMediaType, annotation(b.AnnotationsFile, AnnotationMediaType),
 			fmt.Sprintf("unknown media type %s: write %q", fault.Quote(string(b.MediaType)), RegistryV1)))
 		b.MediaType = RegistryV1
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// The keys common to a bundle's annotations.yaml and the labels of its image.
+// The keys common to a bundle's annotations.yaml and the labels of its image, and the name of that file.
 const (
 	AnnotationMediaType      = "operators.operatorframework.io.bundle.mediatype.v1"
 	AnnotationManifests      = "operators.operatorframework.io.bundle.manifests.v1"
@@ -16,6 +16,9 @@ const (
 	AnnotationPackage        = "operators.operatorframework.io.bundle.package.v1"
 	AnnotationChannels       = "operators.operatorframework.io.bundle.channels.v1"
 	AnnotationDefaultChannel = "operators.operatorframework.io.bundle.channel.default.v1"
+	// AnnotationsName is the proper name of a bundle's annotations file: opm accepts any name, other programs only this
+	// one.
+	AnnotationsName = "annotations.yaml"
 )
 
 // MediaType is the format of a bundle's manifests.
@@ -103,7 +106,7 @@ const (
 	RuleSyntax         = "syntax"          // a file that cannot be parsed
 	RuleDuplicateKey   = "duplicate-key"   // a repeated key in an object
 	RuleDocuments      = "documents"       // more than one document in a file
-	RuleNoObjects      = "no-objects"      // manifests without an object
+	ruleNoObjects      = "no-objects"      // manifests without an object
 	RuleCSVMissing     = "csv-missing"     // no ClusterServiceVersion
 	RuleCSVSecond      = "csv-second"      // more than one of them
 	RuleCSV            = "csv"             // a field of the ClusterServiceVersion
@@ -112,7 +115,7 @@ const (
 	RuleMediaType      = "media-type"      // an unknown media type
 	RuleDependency     = "dependency"      // an entry of dependencies.yaml
 	RuleProperty       = "property"        // a property of properties.yaml or of the annotation olm.properties
-	RulePropertyTwice  = "property-twice"  // a property of which a bundle has at most one
+	rulePropertyTwice  = "property-twice"  // a property of which a bundle has at most one
 	RuleVersionNumber  = "version-number"  // a number where a version is meant
 	RuleAnnotationsTwo = "annotations-two" // several files with annotations
 )

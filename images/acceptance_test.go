@@ -24,8 +24,8 @@ import (
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/operator-bindery/bindery/images/internal/trust"
 	"github.com/operator-bindery/bindery/images/registries"
-	"github.com/operator-bindery/bindery/images/trust"
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
@@ -77,7 +77,9 @@ func realRegistry(t *testing.T) (host, ca string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(30 * time.Second); ; <-tick.C {
 		c, err := tls.Dial("tcp", host,
 			&tls.Config{InsecureSkipVerify: true}) //nolint:gosec // only whether it is there
 		if err == nil {

@@ -10,9 +10,9 @@ import (
 	"go.podman.io/image/v5/manifest"
 
 	"github.com/operator-bindery/bindery/images/internal/sigblob"
+	"github.com/operator-bindery/bindery/images/internal/trust"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/images/transport"
-	"github.com/operator-bindery/bindery/images/trust"
 	"github.com/operator-bindery/bindery/internal/redact"
 )
 

@@ -19,9 +19,9 @@ import (
 	"go.podman.io/image/v5/oci/layout"
 	"go.podman.io/image/v5/signature"
 
+	"github.com/operator-bindery/bindery/images/internal/trust"
 	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/store"
-	"github.com/operator-bindery/bindery/images/trust"
 	"github.com/operator-bindery/bindery/internal/testing/supplytest"
 )
 
@@ -295,7 +295,7 @@ func TestRequiredSignatures(t *testing.T) {
 func TestRequiredSignaturesWithoutAPolicy(t *testing.T) {
 	_, access := vectorRegistry(t, "sig-cimage-p256", supplytest.Repository)
 	client := quick(t, ClientOptions{Registry: access, RequireSigned: true})
-	if err := client.start(t.Context()); err != nil {
+	if err := client.prepare(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	client.policy = nil

@@ -16,12 +16,12 @@ import (
 	"github.com/operator-bindery/bindery/images/blobcache"
 	"github.com/operator-bindery/bindery/images/internal/registriesd"
 	"github.com/operator-bindery/bindery/images/internal/registry"
+	"github.com/operator-bindery/bindery/images/internal/trust"
 	"github.com/operator-bindery/bindery/images/lockfile"
 	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/signature"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/images/transport"
-	"github.com/operator-bindery/bindery/images/trust"
 	"github.com/operator-bindery/bindery/internal/redact"
 )
 
@@ -114,9 +114,9 @@ func (c *Client) Transports() transport.Table {
 	return c.transports
 }
 
-// start prepares the client before the first image is opened. Its errors are about files of the options and invalid
+// prepare prepares the client before the first image is opened. Its errors are about files of the options and invalid
 // policies.
-func (c *Client) start(ctx context.Context) (err error) {
+func (c *Client) prepare(ctx context.Context) (err error) {
 	c.startLock.Lock()
 	defer c.startLock.Unlock()
 	switch {
@@ -215,8 +215,8 @@ func pullError(name string, err error) error {
 	return redact.Error(&PullError{redact.Text(name), err})
 }
 
-// aboutConfiguration returns the error about an invalid policy or invalid files of registries.d in another error: it is
-// not about an image. It returns nil if there is none.
+// aboutConfiguration returns the part of an error that is about an invalid policy or invalid files of registries.d, and
+// not about an image; nil if it has no such part.
 func aboutConfiguration(err error) error {
 	var policy *trust.PolicyFileError
 	var places *registriesd.Error

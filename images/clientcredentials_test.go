@@ -13,7 +13,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 )
 
-// A user whom no file knows, without HOME, reads images anyway. The program is this test in another process.
+// A user without an entry in /etc/passwd and without HOME can read images. The program is this test in another process.
 func TestWithoutHome(t *testing.T) {
 	const where = "BINDERY_TEST_REGISTRY"
 	if host := os.Getenv(where); host != "" {

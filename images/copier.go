@@ -116,8 +116,8 @@ func (c *copier) commit(ctx context.Context) error {
 	return nil
 }
 
-// place returns a place that is open; nil if it is not.
-func (c *copier) place(key string) *writtenPlace {
+// findPlace returns a place that is open; nil if it is not.
+func (c *copier) findPlace(key string) *writtenPlace {
 	for _, p := range c.places {
 		if p.key == key {
 			return p
@@ -139,7 +139,7 @@ func (c *copier) openRepository(ctx context.Context, d transport.Destination) er
 			return err
 		}
 	}
-	p := c.place(named.Name())
+	p := c.findPlace(named.Name())
 	if p == nil {
 		to, err := c.remote.Repository(named.Name())
 		if err != nil {
@@ -159,7 +159,7 @@ func (c *copier) openRepository(ctx context.Context, d transport.Destination) er
 // openPlace opens a place of a transport that is written by its row.
 func (c *copier) openPlace(ctx context.Context, d transport.Destination, row *transport.Row) error {
 	key := string(d.Transport) + ":" + filepath.Clean(d.Path)
-	p := c.place(key)
+	p := c.findPlace(key)
 	if p == nil {
 		to, err := row.Write(ctx, d.Path, d.Name, transport.Options{Limits: Limits{}.WithDefaults(), Temp: c.scratch.Dir(),
 			Private: c.scratch.Dir()})

@@ -20,7 +20,7 @@ func (c *Client) Demands(ctx context.Context, name string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if err := c.start(ctx); err != nil {
+	if err := c.prepare(ctx); err != nil {
 		return false, err
 	}
 	if c.o.RequireSigned || len(c.o.TrustedKeys) > 0 || c.policy == nil {

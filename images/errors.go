@@ -1,6 +1,7 @@
 package images
 
 import (
+	"github.com/operator-bindery/bindery/images/internal/trust"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/limit"
 )
@@ -15,7 +16,19 @@ var (
 	ErrIntegrity = fault.ErrIntegrity
 	// ErrRegistry is the class of errors of registries, and of the way to them.
 	ErrRegistry = fault.ErrRegistry
+	// ErrPolicy is the class of errors about images that the signature policy refuses, and about invalid policies.
+	ErrPolicy = trust.ErrPolicy
 )
+
+// PolicyError is the error of an image that the signature policy refuses. It is of the class [ErrPolicy]. Its fields,
+// which are empty if they do not apply, are:
+//
+//	File, Scope            string // the policy.json, and what of it is for the image
+//	Unverified             bool   // a signature is required, and the policy accepts the image without one
+//	SearchOff, SearchOffBy string // the repository where registries.d has signatures not looked for, and its file
+//	NotFound               string // where an attached signature was looked for and there is none
+//	Err                    error
+type PolicyError = trust.PolicyError
 
 // LimitError is an error of the class [ErrLimit] about a limit that can be set. Its text names the limit and its value.
 type LimitError = limit.Error

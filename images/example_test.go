@@ -25,20 +25,29 @@ func ExampleCopy_push() {
 	defer registry.Close()
 	ctx, name := context.Background(), registry.Host()+"/acme/etcd:v0.9.4"
 
-	b, err := build.New()
+	work, err := images.NewWorkspace(ctx, "")
 	if err != nil {
 		log.Fatal(err)
 	}
-	img, err := b.Bundle(ctx, os.DirFS("../testdata/bundles/etcd/0.9.4"))
+	defer work.Close()
+	bundle, err := build.ReadBundle(os.DirFS("../testdata/bundles/etcd/0.9.4"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	img, err := build.Bundle(ctx, bundle, build.Options{Dir: work.Dir()})
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer img.Close()
-	res, err := img.Push(ctx, name, images.CopyOptions{Registry: plainHTTP})
+	dest, err := images.BuiltIn().Parse("docker://" + name)
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(res.Digest)
+	results, err := img.Copy(ctx, []transport.Destination{dest}, images.CopyOptions{Registry: plainHTTP})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(results[0].Digest)
 	// Output:
 	// sha256:a09b8c5ba40248e8c499db94c58ed6d5a6bef87bb85eef8b61e073d95276fc9d
 }
@@ -116,16 +125,25 @@ func ExampleCopy() {
 
 // push puts a bundle image into a registry.
 func push(ctx context.Context, name string) {
-	b, err := build.New()
+	work, err := images.NewWorkspace(ctx, "")
 	if err != nil {
 		log.Fatal(err)
 	}
-	img, err := b.Bundle(ctx, os.DirFS("../testdata/bundles/etcd/0.9.4"))
+	defer work.Close()
+	bundle, err := build.ReadBundle(os.DirFS("../testdata/bundles/etcd/0.9.4"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	img, err := build.Bundle(ctx, bundle, build.Options{Dir: work.Dir()})
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer img.Close()
-	if _, err := img.Push(ctx, name, images.CopyOptions{Registry: plainHTTP}); err != nil {
+	dest, err := images.BuiltIn().Parse("docker://" + name)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if _, err := img.Copy(ctx, []transport.Destination{dest}, images.CopyOptions{Registry: plainHTTP}); err != nil {
 		log.Fatal(err)
 	}
 }

@@ -58,7 +58,7 @@ func (i *Image) InRegistry() bool { return i.src != nil && i.src.InRegistry() }
 // is not in an index is not compared with it. Closing the image closes the source. Errors are those of [Client.Open].
 func (s *Source) Image(ctx context.Context, p v1.Platform) (_ *Image, err error) {
 	defer func() { err = s.about(err) }()
-	ctx, cancel := s.within(ctx)
+	ctx, cancel := s.withTimeout(ctx)
 	defer cancel()
 	orAny := false
 	if s.client != nil && p.OS == "" && p.Architecture == "" {
@@ -109,13 +109,13 @@ func (s *Source) readEntry(ctx context.Context, n *store.Node) (err error) {
 	if err := checkManifest(n.Text, n.Descriptor); err != nil {
 		return err
 	}
-	s.note(n.Text)
+	s.showManifest(n.Text)
 	n.Kind, err = verify.ManifestKind(n.Text, n.Kind)
 	return err
 }
 
-// within returns the context with what is left of the client's Timeout.
-func (s *Source) within(ctx context.Context) (context.Context, context.CancelFunc) {
+// withTimeout returns the context with what is left of the client's Timeout.
+func (s *Source) withTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	if s.client == nil {
 		return ctx, func() {}
 	}

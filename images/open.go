@@ -30,9 +30,9 @@ import (
 // whole when that is read.
 //
 // Errors are a [*PullError] and of the classes [ErrInvalid], [ErrLimit], [ErrIntegrity], [ErrRegistry] and
-// [trust.ErrPolicy], or of the file system; [fs.ErrNotExist] if there is no such image. They name the image and contain
-// no credentials. An image that the signature policy refuses is also a [*trust.PolicyError]; a policy that cannot be
-// used is a [*trust.PolicyFileError] alone.
+// [ErrPolicy], or of the file system; [fs.ErrNotExist] if there is no such image. They name the image and contain
+// no credentials. An image that the signature policy refuses is also a [*PolicyError]; one that cannot be
+// used is of the class [ErrPolicy] too.
 func (c *Client) Open(ctx context.Context, name string) (*Source, error) {
 	return c.open(ctx, name, true)
 }
@@ -69,7 +69,7 @@ func (c *Client) open(ctx context.Context, name string, judged bool) (_ *Source,
 	if err != nil {
 		return nil, err
 	}
-	at, err := c.place(ctx, asked, name)
+	at, err := c.openNamed(ctx, asked, name)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func (c *Client) source(ctx context.Context, asked transport.Source, name string
 	if named := asked.Named(); named != nil {
 		s.Repository = named.Name()
 	}
-	s.note(s.text)
+	s.showManifest(s.text)
 	if judged {
 		err = s.ask(ctx)
 	}
@@ -118,7 +118,7 @@ func (c *Client) At(ctx context.Context, name string, place store.Reader,
 	if err != nil {
 		return nil, err
 	}
-	if err := c.start(ctx); err != nil {
+	if err := c.prepare(ctx); err != nil {
 		return nil, err
 	}
 	at := &transport.Place{Reader: place, Top: top, Signatures: attachedSignatures(place)}
@@ -128,9 +128,9 @@ func (c *Client) At(ctx context.Context, name string, place store.Reader,
 	return c.source(ctx, asked, name, at, true, time.Time{})
 }
 
-// place opens the place of a name, by the digest in the lock if it has one.
-func (c *Client) place(ctx context.Context, asked transport.Source, name string) (*transport.Place, error) {
-	if err := c.start(ctx); err != nil {
+// openNamed opens the place of a name, by the digest in the lock if it has one.
+func (c *Client) openNamed(ctx context.Context, asked transport.Source, name string) (*transport.Place, error) {
+	if err := c.prepare(ctx); err != nil {
 		return nil, err
 	}
 	named := asked.Repository
@@ -201,7 +201,7 @@ func withDeadline(ctx context.Context, deadline time.Time,
 	if deadline.IsZero() {
 		return ctx, func() {}
 	}
-	// What takes the time is the registry, wherever the deadline ends the work.
+	// A timeout counts as a failure of the registry, whichever step it interrupts.
 	return context.WithDeadlineCause(ctx, deadline,
 		registry.Wrap(fmt.Errorf("not done within %v: %w", allowed, context.DeadlineExceeded)))
 }
@@ -214,7 +214,7 @@ func (c *Client) Digest(ctx context.Context, name string) (_ digest.Digest, err 
 	if err != nil {
 		return "", err
 	}
-	if err := c.start(ctx); err != nil {
+	if err := c.prepare(ctx); err != nil {
 		return "", err
 	}
 	at, err := c.openPlace(ctx, asked)
@@ -242,7 +242,7 @@ func (c *Client) Head(ctx context.Context, name string) (_ v1.Descriptor, err er
 	if asked.Transport != transport.Docker {
 		return v1.Descriptor{}, fmt.Errorf("%w: %s is not in a registry", fault.ErrInvalid, name)
 	}
-	if err := c.start(ctx); err != nil {
+	if err := c.prepare(ctx); err != nil {
 		return v1.Descriptor{}, err
 	}
 	if asked, err = c.pinned(asked, name); err != nil {

@@ -90,7 +90,7 @@ func TestIfDigest(t *testing.T) {
 	}
 }
 
-// A registry that knows conditions of requests has the last word.
+// A registry that evaluates If-Match may refuse to write a tag that looked unchanged to the client.
 func TestConditionThatTheRegistryRefuses(t *testing.T) {
 	next := simple(t, "next")
 	for name, c := range map[string]struct {

@@ -239,7 +239,7 @@ func TestCopyImagePlatforms(t *testing.T) {
 	}
 }
 
-// An index that is there is not taken for whole: its images are requested.
+// An index that the destination has is not assumed to be complete: its images are requested.
 func TestCopyImageCompletesIndex(t *testing.T) {
 	from, to := testregistry.New(t), testregistry.New(t)
 	from.AddIndex(t, "app", "v1", nil, []testregistry.Image{{Platform: amd64, Layers: layer("amd64")},

@@ -19,7 +19,7 @@ import (
 )
 
 // A blob that several repositories need at the same time is sent once and mounted in the others; a registry that does
-// not mount gets it as often as it must.
+// not mount blobs gets it once for each repository.
 func TestSharedBlobsAreSentOnce(t *testing.T) {
 	const repositories, size = 6, 1 << 20
 	from := testregistry.New(t)

@@ -22,11 +22,11 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images/blobcache"
+	"github.com/operator-bindery/bindery/images/internal/trust"
 	"github.com/operator-bindery/bindery/images/lockfile"
 	"github.com/operator-bindery/bindery/images/policy"
 	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/store"
-	"github.com/operator-bindery/bindery/images/trust"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 )

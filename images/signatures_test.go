@@ -17,9 +17,9 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images/internal/libimage"
+	"github.com/operator-bindery/bindery/images/internal/trust"
 	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/store"
-	"github.com/operator-bindery/bindery/images/trust"
 	"github.com/operator-bindery/bindery/internal/testing/supplytest"
 	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 )
@@ -115,7 +115,7 @@ func (v signedVector) check(t *testing.T, what string, err error) {
 	}
 }
 
-// ways are all ways to read an image, and what each returns is only whether it was refused.
+// ways reads an image in every way that the client has, and returns by the name of the way whether it was refused.
 func ways(t *testing.T, o ClientOptions, name string) map[string]error {
 	t.Helper()
 	all := map[string]error{

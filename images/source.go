@@ -170,7 +170,7 @@ func (s *Source) Manifest(ctx context.Context, name string) ([]byte, string, err
 	if got := digest.FromBytes(text); got != d {
 		return nil, "", fmt.Errorf("manifest: %w: digest mismatch: %s instead of %s", fault.ErrIntegrity, got, d)
 	}
-	s.note(text)
+	s.showManifest(text)
 	if s.admission == nil || s.top.accepted {
 		return text, kind, nil
 	}
@@ -218,8 +218,8 @@ func (s *Source) hasEntry(ctx context.Context, d digest.Digest) (bool, error) {
 	return s.entries[d], s.nestedErr
 }
 
-// note gives a manifest to what warns of odd ones.
-func (s *Source) note(text []byte) {
+// showManifest passes a manifest that was read to the client's checks, which warn of unusual ones.
+func (s *Source) showManifest(text []byte) {
 	var m v1.Manifest
 	if s.noted != nil && json.Unmarshal(text, &m) == nil { // an error is reported where more of it is read
 		s.noted(m)
@@ -243,7 +243,7 @@ func (s *Source) CheckEntries(ctx context.Context, platforms []v1.Platform) erro
 
 // CheckAccepted returns an error unless the policy accepts the image: itself, or of an index every entry, whatever it
 // is for, since others may choose an entry that this package does not. It asks the policy also if the source was opened
-// without it. Errors are of the class [trust.ErrPolicy] for what is refused.
+// without it. Errors are of the class [ErrPolicy] for what is refused.
 func (s *Source) CheckAccepted(ctx context.Context) error {
 	if err := s.ask(ctx); err != nil {
 		return s.about(err)

@@ -9,7 +9,7 @@ import (
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
-	"github.com/operator-bindery/bindery/images/trust"
+	"github.com/operator-bindery/bindery/images/internal/trust"
 	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 )
 

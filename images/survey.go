@@ -55,7 +55,7 @@ const maxVariants = 64
 // closes the source. Errors are those of [Client.Open].
 func (s *Source) Survey(ctx context.Context) (_ *Survey, err error) {
 	defer func() { err = s.about(err) }()
-	ctx, cancel := s.within(ctx)
+	ctx, cancel := s.withTimeout(ctx)
 	defer cancel()
 	out := &Survey{Name: s.Given, Source: s.OpenedAt, Repository: s.Repository, Digest: s.Digest,
 		MediaType: s.Top.MediaType, Size: s.Top.Size, src: s}

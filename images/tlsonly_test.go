@@ -13,7 +13,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 )
 
-// Not to verify certificates is not to speak plain HTTP.
+// Skipping the verification of certificates does not permit plain HTTP.
 func TestSkippedVerificationIsNotPlainHTTP(t *testing.T) {
 	var plain atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { plain.Add(1) }))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
@@ -23,11 +24,11 @@ func BuiltIn() transport.Table {
 		{Name: transport.Docker, Form: "docker://HOST/REPOSITORY[:TAG]", About: "a repository of a registry",
 			Attachments: true},
 		layoutRow(transport.Row{Name: transport.OCI, Form: "oci:DIR[:TAG]", About: "an OCI image layout", Many: true,
-			Check: transport.CheckLayout}),
+			Check: checkLayout}),
 		layoutRow(transport.Row{Name: transport.OCIArchive, Form: "oci-archive:FILE[:TAG]",
 			About: "an OCI image layout in an archive", Check: checkArchive}),
 		filesRow(transport.Row{Name: transport.DockerArchive, Form: "docker-archive:FILE[:NAME]",
-			About: "an archive of \"docker save\"", Converts: true, Parse: transport.PathAndName,
+			About: "an archive of \"docker save\"", Converts: true, Parse: pathAndName,
 			NameOf: func(name string) string { return name }, Check: checkDockerArchive, Takes: takesOneImage}),
 		filesRow(transport.Row{Name: transport.Directory, Form: "dir:DIR", About: "a directory of the containers tools",
 			Parse: func(rest string) (string, string, error) {
@@ -35,7 +36,7 @@ func BuiltIn() transport.Table {
 					return "", "", errors.New("the path is empty")
 				}
 				return rest, "", nil
-			}, Check: transport.CheckFile}),
+			}, Check: checkFile}),
 	}
 }
 
@@ -56,7 +57,7 @@ func filesRow(r transport.Row) transport.Row {
 
 // layoutRow completes the row of a transport whose images are in OCI layouts.
 func layoutRow(r transport.Row) transport.Row {
-	r.Attachments, r.Parse, r.NameOf, r.Takes = true, transport.PathAndName, tagOf, takesOCI
+	r.Attachments, r.Parse, r.NameOf, r.Takes = true, pathAndName, tagOf, takesOCI
 	r.Write = func(ctx context.Context, path, name string, o transport.Options) (store.Writer, error) {
 		begin := layouts.NewWriter
 		if o.Adds {
@@ -82,12 +83,12 @@ func checkArchive(path, name string) error {
 	if base := filepath.Base(path); base == "." || base == string(filepath.Separator) {
 		return errors.New("the path is a directory")
 	}
-	return transport.CheckLayout(path, name)
+	return checkLayout(path, name)
 }
 
 // checkDockerArchive checks a file to write an archive of docker to. The image in it need not have a name.
 func checkDockerArchive(path, name string) error {
-	if err := transport.CheckFile(path, name); err != nil || name == "" {
+	if err := checkFile(path, name); err != nil || name == "" {
 		return err
 	}
 	named, err := reference.ParseNormalizedNamed(name)
@@ -138,3 +139,41 @@ func nameInLayout(name string) string {
 	}
 	return reference.TagNameOnly(ref).String()
 }
+
+// pathAndName reads PATH[:NAME], for [transport.Row.Parse]. The colon of a Windows drive belongs to the path.
+func pathAndName(rest string) (path, name string, err error) {
+	drive := filepath.VolumeName(rest)
+	path, name, _ = strings.Cut(rest[len(drive):], ":")
+	if path = drive + path; path == "" {
+		return "", "", errors.New("the path is empty")
+	}
+	return path, name, nil
+}
+
+// checkFile is a [transport.Row.Check] for a path and the name of an image there, which must not be the number of one.
+func checkFile(path, name string) error {
+	if strings.ContainsRune(path, 0) {
+		return errors.New("NUL in the path")
+	}
+	if strings.HasPrefix(name, "@") {
+		return errors.New("an index of an image can be read but not written")
+	}
+	return nil
+}
+
+// checkLayout is checkFile for a layout, whose names are those of the image specification.
+func checkLayout(path, name string) error {
+	if err := checkFile(path, name); err != nil {
+		return err
+	}
+	if name != "" && !layoutName.MatchString(name) {
+		return fmt.Errorf("%q is no name for an image in a layout", name)
+	}
+	return nil
+}
+
+// layoutName is the form of the names of images in layouts (image specification, "Pre-Defined Annotation Keys"), with
+// the signs that the containers tools allow as well.
+var layoutName = regexp.MustCompile(`^` + layoutPart + `(?:/` + layoutPart + `)*$`)
+
+const layoutPart = `[A-Za-z0-9]+(?:(?:[-._:@+]|--)[A-Za-z0-9]+)*`

@@ -8,9 +8,9 @@ import (
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/operator-bindery/bindery/images/internal/trust"
 	"github.com/operator-bindery/bindery/images/signature"
 	"github.com/operator-bindery/bindery/images/store"
-	"github.com/operator-bindery/bindery/images/trust"
 )
 
 // judgeKeys requires a signature of a manifest or index by one of the trusted keys, in place of what the policy

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/operator-bindery/bindery/images/internal/trust"
 	"github.com/operator-bindery/bindery/images/signature"
-	"github.com/operator-bindery/bindery/images/trust"
 	"github.com/operator-bindery/bindery/internal/testing/supplytest"
 	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 )

@@ -40,7 +40,7 @@ type Finished struct {
 	Open func() (io.ReadCloser, error)
 }
 
-// Size estimates the work of writing the layer: the bytes of its files and those to read for others.
+// Size estimates the work of writing the layer: the bytes of its files, and of the files from which others are made.
 func (l Layer) Size() int64 {
 	n := l.Work
 	for _, e := range l.Entries {

@@ -70,14 +70,14 @@ func (p *pool) add(l Layer, release func()) {
 			if err := p.store.seal(d); err != nil {
 				return err
 			}
-			p.keep(index, d.blob)
+			p.addBlob(index, d.blob)
 			return nil
 		})
 		return nil
 	})
 }
 
-func (p *pool) keep(index int, b Blob) {
+func (p *pool) addBlob(index int, b Blob) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if missing := index + 1 - len(p.blobs); missing > 0 {

@@ -62,12 +62,12 @@ func TestATransportIsOneRow(t *testing.T) {
 	}
 	signing := signature.NewSigning(signature.SignOptions{Identities: []string{"registry.example.com/etcd:v1"},
 		Keys: func(context.Context) ([]signature.Signer, error) { return []signature.Signer{key}, nil }})
-	bundle := func(o ...build.Option) *build.Image {
-		b, err := build.New(append(o, build.WithServer(build.ServerNone), build.WithTempDir(dir))...)
+	bundle := func(base *build.Base) *build.Image {
+		in, err := build.ReadBundle(os.DirFS("../testdata/bundles/etcd/0.9.4"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		img, err := b.Bundle(ctx, os.DirFS("../testdata/bundles/etcd/0.9.4"))
+		img, err := build.Bundle(ctx, in, build.Options{Dir: t.TempDir(), Base: base})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -75,7 +75,7 @@ func TestATransportIsOneRow(t *testing.T) {
 		return img
 	}
 	const name = "memory:etcd:v1"
-	made := bundle()
+	made := bundle(nil)
 	to, err := client.Transports().Parse(name)
 	if err != nil {
 		t.Fatal(err)
@@ -99,7 +99,11 @@ func TestATransportIsOneRow(t *testing.T) {
 	if rendered != 1 {
 		t.Errorf("rendered %d blobs", rendered)
 	}
-	if above := bundle(build.WithBase(name), build.WithClient(client)); above.Layers[0].Digest != made.Layers[0].Digest {
+	base, err := build.NamedBase(client, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if above := bundle(base); above.Layers[0].Digest != made.Layers[0].Digest {
 		t.Errorf("built upon it: %s, want %s", above.Layers[0].Digest, made.Layers[0].Digest)
 	}
 	if _, err := client.Open(ctx, "memory:other:v1"); err == nil {

@@ -59,11 +59,16 @@ func ExampleReference_directory() {
 
 // pushBundle pushes the image of a bundle.
 func pushBundle(ctx context.Context, name string) {
-	b, err := build.New(build.WithPlatforms("linux/amd64"))
+	work, err := images.NewWorkspace(ctx, "")
 	if err != nil {
 		log.Fatal(err)
 	}
-	img, err := b.Bundle(ctx, os.DirFS("../testdata/bundles/etcd/0.9.4"))
+	defer work.Close()
+	bundle, err := build.ReadBundle(os.DirFS("../testdata/bundles/etcd/0.9.4"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	img, err := build.Bundle(ctx, bundle, build.Options{Dir: work.Dir()})
 	if err != nil {
 		log.Fatal(err)
 	}

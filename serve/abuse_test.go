@@ -16,8 +16,8 @@ import (
 	"golang.org/x/net/http2/hpack"
 	pb "google.golang.org/protobuf/proto"
 
+	"github.com/operator-bindery/bindery/internal/api"
 	"github.com/operator-bindery/bindery/serve"
-	"github.com/operator-bindery/bindery/serve/api"
 )
 
 // rawClient sends arbitrary HTTP/2 frames.

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/serve/api"
+	"github.com/operator-bindery/bindery/internal/api"
 )
 
 func isObject(p declcfg.Property) bool { return p.Type == declcfg.PropertyBundleObject }

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/serve/api"
+	"github.com/operator-bindery/bindery/internal/api"
 )
 
 // benchCatalog is a package of 200 bundles with manifests of 40 KiB and an image each.
@@ -62,7 +62,7 @@ func BenchmarkRead(b *testing.B) {
 }
 
 func benchClient(b *testing.B) api.RegistryClient {
-	s := New(Limits{}, nil)
+	s := newServer(Limits{}, nil)
 	s.SetStore(catalogStore(b, benchCatalog(b)))
 	return api.NewRegistryClient(startServer(b, s))
 }

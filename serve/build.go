@@ -121,7 +121,7 @@ func (b *builder) files(ctx context.Context, files []string) (_ []*Package, err 
 	}
 	var packages []*Package
 	for _, name := range sortedNames(found) {
-		p, err := b.settle(ctx, name, found[name])
+		p, err := b.finishPackage(ctx, name, found[name])
 		if err != nil {
 			errs = append(errs, err)
 		} else if p != nil {
@@ -142,8 +142,8 @@ func closeParts(parts []*part) {
 	}
 }
 
-// settle returns a package that was found in one or more groups; nil if its cache file is valid.
-func (b *builder) settle(ctx context.Context, name string, parts []*part) (*Package, error) {
+// finishPackage returns a package that was found in one or more groups; nil if its cache file is valid.
+func (b *builder) finishPackage(ctx context.Context, name string, parts []*part) (*Package, error) {
 	cached, fresh := b.fresh[name]
 	if fresh && !slices.ContainsFunc(parts, func(p *part) bool { return p.dirty }) {
 		return nil, nil

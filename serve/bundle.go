@@ -1,8 +1,10 @@
 package serve
 
 import (
+	"cmp"
 	"encoding/base64"
 	"fmt"
+	"iter"
 	"slices"
 
 	json "github.com/go-json-experiment/json/v1"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/declcfg/property"
+	"github.com/operator-bindery/bindery/internal/api"
 )
 
 // properties are a bundle's properties in the form of the service.
@@ -199,4 +202,167 @@ func structMessage(blob []byte) ([]byte, error) {
 		return nil, err
 	}
 	return proto.MarshalOptions{Deterministic: true}.Marshal(&s)
+}
+
+// Bundles yields the answers about the bundles of a catalog, one for each entry of each channel, with manifests and
+// edges; which of these an answer contains depends on the call. They are sorted by package, bundle and channel, and the
+// manifests of one bundle are in memory at a time. The catalog must not be a skeleton. The first error is the last
+// pair.
+func Bundles(c *declcfg.Catalog) iter.Seq2[*api.Bundle, error] {
+	return func(yield func(*api.Bundle, error) bool) {
+		graph, err := c.Graph()
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		for _, pkg := range graph.Packages {
+			for _, b := range pkg.Bundles {
+				all, err := BundleAnswers(pkg, b)
+				if err != nil {
+					yield(nil, err)
+					return
+				}
+				for _, a := range all {
+					if !yield(a, nil) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// BundleAnswers returns those of [Bundles] about one bundle, by channel. They share its manifests.
+func BundleAnswers(pkg *declcfg.PackageNode, b *declcfg.BundleNode) ([]*api.Bundle, error) {
+	common, err := commonAnswer(pkg, b)
+	if err != nil {
+		return nil, fmt.Errorf("package %q, bundle %q: %w", pkg.Name, b.Name, err)
+	}
+	var all []*api.Bundle
+	for _, c := range pkg.Channels {
+		entry := c.Entry(b.Name)
+		if entry == nil {
+			continue
+		}
+		all = append(all, &api.Bundle{
+			CsvName: common.CsvName, PackageName: common.PackageName, ChannelName: c.Name, CsvJson: common.CsvJson,
+			Object:     common.Object,
+			BundlePath: common.BundlePath, ProvidedApis: common.ProvidedApis, RequiredApis: common.RequiredApis,
+			Version:   common.Version,
+			SkipRange: entry.SkipRange, Dependencies: common.Dependencies, Properties: common.Properties,
+			Replaces: entry.Replaces, Skips: entry.Skips, Deprecation: common.Deprecation,
+		})
+	}
+	return all, nil
+}
+
+// commonAnswer returns the common part of the answers about a bundle.
+func commonAnswer(pkg *declcfg.PackageNode, b *declcfg.BundleNode) (*api.Bundle, error) {
+	props, err := readProperties(b.Bundle)
+	if err != nil {
+		return nil, err
+	}
+	wire, err := appendHeavyBundle(lightBundle(pkg, b, props), pkg, b, props.csv)
+	if err != nil {
+		return nil, err
+	}
+	common := &api.Bundle{}
+	return common, proto.Unmarshal(wire, common)
+}
+
+// clusterServiceVersion is the part of a ClusterServiceVersion that a catalog contains, in the field order of the
+// Operator Lifecycle Manager's type, whose JSON the answers have.
+type clusterServiceVersion struct {
+	Kind       string    `json:"kind"`
+	APIVersion string    `json:"apiVersion"`
+	Metadata   csvMeta   `json:"metadata"`
+	Spec       csvSpec   `json:"spec"`
+	Status     csvStatus `json:"status"`
+}
+
+type csvMeta struct {
+	Name        string            `json:"name,omitempty"`
+	Labels      map[string]string `json:"labels,omitempty"`
+	Annotations map[string]string `json:"annotations,omitempty"`
+}
+
+type csvSpec struct {
+	Install                   csvInstall                         `json:"install"`
+	Version                   string                             `json:"version"`
+	Maturity                  string                             `json:"maturity,omitempty"`
+	CustomResourceDefinitions property.CustomResourceDefinitions `json:"customresourcedefinitions"`
+	APIServiceDefinitions     property.APIServiceDefinitions     `json:"apiservicedefinitions"`
+	NativeAPIs                []property.GroupVersionKind        `json:"nativeAPIs,omitempty"`
+	MinKubeVersion            string                             `json:"minKubeVersion,omitempty"`
+	DisplayName               string                             `json:"displayName"`
+	Description               string                             `json:"description,omitempty"`
+	Keywords                  []string                           `json:"keywords,omitempty"`
+	Maintainers               []property.Maintainer              `json:"maintainers,omitempty"`
+	Provider                  property.AppLink                   `json:"provider"`
+	Links                     []property.AppLink                 `json:"links,omitempty"`
+	Icon                      []csvIcon                          `json:"icon,omitempty"`
+	InstallModes              []property.InstallMode             `json:"installModes,omitempty"`
+	Cleanup                   struct {
+		Enabled bool `json:"enabled"`
+	} `json:"cleanup"`
+	RelatedImages []csvRelatedImage `json:"relatedImages,omitempty"`
+}
+
+// csvInstall names a strategy without deployments. Consumers access the strategy without a check, so it must exist.
+type csvInstall struct {
+	Strategy string `json:"strategy"`
+	Spec     struct {
+		Deployments []struct{} `json:"deployments"`
+	} `json:"spec"`
+}
+
+type csvIcon struct {
+	Data      []byte `json:"base64data"`
+	MediaType string `json:"mediatype"`
+}
+
+type csvRelatedImage struct {
+	Name  string `json:"name"`
+	Image string `json:"image"`
+}
+
+type csvStatus struct {
+	Cleanup struct{} `json:"cleanup"`
+}
+
+// synthesizeCSV builds a ClusterServiceVersion from its metadata in the catalog, as compact JSON.
+func synthesizeCSV(pkg *declcfg.PackageNode, b *declcfg.BundleNode, metadata *declcfg.Property) ([]byte, error) {
+	m := &csvMetadata{}
+	if err := json.Unmarshal(metadata.Value, m); err != nil {
+		return nil, propertyError(metadata, err)
+	}
+	csv := clusterServiceVersion{
+		Kind:       "ClusterServiceVersion",
+		APIVersion: "operators.coreos.com/v1alpha1",
+		Metadata:   csvMeta{Name: b.Name, Labels: m.Labels, Annotations: m.Annotations},
+		Spec: csvSpec{
+			Version:                   b.Version.Version.String(),
+			Maturity:                  m.Maturity,
+			CustomResourceDefinitions: m.CustomResourceDefinitions,
+			APIServiceDefinitions:     m.APIServiceDefinitions,
+			NativeAPIs:                m.NativeAPIs,
+			MinKubeVersion:            m.MinKubeVersion,
+			DisplayName:               m.DisplayName,
+			Description:               m.Description,
+			Keywords:                  m.Keywords,
+			Maintainers:               m.Maintainers,
+			Provider:                  m.Provider,
+			Links:                     m.Links,
+			InstallModes:              m.InstallModes,
+		},
+	}
+	csv.Spec.Install.Strategy = "deployment"
+	csv.Spec.Description = cmp.Or(csv.Spec.Description, pkg.Description)
+	if pkg.Icon != nil {
+		csv.Spec.Icon = []csvIcon{{Data: pkg.Icon.Data, MediaType: pkg.Icon.MediaType}}
+	}
+	for _, r := range b.RelatedImages {
+		csv.Spec.RelatedImages = append(csv.Spec.RelatedImages, csvRelatedImage{Name: r.Name, Image: r.Image})
+	}
+	return json.Marshal(csv)
 }

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/operator-bindery/bindery/serve/api"
+	"github.com/operator-bindery/bindery/internal/api"
 )
 
 func TestEncodingIsDeterministic(t *testing.T) {

@@ -242,7 +242,7 @@ func databaseServers(t *testing.T, path string) map[string]*grpc.ClientConn {
 	t.Helper()
 	servers := map[string]*grpc.ClientConn{}
 	for way, load := range databaseStores {
-		s := New(Limits{}, nil)
+		s := newServer(Limits{}, nil)
 		s.SetStore(load(t, path))
 		servers[way] = startServer(t, s)
 	}

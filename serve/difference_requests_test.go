@@ -22,8 +22,8 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"github.com/operator-bindery/bindery/internal/api"
 	"github.com/operator-bindery/bindery/serve"
-	"github.com/operator-bindery/bindery/serve/api"
 )
 
 const (

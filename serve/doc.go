@@ -4,8 +4,8 @@
 //	source, err := serve.Directory("catalog")
 //	err = serve.Run(ctx, source, serve.Options{Port: serve.DefaultPort})
 //
-// [Load] reads a source into a [Store], and [New] makes a server that answers from one, for programs with a listener or
-// gRPC services of their own.
+// [Load] reads a source into a [Store], and newServer makes a server that answers from one, for programs with a
+// listener or gRPC services of their own.
 //
 //	directory, database ──Load──> cache file for each package ──> Store ──> Server ──> gRPC
 //	                                                                 └────> web.Site ──> HTTP

@@ -51,7 +51,7 @@ func openEndpoint(ctx context.Context, flag, addr string, l net.Listener, config
 	g := newGate(l, connections, 0, httpWait)
 	e := &endpoint{name: flag, l: g, served: make(chan struct{}), log: logger}
 	e.server = &http.Server{
-		Handler:           hurried(few(h, httpRequests)),
+		Handler:           limitReadTime(limitRequests(h, httpRequests)),
 		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: httpStreams},
 		TLSConfig:         config,
 		ConnState:         g.observe,
@@ -66,9 +66,9 @@ func openEndpoint(ctx context.Context, flag, addr string, l net.Listener, config
 	return e, nil
 }
 
-// hurried limits the time to receive a request's body: handlers read it for GraphQL queries alone, but the server does
-// before the next request.
-func hurried(h http.Handler) http.Handler {
+// limitReadTime limits the time to receive a request's body: handlers read it for GraphQL queries alone, but the server
+// does before the next request.
+func limitReadTime(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ContentLength != 0 {
 			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(5 * time.Second))
@@ -77,8 +77,8 @@ func hurried(h http.Handler) http.Handler {
 	})
 }
 
-// few limits the number of concurrent requests. Others wait.
-func few(h http.Handler, most int) http.Handler {
+// limitRequests limits the number of concurrent requests. Others wait.
+func limitRequests(h http.Handler, most int) http.Handler {
 	places := make(chan struct{}, most)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		select {

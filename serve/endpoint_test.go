@@ -211,7 +211,7 @@ func TestFitProcess(t *testing.T) {
 func TestRequestsWaitForOthers(t *testing.T) {
 	const most = 2
 	began, goOn := make(chan struct{}, 10), make(chan struct{})
-	h := few(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+	h := limitRequests(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		began <- struct{}{}
 		<-goOn
 	}), most)

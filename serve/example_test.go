@@ -9,8 +9,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"github.com/operator-bindery/bindery/internal/api"
 	"github.com/operator-bindery/bindery/serve"
-	"github.com/operator-bindery/bindery/serve/api"
 )
 
 // A catalog directory is served until the context ends, here after one call.

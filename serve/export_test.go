@@ -16,7 +16,11 @@ var (
 	TarFS        = tarFS
 	OracleDir    = oracleDir
 	ReadTestFile = readFile
+	New          = newServer
 )
+
+// Server is the server itself, without what [Run] has around it.
+type Server = server
 
 // SampleFiles returns a catalog with everything that a cache can contain.
 func SampleFiles() map[string]string {

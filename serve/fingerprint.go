@@ -1,14 +1,22 @@
 package serve
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"hash"
+	"io"
 	"io/fs"
 	"os"
+	"runtime"
+	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/ctxio"
 )
 
 // fingerprint is the state of a source as far as it is visible without reading it: equal fingerprints mean that names,
@@ -108,9 +116,9 @@ func (f *fingerprinter) directory(dir string) {
 	}
 }
 
-// moved reports whether the directory that the source has opened is no longer the one at its path: the fingerprint is
-// then not that of the source.
-func (s Source) moved() bool {
+// hasMoved reports whether the directory that the source has opened is no longer the one at its path: the fingerprint
+// is then not that of the source.
+func (s Source) hasMoved() bool {
 	if s.dir == "" {
 		return false
 	}
@@ -132,4 +140,53 @@ func (s Source) fingerprint() (fingerprint, bool) {
 		return lookAt(s.path, s.path+"-wal", s.path+"-journal"), true
 	}
 	return lookPast(s.cacheDir, s.path), true
+}
+
+// digester is a reader that hashes what it reads.
+type digester struct {
+	r    io.Reader
+	hash hash.Hash
+	size int64
+}
+
+func (d *digester) Read(b []byte) (int, error) {
+	n, err := d.r.Read(b)
+	d.hash.Write(b[:n])
+	d.size += int64(n)
+	return n, err
+}
+
+// digestFiles returns the digests of the existing files. No file is parsed.
+func digestFiles(ctx context.Context, fsys fs.FS, files []string) (map[string]SourceFile, error) {
+	var mu sync.Mutex
+	digests := make(map[string]SourceFile, len(files))
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for _, name := range files {
+		g.Go(func() error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			f, err := fsys.Open(name)
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			defer f.Close()
+			h := sha256.New()
+			size, err := ctxio.Copy(h, f)
+			if err != nil {
+				return err
+			}
+			s := SourceFile{Name: name, Size: size}
+			h.Sum(s.Digest[:0])
+			mu.Lock()
+			digests[name] = s
+			mu.Unlock()
+			return nil
+		})
+	}
+	return digests, g.Wait()
 }

@@ -97,9 +97,9 @@ func (g *gate) run() {
 		g.open.Add(1)
 		c := &gatedConn{Conn: conn, gate: g, reserve: len(g.slots) > cap(g.slots)-reserve(cap(g.slots))}
 		if g.greeting > 0 {
-			go g.greet(c)
+			go g.awaitGreeting(c)
 		} else {
-			g.pass(c)
+			g.handOver(c)
 		}
 	}
 }
@@ -156,8 +156,8 @@ func (g *gate) silent(now time.Time) (victim *gatedConn) {
 	return victim
 }
 
-// greet waits for the first bytes of a client.
-func (g *gate) greet(c *gatedConn) {
+// awaitGreeting waits for the first bytes of a client.
+func (g *gate) awaitGreeting(c *gatedConn) {
 	g.mu.Lock()
 	if g.err != nil {
 		g.mu.Unlock()
@@ -175,7 +175,7 @@ func (g *gate) greet(c *gatedConn) {
 	c.Conn.SetReadDeadline(time.Time{})
 	c.first = first
 	g.set(c, false)
-	g.pass(c)
+	g.handOver(c)
 }
 
 // set records whether a connection waits for a request. One that was evicted meanwhile is not recorded: it would be
@@ -214,8 +214,8 @@ func (g *gate) observe(conn net.Conn, state http.ConnState) {
 	}
 }
 
-// pass hands a connection to the server.
-func (g *gate) pass(c *gatedConn) {
+// handOver hands a connection to the server.
+func (g *gate) handOver(c *gatedConn) {
 	select {
 	case g.ready <- c:
 	case <-g.closed:

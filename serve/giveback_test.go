@@ -9,7 +9,7 @@ import (
 func TestMemoryIsGivenBack(t *testing.T) {
 	debug.FreeOSMemory()
 	var g giveBack
-	if g.look() {
+	if g.returnMemory() {
 		t.Error("memory is returned before anything was needed")
 	}
 	before := heldMemory()
@@ -26,13 +26,13 @@ func TestMemoryIsGivenBack(t *testing.T) {
 	}
 	burst = nil
 	_ = burst
-	if !g.look() {
+	if !g.returnMemory() {
 		t.Error("nothing is returned")
 	}
 	if after := heldMemory(); after > before+spareMemory {
 		t.Errorf("%d MB are held, %d MB before", after>>20, before>>20)
 	}
-	if g.look() {
+	if g.returnMemory() {
 		t.Error("memory is returned again")
 	}
 }

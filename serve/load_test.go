@@ -47,7 +47,7 @@ func load(t *testing.T, dir string, o LoadOptions) (loaded, error) {
 	if err != nil {
 		return loaded{log: log.String()}, err
 	}
-	s := New(Limits{}, nil)
+	s := newServer(Limits{}, nil)
 	s.SetStore(store)
 	answers, err := call(t, startServer(t, s), "ListBundles", json.RawMessage(`{}`))
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/prometheus/common/model"
 	"google.golang.org/grpc/metadata"
 
-	"github.com/operator-bindery/bindery/serve/api"
+	"github.com/operator-bindery/bindery/internal/api"
 )
 
 // scraped are metrics parsed by Prometheus' own parser.
@@ -198,7 +198,7 @@ func TestMetricsOfHTTP(t *testing.T) {
 
 // Every gauge and counter exists before there is a catalog.
 func TestMetricsBeforeCatalog(t *testing.T) {
-	e := &exposition{server: New(Limits{}, nil), loads: &loadMetrics{}}
+	e := &exposition{server: newServer(Limits{}, nil), loads: &loadMetrics{}}
 	m := parseMetrics(t, e.text())
 	if m.value(t, "bindery_catalog_ready") != 0 || m.value(t, "bindery_catalog_packages") != 0 || m.value(t,
 		"bindery_catalog_loaded_timestamp_seconds") != 0 {
@@ -213,7 +213,7 @@ func TestCallsInTheLog(t *testing.T) {
 		want  bool
 	}{{slog.LevelInfo, false}, {slog.LevelDebug, true}} {
 		var log bytes.Buffer
-		s := New(Limits{}, slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: c.level})))
+		s := newServer(Limits{}, slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: c.level})))
 		s.SetStore(catalogStore(t, parse(t, sampleA)))
 		conn := startServer(t, s)
 		ctx := metadata.AppendToOutgoingContext(t.Context(), "authorization", "Bearer secret-token", "x-other",

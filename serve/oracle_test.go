@@ -146,7 +146,7 @@ func catalogStore(t testing.TB, c *declcfg.Catalog) Store {
 }
 
 // startServer serves a store on the loopback and returns a connection to it.
-func startServer(t testing.TB, s *Server) *grpc.ClientConn {
+func startServer(t testing.TB, s *server) *grpc.ClientConn {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -394,7 +394,7 @@ func TestRecordedAnswers(t *testing.T) {
 					fsys = tarFS(t, readFile(t, migrated+".tar"))
 				}
 			}
-			s := New(Limits{}, nil)
+			s := newServer(Limits{}, nil)
 			s.SetStore(catalogStore(t, loadCatalog(t, fsys)))
 			replay(t, startServer(t, s), readCalls(t, filepath.Join(path, "calls.ndjson")))
 		})

@@ -90,30 +90,30 @@ func (c *catalog) entries(g *page, fn func(channelRef, *indexEntry) bool) {
 	}
 }
 
-// begin counts a call and returns how many pages it may have in the transport. The caller must end it.
-func (p *pages) begin() int {
+// beginCall counts a call and returns how many pages it may have in the transport. The caller must end it.
+func (p *pages) beginCall() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.calls++
 	return min(max(allAhead/p.calls, leastAhead), mostAhead)
 }
 
-func (p *pages) end() {
+func (p *pages) endCall() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.calls--
 }
 
-// get returns a page's answers as one buffer, and the end of each of them. Each reference to the buffer keeps the page
+// load returns a page's answers as one buffer, and the end of each of them. Each reference to the buffer keeps the page
 // in memory; the caller must free its own, and done is called after the last. It returns nil if there is no memory for
 // the page because too many others are being sent.
-func (p *pages) get(ctx context.Context, c *catalog, g *page, done func()) (mem.Buffer, []int, error) {
-	if buf, ends := p.use(g, done); buf != nil {
+func (p *pages) load(ctx context.Context, c *catalog, g *page, done func()) (mem.Buffer, []int, error) {
+	if buf, ends := p.addUser(g, done); buf != nil {
 		return buf, ends, nil
 	}
 	g.load.Lock()
 	defer g.load.Unlock()
-	if buf, ends := p.use(g, done); buf != nil {
+	if buf, ends := p.addUser(g, done); buf != nil {
 		return buf, ends, nil
 	}
 	if ctx.Err() != nil {
@@ -139,10 +139,10 @@ func (p *pages) get(ctx context.Context, c *catalog, g *page, done func()) (mem.
 	if cap(data) > len(data)+len(data)/8 {
 		data = append(make([]byte, 0, max(len(data), leastBuffer)), data...)
 	}
-	if !p.keep(g, data, ends) {
+	if !p.storePage(g, data, ends) {
 		return nil, nil, nil
 	}
-	buf, ends := p.use(g, done)
+	buf, ends := p.addUser(g, done)
 	return buf, ends, nil
 }
 
@@ -153,8 +153,8 @@ const (
 	leastBuffer = 2 << 10
 )
 
-// use adds a user of a page in memory.
-func (p *pages) use(g *page, done func()) (mem.Buffer, []int) {
+// addUser adds a user of a page in memory.
+func (p *pages) addUser(g *page, done func()) (mem.Buffer, []int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if g.data == nil {
@@ -165,8 +165,8 @@ func (p *pages) use(g *page, done func()) (mem.Buffer, []int) {
 	return mem.NewBuffer(&g.data, pageUse{p, g, done}), g.ends
 }
 
-// keep puts a page into memory and evicts others that no call uses. The page has no user yet.
-func (p *pages) keep(g *page, data []byte, ends []int) bool {
+// storePage puts a page into memory and evicts others that no call uses. The page has no user yet.
+func (p *pages) storePage(g *page, data []byte, ends []int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for p.used+cap(data) > p.limit {

@@ -79,7 +79,7 @@ func TestListWaitsForTheTransport(t *testing.T) {
 		c := newCatalog(catalogStore(t, catalog), 1<<20)
 		t.Cleanup(c.retire)
 		for range test.others {
-			c.pages.begin()
+			c.pages.beginCall()
 		}
 		want := 0
 		for i := range test.ahead {
@@ -105,7 +105,7 @@ func TestPagesInUseStay(t *testing.T) {
 	c := newCatalog(catalogStore(t, listCatalog(t)), 20<<10)
 	t.Cleanup(c.retire)
 	first := &c.pages.list[0]
-	buf, ends, err := c.pages.get(t.Context(), c, first, func() {})
+	buf, ends, err := c.pages.load(t.Context(), c, first, func() {})
 	if err != nil || buf == nil {
 		t.Fatal(buf, err)
 	}
@@ -118,7 +118,7 @@ func TestPagesInUseStay(t *testing.T) {
 		t.Error("a page in use has changed")
 	}
 	freed := false
-	again, _, err := c.pages.get(t.Context(), c, first, func() { freed = true })
+	again, _, err := c.pages.load(t.Context(), c, first, func() { freed = true })
 	if err != nil || again == nil || &again.ReadOnlyData()[0] != &buf.ReadOnlyData()[0] {
 		t.Error("two users of a page do not share it")
 	}

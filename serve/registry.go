@@ -3,13 +3,16 @@ package serve
 import (
 	"context"
 	"fmt"
+	"path"
+	"slices"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
-	"github.com/operator-bindery/bindery/serve/api"
+	"github.com/operator-bindery/bindery/internal/api"
 )
 
 // registry answers the calls of api.Registry and api.ExperimentalRegistry. Its texts are opm's; unlike in opm, errors
@@ -195,8 +198,8 @@ func (r *registry) getDefaultBundleThatProvides(ctx context.Context, c *catalog,
 // is read for this call alone.
 func (r *registry) listBundles(ctx context.Context, c *catalog, _ *api.ListBundlesRequest,
 	send func(answer) error) error {
-	ahead := make(chan struct{}, c.pages.begin())
-	defer c.pages.end()
+	ahead := make(chan struct{}, c.pages.beginCall())
+	defer c.pages.endCall()
 	sent := func() { <-ahead }
 	for i := range c.pages.list {
 		g := &c.pages.list[i]
@@ -211,7 +214,7 @@ func (r *registry) listBundles(ctx context.Context, c *catalog, _ *api.ListBundl
 			case <-ctx.Done():
 				return status.FromContextError(ctx.Err()).Err()
 			}
-			if buf, ends, err = c.pages.get(ctx, c, g, sent); err != nil {
+			if buf, ends, err = c.pages.load(ctx, c, g, sent); err != nil {
 				return readError(ctx, err)
 			}
 			if buf == nil {
@@ -289,4 +292,109 @@ func (r *registry) register(s grpc.ServiceRegistrar) {
 			r.listPackageCustomSchemas),
 	}
 	s.RegisterService(&experimental, nil)
+}
+
+// acknowledgeHeader must be "true" in the request: the client accepts that the method may be removed.
+const acknowledgeHeader = "x-acknowledge-experimental"
+
+func (r *registry) listPackageCustomSchemas(ctx context.Context, c *catalog,
+	req *api.ExperimentalListPackageCustomSchemasRequest, send func(answer) error) error {
+	md, _ := metadata.FromIncomingContext(ctx)
+	if !slices.Contains(md.Get(acknowledgeHeader), "true") {
+		return nil
+	}
+	switch {
+	case req.GetSchema() == "":
+		return status.Error(codes.InvalidArgument, "schema must be set")
+	case !isCustomName(req.GetSchema()):
+		return status.Errorf(codes.InvalidArgument, "invalid schema %q", req.GetSchema())
+	case req.GetPackageName() != "" && !isCustomName(req.GetPackageName()):
+		return status.Errorf(codes.InvalidArgument, "invalid package name %q", req.GetPackageName())
+	}
+	p, ok := c.customs[req.GetPackageName()]
+	if !ok {
+		return nil
+	}
+	for _, custom := range p.customs {
+		if custom.schema != req.GetSchema() {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return status.FromContextError(err).Err()
+		}
+		a, err := r.reader.read(ctx, p, nil, custom.record)
+		if err != nil {
+			return err
+		}
+		if err := send(a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isCustomName implements opm's rule for names of custom blobs: letters, digits, dot, underscore and hyphen, beginning
+// with a letter or digit.
+func isCustomName(s string) bool {
+	for i := range len(s) {
+		switch c := s[i]; {
+		case 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9':
+		case i > 0 && (c == '.' || c == '_' || c == '-'):
+		default:
+			return false
+		}
+	}
+	return s != ""
+}
+
+// unary returns the handler of a method with one answer.
+func unary[Request any](r *registry, fullMethod string,
+	call func(context.Context, *catalog, *Request) (answer, error)) grpc.MethodDesc {
+	handle := func(ctx context.Context, req any) (any, error) {
+		c, err := r.current()
+		if err != nil {
+			return nil, err
+		}
+		defer c.release()
+		a, err := call(ctx, c, req.(*Request))
+		if err != nil {
+			return nil, err
+		}
+		return a, nil
+	}
+	return grpc.MethodDesc{
+		MethodName: path.Base(fullMethod),
+		Handler: func(srv any, ctx context.Context, dec func(any) error,
+			interceptor grpc.UnaryServerInterceptor) (any, error) {
+			req := new(Request)
+			if err := dec(req); err != nil {
+				return nil, err
+			}
+			if interceptor == nil {
+				return handle(ctx, req)
+			}
+			return interceptor(ctx, req, &grpc.UnaryServerInfo{Server: srv, FullMethod: fullMethod}, handle)
+		},
+	}
+}
+
+// stream returns the handler of a method with many answers. Sending waits while the client does not read.
+func stream[Request any](r *registry, fullMethod string,
+	call func(context.Context, *catalog, *Request, func(answer) error) error) grpc.StreamDesc {
+	return grpc.StreamDesc{
+		StreamName:    path.Base(fullMethod),
+		ServerStreams: true,
+		Handler: func(_ any, s grpc.ServerStream) error {
+			req := new(Request)
+			if err := s.RecvMsg(req); err != nil {
+				return err
+			}
+			c, err := r.current()
+			if err != nil {
+				return err
+			}
+			defer c.release()
+			return call(s.Context(), c, req, func(a answer) error { return s.SendMsg(a) })
+		},
+	}
 }

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/operator-bindery/bindery/serve/web"
+	"github.com/operator-bindery/bindery/serve/internal/web"
 )
 
 // errChanged is returned for a catalog that was replaced while it was read, so that the result may contain parts of
@@ -45,10 +45,10 @@ type held struct {
 	src     Source
 }
 
-func (h held) Close() error { return errors.Join(h.drop(), h.src.Close()) }
+func (h held) Close() error { return errors.Join(h.closeLoaded(), h.src.Close()) }
 
-// drop closes what was loaded, but not its source.
-func (h held) drop() error {
+// closeLoaded closes what was loaded, but not its source.
+func (h held) closeLoaded() error {
 	err := h.Store.Close()
 	if h.content != nil {
 		// If the content was handed over, the site has closed it already.
@@ -78,9 +78,9 @@ func (c *catalogLoader) read(ctx context.Context, src Source) (held, error) {
 	return held{store, content, src}, nil
 }
 
-// once loads a source and closes it on failure. The error is [errChanged] if the source changed between the first look
-// and the last.
-func (c *catalogLoader) once(ctx context.Context, src Source) (_ held, err error) {
+// loadOnce loads a source and closes it on failure. The error is [errChanged] if the source changed between the first
+// look and the last.
+func (c *catalogLoader) loadOnce(ctx context.Context, src Source) (_ held, err error) {
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, src.Close())
@@ -102,10 +102,10 @@ func (c *catalogLoader) once(ctx context.Context, src Source) (_ held, err error
 	h, err := c.read(ctx, src)
 	if watched && ctx.Err() == nil {
 		// The source was opened before the first look: another directory may have replaced it in between.
-		if after, _ := src.fingerprint(); !after.same(before) || src.moved() {
+		if after, _ := src.fingerprint(); !after.same(before) || src.hasMoved() {
 			c.metrics.torn.Add(1)
 			if err == nil {
-				err = h.drop()
+				err = h.closeLoaded()
 			}
 			return held{}, errors.Join(errChanged, err)
 		}
@@ -151,22 +151,22 @@ const (
 	lastRetry  = 2 * time.Second
 )
 
-// first loads the initial catalog. If it changes meanwhile it is loaded again until it does not: there is nothing else
-// to serve.
-func (c *catalogLoader) first(ctx context.Context) (held, error) {
-	h, err := c.once(ctx, c.src)
+// loadFirst loads the initial catalog. If it changes meanwhile it is loaded again until it does not: there is nothing
+// else to serve.
+func (c *catalogLoader) loadFirst(ctx context.Context) (held, error) {
+	h, err := c.loadOnce(ctx, c.src)
 	for wait := firstRetry; errors.Is(err, errChanged) && c.src.open != nil; wait = min(2*wait, lastRetry) {
 		c.log.Warn("the catalog is loaded again", "configs", c.src.name, "reason", err)
 		if err := pause(ctx, wait); err != nil {
 			return held{}, err
 		}
-		h, err = c.again(ctx)
+		h, err = c.loadAgain(ctx)
 	}
 	return h, err
 }
 
-// again reopens the source and loads it. A failure to open counts as a failed load.
-func (c *catalogLoader) again(ctx context.Context) (held, error) {
+// loadAgain reopens the source and loads it. A failure to open counts as a failed load.
+func (c *catalogLoader) loadAgain(ctx context.Context) (held, error) {
 	start := time.Now()
 	before, _ := c.src.fingerprint()
 	src, err := c.open(ctx)
@@ -179,13 +179,13 @@ func (c *catalogLoader) again(ctx context.Context) (held, error) {
 		c.tried, c.seen = before, before
 		return held{}, err
 	}
-	return c.once(ctx, src)
+	return c.loadOnce(ctx, src)
 }
 
 // reload replaces the catalog, or keeps the old one and logs the reason. It reports whether to try again soon.
 func (c *catalogLoader) reload(ctx context.Context) (soon bool) {
 	start := time.Now()
-	h, err := c.again(ctx)
+	h, err := c.loadAgain(ctx)
 	c.retryAfter(err)
 	switch {
 	case ctx.Err() != nil:
@@ -239,7 +239,7 @@ const mostRetryWait = 5 * time.Minute
 // retryAfter sets the time of the next attempt after an error, with growing intervals, or clears it. Without looking
 // for changes there are no attempts either.
 func (c *catalogLoader) retryAfter(err error) {
-	if err == nil || !passing(err) || c.every <= 0 {
+	if err == nil || !isTemporary(err) || c.every <= 0 {
 		c.wait = 0
 		return
 	}
@@ -247,8 +247,8 @@ func (c *catalogLoader) retryAfter(err error) {
 	c.retry = time.Now().Add(c.wait)
 }
 
-// passing reports whether an error is temporary, about resources or connections and not about the catalog.
-func passing(err error) bool {
+// isTemporary reports whether an error is temporary, about resources or connections and not about the catalog.
+func isTemporary(err error) bool {
 	short := []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.ENOSPC, syscall.EDQUOT,
 		syscall.EAGAIN, syscall.EINTR, syscall.EIO, syscall.ESTALE, syscall.ETIMEDOUT}
 	return slices.ContainsFunc(short, func(errno error) bool { return errors.Is(err, errno) })

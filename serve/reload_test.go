@@ -22,7 +22,7 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/serve/api"
+	"github.com/operator-bindery/bindery/internal/api"
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
@@ -173,7 +173,7 @@ func TestBrokenCatalogIsTriedOnce(t *testing.T) {
 	write(t, file, sampleA)
 	loader := &catalogLoader{src: directory(t, dir), log: slog.New(slog.DiscardHandler),
 		use: func(h held) { h.Close() }}
-	store, err := loader.first(t.Context())
+	store, err := loader.loadFirst(t.Context())
 	do(t, err)
 	do(t, store.Close())
 	look := func(want string) {
@@ -218,7 +218,7 @@ func TestCatalogIsTriedAgainAfterPassingErrors(t *testing.T) {
 	var told bytes.Buffer
 	loader := &catalogLoader{src: src, every: time.Millisecond, log: slog.New(slog.NewTextHandler(&told, nil)),
 		use: func(h held) { h.Close() }}
-	store, err := loader.first(t.Context())
+	store, err := loader.loadFirst(t.Context())
 	do(t, err)
 	do(t, store.Close())
 	short = &os.PathError{Op: "open", Path: "a.yaml", Err: syscall.EMFILE}

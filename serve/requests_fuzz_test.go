@@ -16,8 +16,8 @@ import (
 	"google.golang.org/grpc/status"
 	pb "google.golang.org/protobuf/proto"
 
+	"github.com/operator-bindery/bindery/internal/api"
 	"github.com/operator-bindery/bindery/serve"
-	"github.com/operator-bindery/bindery/serve/api"
 )
 
 // rawCodec sends arbitrary bytes as a message and receives any message as bytes.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"os"
@@ -13,14 +14,18 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 
-	"github.com/operator-bindery/bindery/serve/web"
+	"github.com/operator-bindery/bindery/serve/internal/web"
 )
 
-// DefaultPort is the port on which clients expect a catalog.
-const DefaultPort = 50051
-
-// DefaultReloadEvery is the default interval at which commands look for changes.
-const DefaultReloadEvery = 10 * time.Second
+// Defaults of commands, for help texts.
+const (
+	// DefaultPort is the port on which clients expect a catalog.
+	DefaultPort = 50051
+	// DefaultReloadEvery is the default interval at which commands look for changes.
+	DefaultReloadEvery = 10 * time.Second
+	// DefaultTitle is what the pages call a catalog without another title.
+	DefaultTitle = web.DefaultTitle
+)
 
 // Options configure [Run]. The zero value serves on a free port with the catalog's own cache.
 type Options struct {
@@ -33,8 +38,9 @@ type Options struct {
 	EnforceIntegrity bool
 	// CacheOnly fills CacheDir and returns without serving.
 	CacheOnly bool
-	// Refresh is called for CacheOnly if CacheDir contains a cache of opm's. Nil refuses such a directory.
-	Refresh RefreshFunc
+	// Refresh is called for CacheOnly if CacheDir contains a cache of opm's: it makes the cache in dir that of the
+	// catalog, in the format ([FormatJSON] or [FormatPogreb]) that it has. Nil refuses such a directory.
+	Refresh func(ctx context.Context, catalog fs.FS, dir, format string) error
 	// TerminationLog is a file for the error with which Run ends. Empty means none.
 	TerminationLog string
 	// PprofAddr is the address of an HTTP service with profiles. Empty means none.
@@ -47,10 +53,8 @@ type Options struct {
 	HTTPListener net.Listener
 	// HTTPName is the catalog's only name below /catalogs/. Empty means any.
 	HTTPName string
-	// HTTPTitle is what the pages call the catalog. Empty means [web.DefaultTitle].
+	// HTTPTitle is what the pages call the catalog. Empty means [DefaultTitle].
 	HTTPTitle string
-	// HTTPGates hide routes of catalogd's API below /catalogs/.
-	HTTPGates web.Gates
 	// MetricsAddr is the address of metrics in Prometheus' format over plain HTTP. Empty means none.
 	MetricsAddr string
 	// MetricsListener replaces MetricsAddr. Run closes it.
@@ -68,10 +72,19 @@ type Options struct {
 	Log *slog.Logger
 	// Ready is called when the catalog is served.
 	Ready func(net.Addr)
+
+	httpGates web.Gates // hide routes of catalogd's API below /catalogs/
 }
 
-// ErrListen is returned for a port that cannot be listened on.
-var ErrListen = errors.New("failed to listen")
+// CheckHTTPName refuses an HTTPName that is no DNS subdomain (RFC 1123), which no ClusterCatalog can have.
+func (o *Options) CheckHTTPName() error { return web.CheckName(o.HTTPName) }
+
+// SetHTTPGates sets the routes of catalogd's API below /catalogs/ that are on: "metas" and "graphql", separated by
+// commas, or "none". By default both are.
+func (o *Options) SetHTTPGates(text string) (err error) {
+	o.httpGates, err = web.ParseGates(text)
+	return err
+}
 
 // Run serves a source until ctx ends, and then returns nil. It listens immediately and is unhealthy until the catalog
 // is loaded. Later, if a changed catalog cannot be loaded, the old one is kept. The source is closed.
@@ -111,7 +124,7 @@ type running struct {
 	profiles *profiles
 	listener net.Listener
 	cert     *certificate
-	server   *Server
+	server   *server
 	loader   *catalogLoader
 	metrics  *endpoint
 	site     *web.Site // nil if nothing is offered over HTTP
@@ -129,9 +142,9 @@ func (r *running) open(ctx context.Context, src Source) (err error) {
 	if r.cert != nil {
 		more = append(more, grpc.Creds(credentials.NewTLS(r.cert.config())))
 	}
-	r.server = New(r.Limits, r.Log, more...)
+	r.server = newServer(r.Limits, r.Log, more...)
 	r.loader = &catalogLoader{
-		src: src.without(r.CacheDir), every: r.ReloadEvery, log: r.Log, use: r.use,
+		src: src.without(r.CacheDir), every: r.ReloadEvery, log: r.Log, use: r.replaceCatalog,
 		options: LoadOptions{CacheDir: r.CacheDir, EnforceIntegrity: r.EnforceIntegrity, Log: r.Log},
 	}
 	if err := r.openSite(ctx); err != nil {
@@ -150,8 +163,8 @@ func (r *running) open(ctx context.Context, src Source) (err error) {
 	return nil
 }
 
-// use replaces the served catalog. Calls in progress keep the old one.
-func (r *running) use(h held) {
+// replaceCatalog replaces the served catalog. Calls in progress keep the old one.
+func (r *running) replaceCatalog(h held) {
 	if r.site != nil {
 		// The site comes first: closing the old store closes its content, which the site must not use any more.
 		r.site.SetContent(h.content)
@@ -181,7 +194,7 @@ func (r *running) serve(ctx context.Context) error {
 		cancel()
 		<-drained
 	}()
-	h, err := r.loader.first(stop)
+	h, err := r.loader.loadFirst(stop)
 	if err != nil {
 		asked := ctx.Err() != nil
 		cancel()
@@ -194,7 +207,7 @@ func (r *running) serve(ctx context.Context) error {
 		return loadError(err)
 	}
 	packages := len(h.Packages())
-	r.use(h)
+	r.replaceCatalog(h)
 	r.profiles.started()
 	r.Log.Info("serving registry", "configs", r.loader.src.name, "address", r.listener.Addr().String(), "packages",
 		packages)

@@ -13,7 +13,7 @@ import (
 
 	"google.golang.org/grpc"
 
-	"github.com/operator-bindery/bindery/serve/api"
+	"github.com/operator-bindery/bindery/internal/api"
 )
 
 // logged is a log in which a test waits for records.

@@ -121,9 +121,9 @@ func encodeSample(t testing.TB, text string) []byte {
 func openBytes(b []byte) (*Package, error) { return OpenPackage(bytes.NewReader(b), int64(len(b))) }
 
 // sampleServer serves the whole sample.
-func sampleServer(t testing.TB, limits Limits) *Server {
+func sampleServer(t testing.TB, limits Limits) *server {
 	t.Helper()
-	s := New(limits, nil)
+	s := newServer(limits, nil)
 	s.SetStore(catalogStore(t, parse(t, sampleA+sampleB+sampleNone)))
 	return s
 }

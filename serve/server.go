@@ -14,11 +14,12 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/reflection"
 	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/tap"
 )
 
-// Server answers over gRPC. It may be started without a catalog: until it has one it is unhealthy and its answers have
+// server answers over gRPC. It may be started without a catalog: until it has one it is unhealthy and its answers have
 // the code Unavailable. It is safe for concurrent use.
-type Server struct {
+type server struct {
 	limits  Limits
 	log     *slog.Logger
 	health  *health
@@ -33,13 +34,13 @@ type Server struct {
 	ended bool // no more catalogs are accepted
 }
 
-// New returns a server without a catalog. log receives an error for each panic and, at debug level, a record of each
-// call; nil drops them. Further options, such as credentials, must not set interceptors or codecs.
-func New(limits Limits, log *slog.Logger, more ...grpc.ServerOption) *Server {
+// newServer returns a server without a catalog. log receives an error for each panic and, at debug level, a record of
+// each call; nil drops them. Further options, such as credentials, must not set interceptors or codecs.
+func newServer(limits Limits, log *slog.Logger, more ...grpc.ServerOption) *server {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{limits: limits.withDefaults(), log: log, health: newHealth()}
+	s := &server{limits: limits.withDefaults(), log: log, health: newHealth()}
 	options := append(s.limits.serverOptions(),
 		grpc.ForceServerCodecV2(newCodec()),
 		grpc.UnaryInterceptor(s.observeUnary),
@@ -60,7 +61,7 @@ func New(limits Limits, log *slog.Logger, more ...grpc.ServerOption) *Server {
 
 // SetStore gives the server a catalog, which it closes after use, and makes it healthy. Calls in progress keep the
 // catalog that they began with. A server that has ended closes the store immediately.
-func (s *Server) SetStore(store Store) {
+func (s *server) SetStore(store Store) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	next := newCatalog(store, s.limits.AnswerMemory/2)
@@ -75,7 +76,7 @@ func (s *Server) SetStore(store Store) {
 }
 
 // end closes the catalog after its last call.
-func (s *Server) end() {
+func (s *server) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ended = true
@@ -85,7 +86,7 @@ func (s *Server) end() {
 }
 
 // catalog returns the catalog, acquired for one call.
-func (s *Server) catalog() (*catalog, error) {
+func (s *server) catalog() (*catalog, error) {
 	for {
 		c := s.current.Load()
 		if c == nil {
@@ -103,7 +104,7 @@ func (s *Server) catalog() (*catalog, error) {
 // Serve answers on a listener, which it closes, until ctx ends. Then it accepts no more calls, waits for open ones
 // within [Limits.Drain], aborts the remaining ones and closes the catalog. It returns nil after that, or the listener's
 // error. It must be called once.
-func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+func (s *server) Serve(ctx context.Context, l net.Listener) error {
 	done := make(chan struct{})
 	drained := make(chan struct{})
 	go func() {
@@ -129,7 +130,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 }
 
 // drain stops the server properly, but in bounded time whatever its clients do.
-func (s *Server) drain() {
+func (s *server) drain() {
 	s.stop.Do(s.health.stop)
 	timer := time.AfterFunc(s.limits.Drain, s.grpc.Stop)
 	defer timer.Stop()
@@ -137,9 +138,43 @@ func (s *Server) drain() {
 }
 
 // recover turns a panic into an error of one call. The log gets the method and the stack, nothing of the request.
-func (s *Server) recover(method string, err *error) {
+func (s *server) recover(method string, err *error) {
 	if p := recover(); p != nil {
 		s.log.Error("panic in a call", "method", method, "panic", p, "stack", string(debug.Stack()))
 		*err = status.Error(codes.Internal, "internal error")
 	}
+}
+
+// A client that starts a call without sending its request would occupy a goroutine and a stream for the lifetime of its
+// connection: the transport has no time limit for it. So every call starts with a timer, which the request stops.
+
+// requestTimer is the key of a call's timer in its context.
+type requestTimer struct{}
+
+// awaitRequest starts the timer of a new call.
+func (l Limits) awaitRequest(ctx context.Context, _ *tap.Info) (context.Context, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	timer := time.AfterFunc(l.Request, cancel)
+	// The timer of a call that ends earlier must not keep it in memory: clients can start many.
+	forget := context.AfterFunc(ctx, func() { timer.Stop() })
+	return context.WithValue(ctx, requestTimer{}, func() {
+		forget()
+		timer.Stop()
+	}), nil
+}
+
+// requestCame stops a call's timer. It may be called again.
+func requestCame(ctx context.Context) {
+	if stop, ok := ctx.Value(requestTimer{}).(func()); ok {
+		stop()
+	}
+}
+
+// timedStream is a stream whose first message stops its timer.
+type timedStream struct{ grpc.ServerStream }
+
+func (s timedStream) RecvMsg(m any) error {
+	err := s.ServerStream.RecvMsg(m)
+	requestCame(s.Context())
+	return err
 }

@@ -26,7 +26,7 @@ import (
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/declcfg/property"
-	"github.com/operator-bindery/bindery/serve/api"
+	"github.com/operator-bindery/bindery/internal/api"
 )
 
 func dial(t testing.TB, addr string, o ...grpc.DialOption) *grpc.ClientConn {
@@ -49,7 +49,7 @@ func check(t testing.TB, conn *grpc.ClientConn, service string) healthpb.HealthC
 }
 
 func TestHealth(t *testing.T) {
-	s := New(Limits{}, nil)
+	s := newServer(Limits{}, nil)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -142,7 +142,7 @@ func (brokenReader) ReadAt([]byte, int64) (int, error) { panic("broken") }
 
 func TestPanicEndsOneCall(t *testing.T) {
 	var log bytes.Buffer
-	s := New(Limits{}, slog.New(slog.NewTextHandler(&log, nil)))
+	s := newServer(Limits{}, slog.New(slog.NewTextHandler(&log, nil)))
 	store := catalogStore(t, parse(t, sampleA+sampleB))
 	for _, p := range store.Packages() {
 		if p.name == "b" {
@@ -232,7 +232,7 @@ func TestLargeBundlesAreReported(t *testing.T) {
 // bounded, and the server stops in time.
 func TestSlowReaders(t *testing.T) {
 	limits := Limits{AnswerMemory: 4 << 20, AnswerWait: 50 * time.Millisecond, Drain: 500 * time.Millisecond}
-	s := New(limits, nil)
+	s := newServer(limits, nil)
 	s.SetStore(catalogStore(t, largeCatalog(t, 50, 200<<10)))
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -274,23 +274,23 @@ func TestSlowReaders(t *testing.T) {
 
 func TestBudget(t *testing.T) {
 	b := &budget{limit: 10 << 10, wait: time.Hour}
-	_, first, err := b.get(t.Context(), 8<<10)
+	_, first, err := b.allocate(t.Context(), 8<<10)
 	if err != nil {
 		t.Fatal(err)
 	}
 	b.wait = time.Millisecond
-	if _, _, err := b.get(t.Context(), 4<<10); status.Code(err) != codes.ResourceExhausted {
+	if _, _, err := b.allocate(t.Context(), 4<<10); status.Code(err) != codes.ResourceExhausted {
 		t.Errorf("more than the budget: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	b.wait = time.Hour
-	if _, _, err := b.get(ctx, 4<<10); status.Code(err) != codes.Canceled {
+	if _, _, err := b.allocate(ctx, 4<<10); status.Code(err) != codes.Canceled {
 		t.Errorf("a cancelled call: %v", err)
 	}
 	got := make(chan error)
 	go func() {
-		_, pool, err := b.get(t.Context(), 4<<10)
+		_, pool, err := b.allocate(t.Context(), 4<<10)
 		if err == nil {
 			pool.Put(new([]byte))
 		}
@@ -302,7 +302,7 @@ func TestBudget(t *testing.T) {
 		t.Errorf("after bytes came back: %v", err)
 	}
 	// An answer larger than the whole budget gets all of it.
-	_, large, err := b.get(t.Context(), 100<<10)
+	_, large, err := b.allocate(t.Context(), 100<<10)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -321,7 +321,7 @@ func TestBudgetOfOneConnection(t *testing.T) {
 	var held []func()
 	hold := func(port, size int) {
 		t.Helper()
-		buf, pool, err := b.get(from(port), size)
+		buf, pool, err := b.allocate(from(port), size)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -332,7 +332,7 @@ func TestBudgetOfOneConnection(t *testing.T) {
 	}
 	fifth := make(chan error)
 	go func() {
-		buf, pool, err := b.get(from(1), 4<<10)
+		buf, pool, err := b.allocate(from(1), 4<<10)
 		if err == nil {
 			pool.Put(buf)
 		}
@@ -360,7 +360,7 @@ func TestBudgetOfOneConnection(t *testing.T) {
 // TestCatalogIsReplaced replaces the catalog repeatedly during calls: no call is lost, and none sees two catalogs.
 func TestCatalogIsReplaced(t *testing.T) {
 	first, second := parse(t, sampleA), parse(t, strings.ReplaceAll(sampleA, "example.test/", "example.test/new-"))
-	s := New(Limits{}, nil)
+	s := newServer(Limits{}, nil)
 	s.SetStore(catalogStore(t, first))
 	conn := startServer(t, s)
 	done := make(chan struct{})

@@ -7,7 +7,7 @@ import (
 	"log/slog"
 
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/serve/web"
+	"github.com/operator-bindery/bindery/serve/internal/web"
 )
 
 // openSite opens the HTTP service, if requested: catalogd's API and pages. Until there is a catalog its answers have
@@ -16,7 +16,7 @@ func (r *running) openSite(ctx context.Context) (err error) {
 	if r.HTTPAddr == "" && r.HTTPListener == nil {
 		return nil
 	}
-	r.site = web.New(web.Options{Title: r.HTTPTitle, Log: r.Log, Name: r.HTTPName, Gates: r.HTTPGates})
+	r.site = web.New(web.Options{Title: r.HTTPTitle, Log: r.Log, Name: r.HTTPName, Gates: r.httpGates})
 	r.loader.site = r.site
 	r.http, err = openEndpoint(ctx, "http-addr", r.HTTPAddr, r.HTTPListener, r.cert.config(), r.requests.count(r.site),
 		r.Limits.HTTP, r.Log)

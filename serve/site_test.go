@@ -18,7 +18,7 @@ import (
 	"golang.org/x/net/http2"
 
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/serve/web"
+	"github.com/operator-bindery/bindery/serve/internal/web"
 )
 
 // fetch requests a page. Redirects are not followed, nothing is decompressed.

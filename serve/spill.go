@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 	"io"
 	"log/slog"
+	"slices"
 	"sync"
 
 	"github.com/operator-bindery/bindery/declcfg"
@@ -52,8 +53,9 @@ type spilled struct {
 	err    error // why they cannot be encoded
 }
 
-// take encodes the manifests of a bundle and drops them from it. It returns nil for a bundle without manifests.
-func (s *spill) take(b *declcfg.Bundle) (*spilled, error) {
+// takeManifests encodes the manifests of a bundle and drops them from it. It returns nil for a bundle without
+// manifests.
+func (s *spill) takeManifests(b *declcfg.Bundle) (*spilled, error) {
 	if !b.HasObjects {
 		return nil, nil
 	}
@@ -64,7 +66,7 @@ func (s *spill) take(b *declcfg.Bundle) (*spilled, error) {
 	}
 	s.open()
 	s.message = appendManifests(s.message[:0], csv, objects)
-	return s.keep(s.message, csv != nil), nil
+	return s.storeMessage(s.message, csv != nil), nil
 }
 
 // takeRead is take for a bundle that the reader has just returned, not yet validated.
@@ -87,11 +89,11 @@ func (s *spill) takeRead(r *declcfg.Reader, b *declcfg.Bundle) (*spilled, error)
 	}
 	b.DropObjects()
 	s.message = append(s.message, s.objects...)
-	return s.keep(s.message, hasCSV), nil
+	return s.storeMessage(s.message, hasCSV), nil
 }
 
-// keep copies a message to memory or the file.
-func (s *spill) keep(message []byte, hasCSV bool) *spilled {
+// storeMessage copies a message to memory or the file.
+func (s *spill) storeMessage(message []byte, hasCSV bool) *spilled {
 	out := &spilled{length: len(message), crc: crc32.Checksum(message, castagnoli), hasCSV: hasCSV}
 	if s.file == nil && !s.full && len(s.memory)+len(message) > spillMemory {
 		f, err := atomicfs.NewScratch("", ".bindery-serve-*")
@@ -162,4 +164,66 @@ func (m manifests) add(b *declcfg.Bundle, taken *spilled, err error) error {
 		m[b.Name] = taken
 	}
 	return err
+}
+
+// encoded is a cache file with the findings to report about it. Manifests may still be in the spill, which must stay
+// open until the file is written.
+type encoded struct {
+	name   string
+	large  []LargeBundle
+	memory []byte // the file without the spilled manifests
+	cuts   []cut  // in the order of the file
+	absent int64  // bytes of all cuts
+}
+
+// cut is a position in memory at which spilled manifests are inserted.
+type cut struct {
+	at int
+	*spilled
+}
+
+func (e *encoded) size() int64 { return int64(len(e.memory)) + e.absent }
+
+// cut appends spilled manifests to the file.
+func (e *encoded) cut(m *spilled) {
+	e.cuts = append(e.cuts, cut{len(e.memory), m})
+	e.absent += int64(m.length)
+}
+
+// WriteTo writes the file.
+func (e *encoded) WriteTo(w io.Writer) (n int64, err error) {
+	write := func(b []byte) error {
+		written, err := w.Write(b)
+		n += int64(written)
+		return err
+	}
+	at := 0
+	var buf []byte
+	for _, c := range e.cuts {
+		if c.at > at {
+			if err := write(e.memory[at:c.at]); err != nil {
+				return n, err
+			}
+			at = c.at
+		}
+		buf = slices.Grow(buf[:0], c.length)[:c.length]
+		if err := c.read(buf); err != nil {
+			return n, err
+		}
+		if err := write(buf); err != nil {
+			return n, err
+		}
+	}
+	return n, write(e.memory[at:])
+}
+
+// bytes returns the whole file.
+func (e *encoded) bytes() ([]byte, error) {
+	if len(e.cuts) == 0 {
+		return e.memory, nil
+	}
+	var b bytes.Buffer
+	b.Grow(int(e.size()))
+	_, err := e.WriteTo(&b)
+	return b.Bytes(), err
 }

@@ -3,7 +3,6 @@ package serve
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync/atomic"
@@ -24,9 +23,6 @@ type certificate struct {
 	seen              fingerprint // of the files when they were last read; used by one goroutine
 	failures          atomic.Uint64
 }
-
-// ErrTLSFlags is returned for a certificate without a key, or a key without a certificate.
-var ErrTLSFlags = errors.New("--tls-cert and --tls-key go together")
 
 // openCertificate reads the pair; nil if none is requested.
 func openCertificate(ctx context.Context, o Options) (*certificate, error) {

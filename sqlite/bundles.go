@@ -40,7 +40,7 @@ func (db *DB) readBundles(r *reader) (map[string]*bundle, error) {
 	}
 	columns := []string{"name", "version", "bundlepath", "skiprange", "rowid", "csv", "bundle", "replaces", "skips",
 		"substitutesfor"}
-	err := r.each(db.schema, "operatorbundle", columns, func(row []sql.RawBytes) error {
+	err := r.forEachRow(db.schema, "operatorbundle", columns, func(row []sql.RawBytes) error {
 		b := &bundle{hasCSV: len(row[5]) > 0}
 		var name text
 		if err := r.texts(columns, row, &name, &b.version, &b.path, &b.skipRange); err != nil {

@@ -54,9 +54,6 @@ type Written struct {
 	Findings []Finding `json:"findings"`
 }
 
-// ErrLoss is the class of a *[LossError].
-var ErrLoss = fault.New(fault.Input, "an index database cannot hold the whole catalog")
-
 // LossError reports a catalog that a database cannot represent without loss.
 type LossError struct {
 	// Findings are the losses, sorted; all are of kind Lost.

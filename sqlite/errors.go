@@ -22,14 +22,16 @@ var (
 	ErrUnsupported = fault.New(fault.Input, "not an index database")
 	// ErrLocked is returned if another process keeps the database locked for writing.
 	ErrLocked = fault.New(fault.Local, "database is locked by another process")
-	// ErrIO is returned if the system fails to open or read the file.
-	ErrIO = fault.New(fault.Local, "cannot be read")
+	// errIO is returned if the system fails to open or read the file.
+	errIO = fault.New(fault.Local, "cannot be read")
 	// ErrWrite is returned if the system fails to write the file, as on a full disk.
 	ErrWrite = fault.New(fault.Local, "cannot be written")
 	// ErrLimit is returned if a limit of [Limits] is exceeded.
 	ErrLimit = fault.ErrLimit
 	// ErrInvalid is returned for invalid rows: broken JSON, an invalid version, and the like.
 	ErrInvalid = fault.New(fault.Input, "invalid data")
+	// ErrLoss is the class of a *[LossError].
+	ErrLoss = fault.New(fault.Input, "an index database cannot hold the whole catalog")
 )
 
 // Primary result codes of SQLite, see https://www.sqlite.org/rescode.html.
@@ -65,7 +67,7 @@ func classify(ctx context.Context, err error) error {
 	case codeCorrupt, codeNotADB:
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	case codeIO, codeFull, codeCantOpen:
-		return fmt.Errorf("%w: %w", ErrIO, err)
+		return fmt.Errorf("%w: %w", errIO, err)
 	case codeTooBig, codeNoMemory:
 		return fmt.Errorf("%w: %w", ErrLimit, err)
 	}

@@ -15,12 +15,12 @@ import (
 // Facts are the content of a database's tables according to plain SQL queries: no graph is walked in Go, nothing is
 // repaired or left out. They serve to verify a catalog that was read in another way.
 type Facts struct {
-	Packages map[string]*PackageFacts
-	Bundles  map[string]*BundleFacts // including those in no channel
+	Packages map[string]*packageFacts
+	Bundles  map[string]*bundleFacts // including those in no channel
 }
 
-// PackageFacts are the facts of one package.
-type PackageFacts struct {
+// packageFacts are the facts of one package.
+type packageFacts struct {
 	DefaultChannel string
 	Channels       map[string]*ChannelFacts
 }
@@ -37,9 +37,9 @@ type ChannelFacts struct {
 // Edge leads from a bundle to one that it replaces or skips.
 type Edge struct{ From, To string }
 
-// BundleFacts are the facts of one bundle. Properties are texts of the form "TYPE VALUE", with the value as JSON with
+// bundleFacts are the facts of one bundle. Properties are texts of the form "TYPE VALUE", with the value as JSON with
 // sorted keys. Objects are the SHA-256 digests of the manifests with their counts.
-type BundleFacts struct {
+type bundleFacts struct {
 	Version       string
 	Image         string
 	SkipRange     string
@@ -52,7 +52,7 @@ type BundleFacts struct {
 func (db *DB) Facts(ctx context.Context) (*Facts, error) {
 	ctx, cancel := db.deadline(ctx)
 	defer cancel()
-	f := &Facts{Packages: map[string]*PackageFacts{}, Bundles: map[string]*BundleFacts{}}
+	f := &Facts{Packages: map[string]*packageFacts{}, Bundles: map[string]*bundleFacts{}}
 	for _, read := range []func(context.Context, *Facts) error{db.bundleFacts, db.packageFacts, db.edgeFacts,
 		db.propertyFacts, db.imageFacts} {
 		if err := read(ctx, f); err != nil {
@@ -117,7 +117,7 @@ func (db *DB) bundleFacts(ctx context.Context, f *Facts) error {
 	query := fmt.Sprintf("SELECT name, %s, %s, %s, CAST(bundle AS TEXT) FROM operatorbundle WHERE name IS NOT NULL",
 		version, path, skipRange)
 	return db.strings(ctx, query, func(row []string) error {
-		b := &BundleFacts{Version: row[1], Image: row[2], SkipRange: row[3], Properties: map[string]bool{},
+		b := &bundleFacts{Version: row[1], Image: row[2], SkipRange: row[3], Properties: map[string]bool{},
 			RelatedImages: map[string]bool{}, Objects: map[string]int{}}
 		f.Bundles[row[0]] = b
 		dec := json.NewDecoder(strings.NewReader(row[4]))
@@ -145,7 +145,7 @@ func (db *DB) packageFacts(ctx context.Context, f *Facts) error {
 	return db.strings(ctx, query, func(row []string) error {
 		p := f.Packages[row[0]]
 		if p == nil {
-			p = &PackageFacts{DefaultChannel: row[1], Channels: map[string]*ChannelFacts{}}
+			p = &packageFacts{DefaultChannel: row[1], Channels: map[string]*ChannelFacts{}}
 			f.Packages[row[0]] = p
 		}
 		if row[2] != "" {

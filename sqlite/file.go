@@ -166,14 +166,14 @@ func (s *source) copyPrivately(ctx context.Context, companions []string, o Optio
 			return err
 		}
 		if slices.Equal(before, after) {
-			return s.settle(ctx)
+			return s.applyJournal(ctx)
 		}
 	}
 	return fmt.Errorf("%w: it changed %d times while it was being copied", ErrLocked, attempts)
 }
 
-// settle applies the journal or log to the private copy, so that the database file is complete.
-func (s *source) settle(ctx context.Context) (err error) {
+// applyJournal applies the journal or log to the private copy, so that the database file is complete.
+func (s *source) applyJournal(ctx context.Context) (err error) {
 	s.mode = "mode=rw"
 	db, err := s.pool()
 	if err != nil {

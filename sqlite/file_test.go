@@ -280,8 +280,9 @@ func TestCloseAfterLeaving(t *testing.T) {
 			if err := db.Close(); err != nil {
 				t.Fatal(err)
 			}
-			for i := 0; runtime.NumGoroutine() > before && i < 200; i++ {
-				time.Sleep(time.Millisecond) // the database library's goroutines end by themselves
+			// The database library's goroutines end by themselves.
+			for end := time.Now().Add(time.Second); runtime.NumGoroutine() > before && time.Now().Before(end); {
+				runtime.Gosched()
 			}
 			if n := runtime.NumGoroutine(); n > before {
 				t.Fatalf("left at blob %d: %d goroutines, before it were %d", leave, n, before)

@@ -104,7 +104,7 @@ func (db *DB) readGraph(r *reader, bundles map[string]*bundle) (*graph, error) {
 
 func (db *DB) readPackages(r *reader, g *graph) error {
 	columns := []string{"name", "default_channel"}
-	return r.each(db.schema, "package", columns, func(row []sql.RawBytes) error {
+	return r.forEachRow(db.schema, "package", columns, func(row []sql.RawBytes) error {
 		var name, channel text
 		if err := r.texts(columns, row, &name, &channel); err != nil {
 			return err
@@ -125,7 +125,7 @@ func (db *DB) readPackages(r *reader, g *graph) error {
 
 func (db *DB) readChannels(r *reader, g *graph) error {
 	columns := []string{"name", "package_name", "head_operatorbundle_name"}
-	return r.each(db.schema, "channel", columns, func(row []sql.RawBytes) error {
+	return r.forEachRow(db.schema, "channel", columns, func(row []sql.RawBytes) error {
 		var name, pkg, head text
 		if err := r.texts(columns, row, &name, &pkg, &head); err != nil {
 			return err
@@ -147,7 +147,7 @@ func (db *DB) readChannels(r *reader, g *graph) error {
 
 func (db *DB) readEntries(r *reader, g *graph) error {
 	columns := []string{"channel_name", "package_name", "operatorbundle_name", "entry_id", "replaces", "depth"}
-	return r.each(db.schema, "channel_entry", columns, func(row []sql.RawBytes) error {
+	return r.forEachRow(db.schema, "channel_entry", columns, func(row []sql.RawBytes) error {
 		var channel, pkg, bundle text
 		if err := r.texts(columns, row, &channel, &pkg, &bundle); err != nil {
 			return err
@@ -194,7 +194,7 @@ func (db *DB) bundleOf(g *graph, table string, name text) *bundle {
 
 func (db *DB) readRelatedImages(r *reader, g *graph) error {
 	columns := []string{"operatorbundle_name", "image"}
-	return r.each(db.schema, "related_image", columns, func(row []sql.RawBytes) error {
+	return r.forEachRow(db.schema, "related_image", columns, func(row []sql.RawBytes) error {
 		var name, image text
 		if err := r.texts(columns, row, &name, &image); err != nil {
 			return err
@@ -208,7 +208,7 @@ func (db *DB) readRelatedImages(r *reader, g *graph) error {
 
 func (db *DB) readDeprecated(r *reader, g *graph) error {
 	columns := []string{"operatorbundle_name"}
-	return r.each(db.schema, "deprecated", columns, func(row []sql.RawBytes) error {
+	return r.forEachRow(db.schema, "deprecated", columns, func(row []sql.RawBytes) error {
 		var name text
 		if err := r.texts(columns, row, &name); err != nil {
 			return err
@@ -223,7 +223,7 @@ func (db *DB) readDeprecated(r *reader, g *graph) error {
 func (db *DB) readProperties(r *reader, g *graph, table string, into func(*bundle) *[]propertyRow) error {
 	columns := []string{"operatorbundle_name", "type", "value"}
 	seen := map[*bundle]map[propertyRow]bool{}
-	return r.each(db.schema, table, columns, func(row []sql.RawBytes) error {
+	return r.forEachRow(db.schema, table, columns, func(row []sql.RawBytes) error {
 		var name, typ, value text
 		if err := r.texts(columns, row, &name, &typ, &value); err != nil {
 			return err
@@ -250,7 +250,7 @@ func (db *DB) readAPIs(r *reader, g *graph, table string, into func(*bundle) *[]
 	columns := []string{"operatorbundle_name", "group_name", "version", "kind", "operatorbundle_version",
 		"operatorbundle_path", "channel_entry_id"}
 	byEntry := db.schema.hasColumn(table, "channel_entry_id")
-	return r.each(db.schema, table, columns, func(row []sql.RawBytes) error {
+	return r.forEachRow(db.schema, table, columns, func(row []sql.RawBytes) error {
 		var name, group, version, kind, bundleVersion, bundlePath text
 		if err := r.texts(columns, row, &name, &group, &version, &kind, &bundleVersion, &bundlePath); err != nil {
 			return err

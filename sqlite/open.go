@@ -47,7 +47,7 @@ func Open(ctx context.Context, path string, o Options) (_ *DB, err error) {
 	db.pool.SetMaxOpenConns(4)
 	ctx, cancel := db.deadline(ctx)
 	defer cancel()
-	if err := db.begin(ctx); err != nil {
+	if err := db.lockState(ctx); err != nil {
 		return nil, classify(ctx, err)
 	}
 	if db.schema, err = readSchema(ctx, db.base); err != nil {
@@ -94,8 +94,8 @@ func (db *DB) deadline(ctx context.Context) (context.Context, context.CancelFunc
 		fmt.Errorf("%w: reading took longer than %v", ErrLimit, db.options.Limits.Time))
 }
 
-// begin takes the shared lock and keeps it, so that all connections see the same state of the database.
-func (db *DB) begin(ctx context.Context) error {
+// lockState takes the shared lock and keeps it, so that all connections see the same state of the database.
+func (db *DB) lockState(ctx context.Context) error {
 	var err error
 	if db.base, err = db.conn(ctx); err != nil {
 		return err

@@ -29,10 +29,10 @@ type reader struct {
 	names  map[string]string // one copy of each repeated text
 }
 
-// each calls fn for every row of a table, in the order in which the rows are stored, with the values of columns; those
-// that the database lacks are NULL. A table that is missing has no rows. The slices are valid during the call. Reading
-// fails if the table's rows are not as many as SQLite counts.
-func (r *reader) each(s *schema, table string, columns []string, fn func(row []sql.RawBytes) error) error {
+// forEachRow calls fn for every row of a table, in the order in which the rows are stored, with the values of columns;
+// those that the database lacks are NULL. A table that is missing has no rows. The slices are valid during the call.
+// Reading fails if the table's rows are not as many as SQLite counts.
+func (r *reader) forEachRow(s *schema, table string, columns []string, fn func(row []sql.RawBytes) error) error {
 	if !s.has(table) {
 		return nil
 	}

@@ -82,7 +82,7 @@ func writeDatabase(ctx context.Context, path string, blobs iter.Seq2[declcfg.Blo
 		}
 	}
 	w := newWriter(s, o)
-	if err := w.all(ctx, blobs); err != nil {
+	if err := w.writeAll(ctx, blobs); err != nil {
 		return nil, classifyWrite(ctx, err)
 	}
 	if _, err := conn.ExecContext(ctx, "COMMIT"); err != nil {

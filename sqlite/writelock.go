@@ -43,7 +43,7 @@ func lockForWriting(ctx context.Context, path string, wait time.Duration) (_ *wr
 			}
 		}
 		same, err := sameFile(path, l.stat)
-		if err == nil && same && l.current() {
+		if err == nil && same && l.isCurrent() {
 			if err = l.checkCompanions(); err == nil {
 				return l, nil
 			}
@@ -107,8 +107,8 @@ func (l *writeLock) tryLock() (err error) {
 	return err
 }
 
-// current reports whether the lock file of a new database still has its name: the previous holder removes it.
-func (l *writeLock) current() bool {
+// isCurrent reports whether the lock file of a new database still has its name: the previous holder removes it.
+func (l *writeLock) isCurrent() bool {
 	if l.stat != nil || l.file == nil {
 		return true
 	}
@@ -191,7 +191,7 @@ func (l *writeLock) release() error {
 		l.pool = nil
 	}
 	if l.file != nil {
-		if l.stat == nil && l.held && l.current() {
+		if l.stat == nil && l.held && l.isCurrent() {
 			errs = append(errs, os.Remove(newLockPath(l.path)))
 		}
 		errs = append(errs, l.file.Close())

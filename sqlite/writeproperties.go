@@ -85,7 +85,7 @@ func (w *rowWriter) api(p propertyRow) error {
 	if err := decode(p, &v); err != nil {
 		return err
 	}
-	w.more(p, "group", "kind", "version")
+	w.reportMore(p, "group", "kind", "version")
 	if p.typ == declcfg.PropertyGVKRequired && v.Kind == "" {
 		w.lost(Finding{Bundle: w.bundle.Name, Field: p.typ,
 			Reason: "the property names no kind: " + fault.Quote(p.value)})
@@ -130,7 +130,7 @@ func (w *rowWriter) packageRequired(p propertyRow) error {
 	if err := decode(p, &v); err != nil {
 		return err
 	}
-	w.more(p, "packageName", "versionRange")
+	w.reportMore(p, "packageName", "versionRange")
 	if v.PackageName == "" {
 		w.lost(Finding{Bundle: w.bundle.Name, Field: p.typ,
 			Reason: "the property names no package: " + fault.Quote(p.value)})
@@ -144,8 +144,8 @@ func (w *rowWriter) packageRequired(p propertyRow) error {
 	return w.row(insertDependency, canonical.Type, string(canonical.Value))
 }
 
-// more reports fields of a value that its type does not define.
-func (w *rowWriter) more(p propertyRow, known ...string) {
+// reportMore reports fields of a value that its type does not define.
+func (w *rowWriter) reportMore(p propertyRow, known ...string) {
 	var fields map[string]jsontext.Value
 	if json.Unmarshal([]byte(p.value), &fields) != nil {
 		return

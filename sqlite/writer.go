@@ -36,8 +36,8 @@ func newWriter(s *statements, o WriteOptions) *writer {
 	return &writer{statements: s, options: o, nextID: 1, packages: map[string]bool{}, bundles: map[string]string{}}
 }
 
-// all writes all blobs. An invalid package does not end the checks of the others; errors are joined.
-func (w *writer) all(ctx context.Context, blobs iter.Seq2[declcfg.Blob, error]) error {
+// writeAll writes all blobs. An invalid package does not end the checks of the others; errors are joined.
+func (w *writer) writeAll(ctx context.Context, blobs iter.Seq2[declcfg.Blob, error]) error {
 	for blob, err := range blobs {
 		if err != nil {
 			return err

@@ -185,3 +185,42 @@ func TestLargeDocumentsAreNotSigned(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// With a key the provenance of an image is an attestation that the key verifies, and no document without a signature.
+func TestSignedProvenance(t *testing.T) {
+	_, name, top := indexed(t)
+	private, public, err := signature.GenerateKey(signature.ECDSAP256, []byte("x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := signature.ParseKey(private, []byte("x"), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys, err := signature.ParsePublicKeys(public)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signing := &Signing{Keys: func(context.Context) ([]signature.Signer, error) { return []signature.Signer{key}, nil }}
+	p := &Provenance{Signing: signing, Build: func(_ context.Context, d digest.Digest) (*provenance.Build, error) {
+		return &provenance.Build{Command: "build catalog", Subject: d}, nil
+	}}
+	for range 2 {
+		counts := written(t, name, func(w *images.Writer) error {
+			if err := p.Attach(t.Context(), w, w.Image); err != nil {
+				return err
+			}
+			claims, err := signature.Examine(t.Context(), w, top, keys)
+			if err != nil || len(claims) != 1 || !claims[0].Verified || claims[0].PredicateType != provenance.PredicateType {
+				t.Errorf("claims about the index: %+v, %v", claims, err)
+			}
+			return nil
+		})
+		if counts[0] != 1 {
+			t.Errorf("attestations of the subjects: %v", counts)
+		}
+	}
+	if made := signing.Made(); len(made) < 2 || made[0].Subject != top {
+		t.Errorf("%+v", made)
+	}
+}

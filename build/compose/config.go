@@ -19,9 +19,6 @@ import (
 	"github.com/operator-bindery/bindery/render"
 )
 
-// ErrInvalid is the class of errors about configuration files that break a rule.
-var ErrInvalid = fault.ErrInvalid
-
 // Limits of a configuration file.
 const (
 	maxConfig     = 3 << 19 // with two bytes per value, longer YAML would need too much memory
@@ -77,11 +74,11 @@ func (p *Problem) Error() string {
 	return where + ": " + p.Text
 }
 
-// Unwrap returns [ErrInvalid].
-func (p *Problem) Unwrap() error { return ErrInvalid }
+// Unwrap returns the class of problems.
+func (p *Problem) Unwrap() error { return fault.ErrInvalid }
 
 // Read reads a configuration file in YAML or JSON. Unknown fields are refused, since a misspelled one would be ignored.
-// Up to a hundred problems are reported; each is a [*Problem] of the class [ErrInvalid].
+// Up to a hundred problems are reported; each is a [*Problem] of the class [images.ErrInvalid].
 func Read(r io.Reader, file string) (*Config, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxConfig+1))
 	if err != nil {
@@ -89,24 +86,24 @@ func Read(r io.Reader, file string) (*Config, error) {
 	}
 	c := &reader{file: file}
 	if len(text) > maxConfig {
-		c.wrong(nil, "", "longer than %d bytes", maxConfig)
+		c.addProblem(nil, "", "longer than %d bytes", maxConfig)
 		return nil, c.problems()
 	}
 	dec := yaml.NewDecoder(bytes.NewReader(text))
 	var doc, more yaml.Node
 	switch err := dec.Decode(&doc); {
 	case errors.Is(err, io.EOF):
-		c.wrong(nil, "", "it is empty")
+		c.addProblem(nil, "", "it is empty")
 		return nil, c.problems()
 	case err == nil && len(doc.Content) == 0:
-		c.wrong(nil, "", "it is empty")
+		c.addProblem(nil, "", "it is empty")
 		return nil, c.problems()
 	case err != nil:
 		c.syntax(err)
 		return nil, c.problems()
 	}
 	if err := dec.Decode(&more); !errors.Is(err, io.EOF) {
-		c.wrong(&more, "", "it has more than one document: one file describes one catalog")
+		c.addProblem(&more, "", "it has more than one document: one file describes one catalog")
 	}
 	c.document(doc.Content[0])
 	return &c.config, c.problems()
@@ -127,7 +124,7 @@ func (c *reader) problems() error {
 	return errors.Join(c.errs...)
 }
 
-func (c *reader) wrong(n *yaml.Node, field, format string, args ...any) {
+func (c *reader) addProblem(n *yaml.Node, field, format string, args ...any) {
 	if len(c.errs) == maxProblems {
 		c.more++
 		return
@@ -149,48 +146,48 @@ func (c *reader) syntax(err error) {
 }
 
 func (c *reader) document(n *yaml.Node) {
-	fields := c.fields(n, "", "name", "repo", "tag", "references")
+	fields := c.readFields(n, "", "name", "repo", "tag", "references")
 	if fields == nil {
 		return
 	}
-	c.config.Name = c.text(fields["name"], "name")
-	c.config.Repo = c.text(fields["repo"], "repo")
-	c.config.Tag = c.text(fields["tag"], "tag")
+	c.config.Name = c.readText(fields["name"], "name")
+	c.config.Repo = c.readText(fields["repo"], "repo")
+	c.config.Tag = c.readText(fields["tag"], "tag")
 	refs := fields["references"]
 	switch {
 	case refs == nil:
-		c.wrong(n, "references", "missing: a list with a name and an image each")
+		c.addProblem(n, "references", "missing: a list with a name and an image each")
 		return
 	case refs.Kind != yaml.SequenceNode:
-		c.wrong(refs, "references", "%s", shape.Mismatch(kindOf(refs), shape.Array, ""))
+		c.addProblem(refs, "references", "%s", shape.Mismatch(kindOf(refs), shape.Array, ""))
 		return
 	case len(refs.Content) == 0:
-		c.wrong(refs, "references", "empty")
+		c.addProblem(refs, "references", "empty")
 	case len(refs.Content) > maxReferences:
-		c.wrong(refs, "references", "more than %d", maxReferences)
+		c.addProblem(refs, "references", "more than %d", maxReferences)
 		return
 	}
 	lines := map[string]int{}
 	for i, r := range refs.Content {
 		at := fmt.Sprintf("references[%d]", i)
-		fields := c.fields(r, at, "name", "image")
+		fields := c.readFields(r, at, "name", "image")
 		if fields == nil {
 			continue
 		}
-		ref := Reference{Name: c.text(fields["name"], at+".name"), Image: c.text(fields["image"], at+".image"),
+		ref := Reference{Name: c.readText(fields["name"], at+".name"), Image: c.readText(fields["image"], at+".image"),
 			Line: r.Line}
 		if c.required(r, fields, at, "name") {
 			if err := checkName(ref.Name); err != nil {
-				c.wrong(fields["name"], at+".name", "%v", err)
+				c.addProblem(fields["name"], at+".name", "%v", err)
 			} else if line, twice := lines[ref.Name]; twice {
-				c.wrong(fields["name"], at+".name", "duplicate of %q in line %d", ref.Name, line)
+				c.addProblem(fields["name"], at+".name", "duplicate of %q in line %d", ref.Name, line)
 			} else {
 				lines[ref.Name] = fields["name"].Line
 			}
 		}
 		if c.required(r, fields, at, "image") {
 			if err := checkImage(ref.Image); err != nil {
-				c.wrong(fields["image"], at+".image", "%v", err)
+				c.addProblem(fields["image"], at+".image", "%v", err)
 			}
 		}
 		c.config.References = append(c.config.References, ref)
@@ -201,19 +198,19 @@ func (c *reader) document(n *yaml.Node) {
 func (c *reader) required(n *yaml.Node, fields map[string]*yaml.Node, at, name string) bool {
 	switch f := fields[name]; {
 	case f == nil:
-		c.wrong(n, at+"."+name, "missing")
+		c.addProblem(n, at+"."+name, "missing")
 	case f.Kind == yaml.ScalarNode && f.Value == "" || f.Tag == "!!null":
-		c.wrong(f, at+"."+name, "empty")
+		c.addProblem(f, at+"."+name, "empty")
 	default:
 		return f.Kind == yaml.ScalarNode
 	}
 	return false
 }
 
-// fields returns those of an object; nil for another value.
-func (c *reader) fields(n *yaml.Node, at string, known ...string) map[string]*yaml.Node {
+// readFields returns those of an object; nil for another value.
+func (c *reader) readFields(n *yaml.Node, at string, known ...string) map[string]*yaml.Node {
 	if n.Kind != yaml.MappingNode {
-		c.wrong(n, at, "%s with the fields %s", shape.Mismatch(kindOf(n), shape.Mapping, ""), strings.Join(known, ", "))
+		c.addProblem(n, at, "%s with the fields %s", shape.Mismatch(kindOf(n), shape.Mapping, ""), strings.Join(known, ", "))
 		return nil
 	}
 	out := map[string]*yaml.Node{}
@@ -221,7 +218,7 @@ next:
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
 		if at == "" && key.Value == schemaField {
-			c.text(value, schemaField)
+			c.readText(value, schemaField)
 			continue
 		}
 		for _, k := range known {
@@ -229,12 +226,12 @@ next:
 				continue
 			}
 			if out[k] != nil {
-				c.wrong(key, at, "duplicate field %q", k)
+				c.addProblem(key, at, "duplicate field %q", k)
 			}
 			out[k] = value
 			continue next
 		}
-		c.wrong(key, at, "unknown field %.100q: %s", key.Value, shape.Suggest(key.Value, known))
+		c.addProblem(key, at, "unknown field %.100q: %s", key.Value, shape.Suggest(key.Value, known))
 	}
 	return out
 }
@@ -258,19 +255,19 @@ func kindOf(n *yaml.Node) shape.Kind {
 	return shape.String
 }
 
-// text returns the value of a field that must be text. Numbers are accepted as written: a tag may look like one.
-func (c *reader) text(n *yaml.Node, field string) string {
+// readText returns the value of a field that must be text. Numbers are accepted as written: a tag may look like one.
+func (c *reader) readText(n *yaml.Node, field string) string {
 	switch {
 	case n == nil:
 		return ""
 	case n.Kind == yaml.AliasNode || n.Anchor != "":
-		c.wrong(n, field, "anchors and aliases are not supported here")
+		c.addProblem(n, field, "anchors and aliases are not supported here")
 	case n.Kind != yaml.ScalarNode:
-		c.wrong(n, field, "%s", shape.Mismatch(kindOf(n), shape.String, ""))
+		c.addProblem(n, field, "%s", shape.Mismatch(kindOf(n), shape.String, ""))
 	case n.Tag == "!!null":
 	case len(n.Value) > maxText || strings.ContainsFunc(n.Value,
 		func(r rune) bool { return !unicode.IsPrint(r) || r == ' ' }):
-		c.wrong(n, field, "%.100q has spaces or control characters, or more than %d bytes", n.Value, maxText)
+		c.addProblem(n, field, "%.100q has spaces or control characters, or more than %d bytes", n.Value, maxText)
 	default:
 		return n.Value
 	}

@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/operator-bindery/bindery/images"
 )
 
 func TestRead(t *testing.T) {
@@ -67,7 +69,7 @@ func TestReadTellsAllProblems(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%.60q", text), func(t *testing.T) {
 			_, err := Read(strings.NewReader(text), "f")
-			if !errors.Is(err, ErrInvalid) {
+			if !errors.Is(err, images.ErrInvalid) {
 				t.Fatalf("%v", err)
 			}
 			for _, want := range want {

@@ -225,7 +225,7 @@ func (u *unpacking) entry(h *tar.Header, data io.Reader) error {
 	default:
 		return fmt.Errorf("entry %.200q is neither a file, a directory nor a link", name)
 	}
-	return put(u.c.ctx, dir, path.Base(clean), n)
+	return setEntry(u.c.ctx, dir, path.Base(clean), n)
 }
 
 // grow adds n bytes to the size of the unpacked files. The files can be larger than the archive's stream: sparse files

@@ -19,8 +19,8 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// Stage is the result of evaluating a Containerfile for one platform.
-type Stage struct {
+// parsedStage is the result of evaluating a Containerfile for one platform.
+type parsedStage struct {
 	Platform v1.Platform
 	// Base is the name of the base image, with its digest if it is in a registry; empty for scratch.
 	Base string
@@ -83,11 +83,11 @@ func baseConfig(text []byte) (c docker.Config, author string, err error) {
 }
 
 // finish builds the result from the target stage.
-func (v *evaluation) finish(_ context.Context, s *stage) (*Stage, error) {
+func (v *evaluation) finish(_ context.Context, s *stage) (*parsedStage, error) {
 	c := s.ib.RunConfig
 	labels := cloneMap(c.Labels)
 	maps.Copy(labels, v.o.Labels)
-	out := &Stage{Platform: s.platform, Layers: s.layers, s: s, e: v.Evaluator, Config: v1.ImageConfig{
+	out := &parsedStage{Platform: s.platform, Layers: s.layers, s: s, e: v.Evaluator, Config: v1.ImageConfig{
 		User: c.User, Env: s.allEnv(), Cmd: c.Cmd, Entrypoint: c.Entrypoint, WorkingDir: c.WorkingDir,
 		StopSignal: c.StopSignal,
 		Labels:     labels, Volumes: c.Volumes,
@@ -129,7 +129,7 @@ func (v *evaluation) finish(_ context.Context, s *stage) (*Stage, error) {
 
 // ConfigText returns the JSON configuration of an image with the given diffIDs of all layers and the history of its
 // base.
-func (s *Stage) ConfigText(ids []digest.Digest, history []v1.History) ([]byte, error) {
+func (s *parsedStage) ConfigText(ids []digest.Digest, history []v1.History) ([]byte, error) {
 	created := s.e.o.created()
 	img := v1.Image{
 		Created: &created, Author: s.s.author, Platform: s.Platform, Config: s.Config,

@@ -145,7 +145,7 @@ func TestReferences(t *testing.T) {
 		t.Fatal(err)
 	}
 	s390x := v1.Platform{OS: "linux", Architecture: "s390x"}
-	want := []Reference{{"oci:lay:v2", amd64}, {"dir:d", amd64}, {"oci:lay:v1", s390x}, {"one", amd64}}
+	want := []reference{{"oci:lay:v2", amd64}, {"dir:d", amd64}, {"oci:lay:v1", s390x}, {"one", amd64}}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}

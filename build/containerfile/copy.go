@@ -118,7 +118,7 @@ func joinPattern(source, pattern string) string {
 func chmodOf(text string) (fs.FileMode, error) {
 	n, err := strconv.ParseUint(text, 8, 32)
 	if err != nil || n > 0o7777 {
-		return 0, withMend("give up to four octal digits, such as 0755", "--chmod=%.40s is no mode", text)
+		return 0, newMendError("give up to four octal digits, such as 0755", "--chmod=%.40s is no mode", text)
 	}
 	return modeOf(int64(n)), nil
 }
@@ -151,7 +151,7 @@ func (c *copying) sources(cp imagebuilder.Copy) error {
 			texts = texts[1:]
 		case isURL(src):
 			if !cp.Download {
-				return withMend("use ADD with --checksum", "%.200q: COPY takes no URL", src)
+				return newMendError("use ADD with --checksum", "%.200q: COPY takes no URL", src)
 			}
 			n, name, err := c.x.e.download(c.ctx, src, cp.Checksum)
 			if err != nil {
@@ -161,7 +161,7 @@ func (c *copying) sources(cp imagebuilder.Copy) error {
 				return err
 			}
 		case isGit(src):
-			return withMend("check it out first and copy the directory",
+			return newMendError("check it out first and copy the directory",
 				"%.200q: fetching repositories is not supported", src)
 		case cp.Checksum != "":
 			return errors.New("--checksum is for URLs")
@@ -191,7 +191,7 @@ func (c *copying) local(src string, cp imagebuilder.Copy, dest string, asDir boo
 		if err != nil {
 			return err
 		}
-		if left && !(f.n.isDir() && c.out.within()) {
+		if left && !(f.n.isDir() && c.out.mayIncludeWithin()) {
 			continue
 		}
 		to, must := dest, asDir
@@ -227,7 +227,7 @@ func (c *copying) local(src string, cp imagebuilder.Copy, dest string, asDir boo
 		}
 	}
 	if c.count == before {
-		return withMend("look at the ignore file and at --exclude", "%.200q exists, but all of it is excluded", src)
+		return newMendError("look at the ignore file and at --exclude", "%.200q exists, but all of it is excluded", src)
 	}
 	return nil
 }
@@ -248,7 +248,7 @@ func (c *copying) parents(dest, pivot, dir string) error {
 	if err != nil {
 		return err
 	}
-	return put(c.ctx, to.node(), path.Base(dir), c.changed(from.node()))
+	return setEntry(c.ctx, to.node(), path.Base(dir), c.changed(from.node()))
 }
 
 // file copies one file to dest, or into dest if that is a directory.
@@ -278,7 +278,7 @@ func (c *copying) file(name string, n *node, dest string, asDir bool) error {
 		return err
 	}
 	c.count++
-	return put(c.ctx, at.node(), name, c.changed(n))
+	return setEntry(c.ctx, at.node(), name, c.changed(n))
 }
 
 // dir copies the entries of a directory.
@@ -314,11 +314,11 @@ func (c *copying) children(from *node, at, resolved string, above matched, into 
 		if err != nil {
 			return err
 		}
-		if left && !(n.isDir() && c.out.within()) {
+		if left && !(n.isDir() && c.out.mayIncludeWithin()) {
 			continue
 		}
 		if n.kind == special {
-			return withMend("remove it, or name it in .containerignore", "%.200q is neither a file nor a directory",
+			return newMendError("remove it, or name it in .containerignore", "%.200q is neither a file nor a directory",
 				full)
 		}
 		// An excluded directory can contain files that "!" patterns include: it is created when the first of them is
@@ -340,7 +340,7 @@ func (c *copying) children(from *node, at, resolved string, above matched, into 
 			}
 			made = c.changed(n)
 			c.count++
-			return made, put(c.ctx, dir, name, made)
+			return made, setEntry(c.ctx, dir, name, made)
 		}
 		if !left {
 			if _, err := put(); err != nil {

@@ -19,8 +19,8 @@ import (
 	"github.com/openshift/imagebuilder/dockerfile/parser"
 
 	"github.com/operator-bindery/bindery/build"
-	"github.com/operator-bindery/bindery/internal/printable"
 	"github.com/operator-bindery/bindery/layers"
+	"github.com/operator-bindery/bindery/internal/printable"
 )
 
 // Evaluator evaluates one Containerfile for any number of platforms. It is not safe for concurrent use. Close it after
@@ -143,8 +143,8 @@ func builtin(p v1.Platform) map[string]string {
 	}
 }
 
-// begin splits the file into stages for a platform and returns the index of the target stage.
-func (e *Evaluator) begin(p v1.Platform) (*evaluation, int, error) {
+// splitStages splits the file into stages for a platform and returns the index of the target stage.
+func (e *Evaluator) splitStages(p v1.Platform) (*evaluation, int, error) {
 	v := &evaluation{Evaluator: e, platform: p}
 	var err error
 	if v.stages, v.lines, err = e.f.stages(e.o.Args, builtin(p)); err != nil {
@@ -159,7 +159,7 @@ func (e *Evaluator) begin(p v1.Platform) (*evaluation, int, error) {
 				names = append(names, s.Name)
 			}
 			return nil, 0, Problems{e.f.asProblem(0, "",
-				withMend("there are "+strings.Join(names, ", "), "it has no stage %.100q", e.o.Target))}
+				newMendError("there are "+strings.Join(names, ", "), "it has no stage %.100q", e.o.Target))}
 		}
 	}
 	return v, target, nil
@@ -180,8 +180,8 @@ func (v *evaluation) stageNamed(name string, before int) int {
 
 // Evaluate computes the image of a platform. Only stages that it depends on are evaluated. All problems are returned
 // together as [Problems]; any other error is about the machine, a registry or the context.
-func (e *Evaluator) Evaluate(ctx context.Context, p v1.Platform) (*Stage, error) {
-	v, target, err := e.begin(p)
+func (e *Evaluator) Evaluate(ctx context.Context, p v1.Platform) (*parsedStage, error) {
+	v, target, err := e.splitStages(p)
 	if err != nil {
 		return nil, err
 	}

@@ -41,12 +41,12 @@ func (e *Evaluator) download(ctx context.Context, src, checksum string) (_ *node
 	}
 	shown := u.Redacted()
 	if strings.HasSuffix(u.Path, ".git") {
-		return nil, "", withMend("check it out first and copy the directory",
+		return nil, "", newMendError("check it out first and copy the directory",
 			"%.200q: fetching repositories is not supported", shown)
 	}
 	want, err := digest.Parse(checksum)
 	if checksum == "" || err != nil || want.Algorithm() != digest.SHA256 {
-		return nil, "", withMend("add --checksum=sha256:... , or put the file into the context",
+		return nil, "", newMendError("add --checksum=sha256:... , or put the file into the context",
 			"%.200q: a checksum is required", shown)
 	}
 	if name = path.Base(u.Path); name == "/" || name == "." || name == ".." {

@@ -26,7 +26,7 @@ func glob(ctx context.Context, root *node, source string) ([]found, error) {
 		return nil, errors.New("empty source")
 	}
 	if clean == ".." || strings.HasPrefix(clean, "../") {
-		return nil, withMend("copy what is needed into the context", "%.200q is outside of the context", source)
+		return nil, newMendError("copy what is needed into the context", "%.200q is outside of the context", source)
 	}
 	if !strings.ContainsAny(clean, `*?[\`) {
 		p, err := walk(ctx, root, clean, true, nil)
@@ -103,7 +103,7 @@ func (m *matching) match(dir, part string) ([]string, error) {
 		return nil, err
 	}
 	if m.looks += len(children); m.looks > maxLooks {
-		return nil, withMend("name the directories", "%w: the pattern was compared with more than %d names", errLimit,
+		return nil, newMendError("name the directories", "%w: the pattern was compared with more than %d names", errLimit,
 			maxLooks)
 	}
 	var names []string

@@ -18,8 +18,8 @@ import (
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/transport"
-	"github.com/operator-bindery/bindery/internal/testing/imagetest"
 	"github.com/operator-bindery/bindery/layers"
+	"github.com/operator-bindery/bindery/internal/testing/imagetest"
 )
 
 var amd64 = v1.Platform{OS: "linux", Architecture: "amd64"}
@@ -95,7 +95,7 @@ func evaluator(t testing.TB, text string, o Options) (*Evaluator, error) {
 }
 
 // evaluate returns the stage and the formatted entries of its top layer.
-func evaluate(t testing.TB, text string, o Options) (*Stage, []string, error) {
+func evaluate(t testing.TB, text string, o Options) (*parsedStage, []string, error) {
 	t.Helper()
 	e, err := evaluator(t, text, o)
 	if err != nil {

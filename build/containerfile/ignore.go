@@ -124,7 +124,7 @@ func (i *ignored) matchOne(name string, above patternmatcher.MatchInfo) (bool, p
 		return false, patternmatcher.MatchInfo{}, nil
 	}
 	if i.tries += i.size; i.tries > maxTries {
-		return false, above, withMend("use fewer patterns", "%w: patterns of %d bytes for %d paths take too long",
+		return false, above, newMendError("use fewer patterns", "%w: patterns of %d bytes for %d paths take too long",
 			errLimit, i.size, maxTries/i.size)
 	}
 	return i.m.MatchesUsingParentResults(name, above)
@@ -156,5 +156,5 @@ func (i *ignored) matchFromRoot(name string) (out bool, info patternmatcher.Matc
 	return i.matchOne(name, info)
 }
 
-// within reports whether files in an excluded directory can be included, because a pattern starts with "!".
-func (i *ignored) within() bool { return i.m.Exclusions() }
+// mayIncludeWithin reports whether files in an excluded directory can be included, because a pattern starts with "!".
+func (i *ignored) mayIncludeWithin() bool { return i.m.Exclusions() }

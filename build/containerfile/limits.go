@@ -46,14 +46,14 @@ type effort int64
 
 func (e *effort) add(n int64) error {
 	if *e += effort(min(n, maxEffort+1)); *e > maxEffort {
-		return withMend("use fewer and shorter variables", "%w: variables and their values are too large", errLimit)
+		return newMendError("use fewer and shorter variables", "%w: variables and their values are too large", errLimit)
 	}
 	return nil
 }
 
-// word adds the cost of expanding one word and returns the maximum length of the result. length returns the length of
-// the longest value that a variable can have.
-func (e *effort) word(word string, variables int, length func(string) int64) (int64, error) {
+// addWord adds the cost of expanding one word and returns the maximum length of the result. length returns the length
+// of the longest value that a variable can have.
+func (e *effort) addWord(word string, variables int, length func(string) int64) (int64, error) {
 	n, cost := expanded(word, variables, length)
 	return n, e.add(cost + square(n))
 }
@@ -129,14 +129,14 @@ func (e *effort) instruction(n *parser.Node, env []string) error {
 		words = append(words, w.Value)
 	}
 	for _, w := range words {
-		if _, err := e.word(w, len(env), length); err != nil {
+		if _, err := e.addWord(w, len(env), length); err != nil {
 			return err
 		}
 	}
 	// The library concatenates the lines of a heredoc once.
 	for _, h := range n.Heredocs {
 		if long, cost := expanded(h.Content, len(env), length); cost > maxEffort || long > maxHeredoc {
-			return withMend("use fewer and shorter variables", "%w: the heredoc %.40q can become too long", errLimit,
+			return newMendError("use fewer and shorter variables", "%w: the heredoc %.40q can become too long", errLimit,
 				h.Name)
 		}
 	}
@@ -163,13 +163,13 @@ func (f *File) arguments(root *parser.Node, args, builtin map[string]string) err
 				break
 			}
 			if err = e.add(effortOfVariable * int64(len(lengths))); err == nil && n.Next != nil {
-				_, err = e.word(n.Next.Value, len(lengths), length)
+				_, err = e.addWord(n.Next.Value, len(lengths), length)
 			}
 		case command.Arg:
 			for w := n.Next; w != nil && err == nil; w = w.Next {
 				name, value, _ := strings.Cut(w.Value, "=")
 				var long int64
-				if long, err = e.word(value, len(lengths), length); err == nil {
+				if long, err = e.addWord(value, len(lengths), length); err == nil {
 					err = e.add(effortOfVariable * int64(len(lengths)))
 				}
 				lengths[name] = max(lengths[name], long)

@@ -106,7 +106,7 @@ func (f *File) check(root *parser.Node) error {
 		case !slices.Contains(instructions, name):
 			ps = append(ps,
 				f.asProblem(n.StartLine, "",
-					withMend("instructions are "+strings.ToUpper(strings.Join(instructions, ", ")),
+					newMendError("instructions are "+strings.ToUpper(strings.Join(instructions, ", ")),
 						"unknown instruction %.40q", n.Value)))
 		case (name == command.From || name == command.Arg) && n.Next == nil:
 			// The library would report these without a line number.
@@ -115,14 +115,14 @@ func (f *File) check(root *parser.Node) error {
 		case name == command.From:
 			from = true
 		case !from && name != command.Arg:
-			ps = append(ps, f.asProblem(n.StartLine, n.Value, withMend("put FROM before it", "no stage has begun")))
+			ps = append(ps, f.asProblem(n.StartLine, n.Value, newMendError("put FROM before it", "no stage has begun")))
 		}
 		if len(ps) >= maxProblems {
 			return ps
 		}
 	}
 	if !from {
-		ps = append(ps, f.asProblem(0, "", withMend("begin with FROM scratch, or with an image", "it has no FROM")))
+		ps = append(ps, f.asProblem(0, "", newMendError("begin with FROM scratch, or with an image", "it has no FROM")))
 	}
 	if len(ps) > 0 {
 		return ps

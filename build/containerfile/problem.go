@@ -11,8 +11,8 @@ import (
 // ErrRun is the class of problems with RUN instructions that need a process.
 var ErrRun = errors.New("RUN needs a process in the image")
 
-// Problem is an error in one instruction.
-type Problem struct {
+// problem is an error in one instruction.
+type problem struct {
 	File string
 	// Line counts from 1; zero means the whole file.
 	Line int
@@ -23,7 +23,7 @@ type Problem struct {
 	Mend string
 }
 
-func (p *Problem) Error() string {
+func (p *problem) Error() string {
 	var b strings.Builder
 	b.WriteString(p.File)
 	if p.Line > 0 {
@@ -43,10 +43,10 @@ func (p *Problem) Error() string {
 }
 
 // Unwrap returns the cause.
-func (p *Problem) Unwrap() error { return p.Err }
+func (p *problem) Unwrap() error { return p.Err }
 
 // Problems are all problems of a file, sorted by line.
-type Problems []*Problem
+type Problems []*problem
 
 func (ps Problems) Error() string {
 	lines := make([]string, len(ps))
@@ -76,14 +76,14 @@ type mended struct {
 
 func (m mended) Unwrap() error { return m.error }
 
-// withMend returns an error with advice.
-func withMend(mend, format string, args ...any) error {
+// newMendError returns an error with advice.
+func newMendError(mend, format string, args ...any) error {
 	return mended{fmt.Errorf(format, args...), mend}
 }
 
 // asProblem adds the line and instruction to an error.
-func (f *File) asProblem(line int, instruction string, err error) *Problem {
-	p := &Problem{File: f.Name, Line: line, Instruction: strings.ToUpper(instruction), Err: err}
+func (f *File) asProblem(line int, instruction string, err error) *problem {
+	p := &problem{File: f.Name, Line: line, Instruction: strings.ToUpper(instruction), Err: err}
 	var m mended
 	if errors.As(err, &m) {
 		p.Mend = m.mend

@@ -109,7 +109,7 @@ func (s *stage) run(ctx context.Context, r imagebuilder.Run) error {
 	}
 	p, err := walk(ctx, s.root, f.configs, true, nil)
 	if err != nil || !p.node().isDir() {
-		return withMend("COPY or ADD the catalog there first", "%.200q is no directory in the image", f.configs)
+		return newMendError("COPY or ADD the catalog there first", "%.200q is no directory in the image", f.configs)
 	}
 	to, err := walk(ctx, s.root, f.dir, true, func() *node { d := newDir(0o755); d.inLayer = true; return d })
 	if err != nil {
@@ -160,10 +160,10 @@ func (s *stage) isNative(ctx context.Context, program string) (bool, error) {
 		}
 		return s.e.isServer(ctx, p.node())
 	}
-	return false, withMend("begin the stage with an image that has opm", "the image has no program %.200q", program)
+	return false, newMendError("begin the stage with an image that has opm", "the image has no program %.200q", program)
 }
 
-// isServer reads the program's build information.
+// isServer reports whether a file is a program that serves catalogs, according to its Go build information.
 func (e *Evaluator) isServer(ctx context.Context, n *node) (_ bool, err error) {
 	if err := fetchAll(ctx, []*node{n}); err != nil {
 		return false, err
@@ -299,14 +299,14 @@ func (s *stage) putEntry(ctx context.Context, e layers.Entry) error {
 	default:
 		return fmt.Errorf("%s: neither a file nor a directory", e.Name)
 	}
-	return put(ctx, dir.node(), path.Base(e.Name), n)
+	return setEntry(ctx, dir.node(), path.Base(e.Name), n)
 }
 
 // Runs returns the RUN instructions that cannot be evaluated, in the stages that the image of a platform needs, as far
 // as they can be recognised without opening images. They are [Problems] of the class [ErrRun]; nil means that there are
 // none.
 func (e *Evaluator) Runs(p v1.Platform) (Problems, error) {
-	v, target, err := e.begin(p)
+	v, target, err := e.splitStages(p)
 	if err != nil {
 		return nil, err
 	}
@@ -329,7 +329,7 @@ func (e *Evaluator) Runs(p v1.Platform) (Problems, error) {
 			}
 		}
 	}
-	slices.SortFunc(ps, func(a, b *Problem) int { return a.Line - b.Line })
+	slices.SortFunc(ps, func(a, b *problem) int { return a.Line - b.Line })
 	return ps[:min(len(ps), maxProblems)], nil
 }
 

@@ -50,7 +50,7 @@ func (v *evaluation) stage(ctx context.Context, n int) (*stage, error) {
 	st := v.stages[n]
 	s := &stage{e: v, ib: st.Builder, platform: v.platform, line: v.lines[st.Node]}
 	before := len(v.problems)
-	if err := s.from(ctx, n, st.Node); err != nil {
+	if err := s.startStage(ctx, n, st.Node); err != nil {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
@@ -77,14 +77,14 @@ func (v *evaluation) stage(ctx context.Context, n int) (*stage, error) {
 	return s, nil
 }
 
-// from starts a stage.
-func (s *stage) from(ctx context.Context, n int, node *parser.Node) error {
+// startStage starts a stage.
+func (s *stage) startStage(ctx context.Context, n int, node *parser.Node) error {
 	name, err := s.ib.From(node)
 	if err != nil {
 		return err
 	}
 	if strings.Contains(name, "$") || name == "" {
-		return withMend("give the ARG a default, or --build-arg", "%.200q names no image", name)
+		return newMendError("give the ARG a default, or --build-arg", "%.200q names no image", name)
 	}
 	if text := s.ib.Platform; text != "" {
 		if s.platform, err = parsePlatform(text); err != nil {
@@ -121,7 +121,7 @@ func (s *stage) from(ctx context.Context, n int, node *parser.Node) error {
 			return err
 		}
 		if c := s.image.image.Config; c.OS != s.platform.OS || c.Architecture != s.platform.Architecture {
-			return withMend(fmt.Sprintf("give --platform %.40s, or take an image that is for both",
+			return newMendError(fmt.Sprintf("give --platform %.40s, or take an image that is for both",
 				c.OS+"/"+c.Architecture), "image %.200q is for %.40q, not for %s/%s", name, c.OS+"/"+c.Architecture,
 				s.platform.OS, s.platform.Architecture)
 		}
@@ -202,7 +202,7 @@ func (s *stage) precheck(step *imagebuilder.Step) error {
 		switch name, _, ok := strings.Cut(f, "="); {
 		case !ok && (name == "--chown" || name == "--chmod" || name == "--from" || name == "--exclude" ||
 			name == "--checksum" || name == "--platform"):
-			return withMend("write "+name+"=VALUE", "%s has no value", name)
+			return newMendError("write "+name+"=VALUE", "%s has no value", name)
 		case name == "--chmod":
 			if _, err := chmodOf(f[len("--chmod="):]); err != nil {
 				return err
@@ -213,7 +213,7 @@ func (s *stage) precheck(step *imagebuilder.Step) error {
 	case command.Expose:
 		for _, port := range step.Args {
 			if !isPort(port) {
-				return withMend("write PORT, PORT-PORT or PORT/PROTOCOL with tcp, udp or sctp", "%.40q is no port",
+				return newMendError("write PORT, PORT-PORT or PORT/PROTOCOL with tcp, udp or sctp", "%.40q is no port",
 					port)
 			}
 		}
@@ -322,7 +322,7 @@ func (s *stage) sourceOf(ctx context.Context, from string) (*node, []string, err
 		return other.root, nil, nil
 	}
 	if _, err := strconv.Atoi(from); err == nil {
-		return nil, nil, withMend("only stages before this one can be named", "--from=%s: there is no such stage", from)
+		return nil, nil, newMendError("only stages before this one can be named", "--from=%s: there is no such stage", from)
 	}
 	t, err := s.e.tree(ctx, from, s.e.platform)
 	if err != nil {
@@ -368,7 +368,7 @@ func parsePlatform(text string) (v1.Platform, error) {
 		return p, fmt.Errorf("--platform=%.100s: expected OS/ARCH", text)
 	}
 	if p.OS == "" || p.Architecture == "" {
-		return p, withMend("write OS/ARCH", "--platform=%.100s names no platform", text)
+		return p, newMendError("write OS/ARCH", "--platform=%.100s names no platform", text)
 	}
 	return p, nil
 }

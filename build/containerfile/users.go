@@ -75,7 +75,7 @@ func lookup(ctx context.Context, root *node, file, name string, fields int) ([]s
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, withMend("give the number", "%.100q cannot be looked up: the image has no %s", name, file)
+		return nil, newMendError("give the number", "%.100q cannot be looked up: the image has no %s", name, file)
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
@@ -89,5 +89,5 @@ func lookup(ctx context.Context, root *node, file, name string, fields int) ([]s
 	if err := lines.Err(); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	return nil, withMend("give the number", "%.100q is not in the image's %s", name, file)
+	return nil, newMendError("give the number", "%.100q is not in the image's %s", name, file)
 }

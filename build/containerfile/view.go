@@ -8,8 +8,8 @@ import (
 	"io/fs"
 	"path"
 
-	"github.com/operator-bindery/bindery/internal/memfs"
 	"github.com/operator-bindery/bindery/layers"
+	"github.com/operator-bindery/bindery/internal/memfs"
 )
 
 // view is a tree as a read-only [fs.FS]. Links are resolved inside the tree.
@@ -108,4 +108,4 @@ func infoOf(name string, n *node) memfs.Info {
 }
 
 // FS returns the file system of the image. It can be read until the evaluator is closed.
-func (s *Stage) FS(ctx context.Context) fs.FS { return view{ctx, fetchAll, s.s.root, ""} }
+func (s *parsedStage) FS(ctx context.Context) fs.FS { return view{ctx, fetchAll, s.s.root, ""} }

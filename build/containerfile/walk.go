@@ -102,8 +102,8 @@ func hasName(todo []string) bool {
 	return slices.ContainsFunc(todo, func(name string) bool { return name != "" && name != "." })
 }
 
-// put sets an entry of a directory in a stage. A directory that replaces a directory keeps the old entries.
-func put(ctx context.Context, dir *node, name string, n *node) error {
+// setEntry sets an entry of a directory in a stage. A directory that replaces a directory keeps the old entries.
+func setEntry(ctx context.Context, dir *node, name string, n *node) error {
 	children, err := dir.entries(ctx)
 	if err != nil {
 		return err

@@ -13,16 +13,16 @@ import (
 // CatalogView is what catalogd makes of the files of a catalog image, as far as their names and kinds say it.
 type CatalogView struct {
 	// Differences are the files that catalogd shows and container engines do not, or the reverse.
-	Differences []FileDifference
+	Differences []fileDifference
 	// Irregular are the links, devices and other files of the catalog that are neither regular nor directories.
-	Irregular []Irregular
+	Irregular []irregularFile
 }
 
-// FileDifference is a file of the catalog of which catalogd and container engines see something else.
-type FileDifference struct{ File, Message string }
+// fileDifference is a file of the catalog of which catalogd and container engines see something else.
+type fileDifference struct{ File, Message string }
 
-// Irregular is a file of a kind, as in archive/tar.
-type Irregular struct {
+// irregularFile is a file of a kind, as in archive/tar.
+type irregularFile struct {
 	File string
 	Kind byte
 }
@@ -53,11 +53,11 @@ func ViewCatalog(ctx context.Context, img *images.Image, dir string, l images.Li
 		return out, nil // nothing is outside
 	}
 	compareViews(of, newView(of), dir, func(name, message string) {
-		out.Differences = append(out.Differences, FileDifference{name, message})
+		out.Differences = append(out.Differences, fileDifference{name, message})
 	})
 	newFilteredView(of, dir).walk(dir, func(name string, n *vnode) {
 		if n.layer >= 0 && n.e.kind != tar.TypeDir && n.e.kind != tar.TypeReg {
-			out.Irregular = append(out.Irregular, Irregular{name, n.e.kind})
+			out.Irregular = append(out.Irregular, irregularFile{name, n.e.kind})
 		}
 	})
 	return out, nil

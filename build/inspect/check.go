@@ -22,10 +22,10 @@ func (e *examiner) check(ctx context.Context, i images.SurveyedImage, f *facts, 
 		catalog: declcfg.NewReader(declcfg.LoadOptions{Skeleton: true})}
 	for n, x := range c.entries {
 		if x.odd != "" && n < 1000 {
-			l.report(AboutLayer, "", x.name, "its header has %s, unlike all bindery layers", x.odd)
+			l.report(aboutLayer, "", x.name, "its header has %s, unlike all bindery layers", x.odd)
 		}
 		if x.kind != tar.TypeReg && x.kind != tar.TypeDir && f.declared.kind != string(build.LayerServer) {
-			l.report(AboutLayer, "", x.name, "it is neither a file nor a directory")
+			l.report(aboutLayer, "", x.name, "it is neither a file nor a directory")
 		}
 	}
 	switch build.LayerKind(f.declared.kind) {
@@ -36,7 +36,7 @@ func (e *examiner) check(ctx context.Context, i images.SurveyedImage, f *facts, 
 	case build.LayerReset:
 		for _, x := range c.entries {
 			if _, _, ok := x.hidden(); !ok && x.kind != tar.TypeDir {
-				l.report(AboutLayer, "", x.name, "a layer that hides what the base has holds a file")
+				l.report(aboutLayer, "", x.name, "a layer that hides what the base has holds a file")
 			}
 		}
 		return l.rebuild(ctx, false)
@@ -50,7 +50,7 @@ func (e *examiner) check(ctx context.Context, i images.SurveyedImage, f *facts, 
 	case build.LayerCache:
 		return l.rebuild(ctx, false)
 	}
-	l.report(AboutAnnotation, "", "", "unknown layer kind %.100q", f.declared.kind)
+	l.report(aboutAnnotation, "", "", "unknown layer kind %.100q", f.declared.kind)
 	return nil
 }
 
@@ -75,8 +75,8 @@ type layerCheck struct {
 	catalog *declcfg.Reader
 }
 
-func (l *layerCheck) report(about Subject, pkg, file, format string, args ...any) {
-	l.examiner.report(Difference{About: about, Layer: l.f.digest, Package: pkg, File: file,
+func (l *layerCheck) report(about subject, pkg, file, format string, args ...any) {
+	l.examiner.report(difference{About: about, Layer: l.f.digest, Package: pkg, File: file,
 		Message: fmt.Sprintf(format, args...)})
 }
 
@@ -91,9 +91,9 @@ func (l *layerCheck) compare(ctx context.Context, built layers.Layer) error {
 	case errors.As(err, &file):
 		return err // of the temporary file
 	case err != nil:
-		l.report(AboutLayer, "", "", "it cannot be rebuilt: %v", err)
+		l.report(aboutLayer, "", "", "it cannot be rebuilt: %v", err)
 	case got.String() != l.want:
-		l.report(AboutLayer, "", "", "the rebuilt layer has diffID %s instead of %s", got, l.want)
+		l.report(aboutLayer, "", "", "the rebuilt layer has diffID %s instead of %s", got, l.want)
 	}
 	l.f.rebuilt = err == nil
 	if err == nil && got.String() == l.want {
@@ -119,7 +119,7 @@ func (l *layerCheck) key(ctx context.Context, built layers.Layer) error {
 		return err
 	}
 	if key != "" && key != l.f.declared.key {
-		l.report(AboutAnnotation, "", "", "the key %.100q differs from the one of this version, %s",
+		l.report(aboutAnnotation, "", "", "the key %.100q differs from the one of this version, %s",
 			string(l.f.declared.key), key)
 	}
 	return nil
@@ -139,7 +139,7 @@ func (l *layerCheck) rebuild(ctx context.Context, normal bool) error {
 				y.Mode = 0o755
 			}
 			if int64(y.Mode) != x.mode {
-				l.report(AboutMode, "", x.name, "mode %04o instead of %04o", x.mode, y.Mode)
+				l.report(aboutMode, "", x.name, "mode %04o instead of %04o", x.mode, y.Mode)
 			}
 		}
 		built.Entries = append(built.Entries, y)
@@ -156,21 +156,21 @@ func (l *layerCheck) server(ctx context.Context) error {
 	var program *entry
 	for n, x := range l.c.entries {
 		if !dirs[x.name] && !serverFiles[x.name] {
-			l.report(AboutServer, "", x.name, "it does not belong in a server layer")
+			l.report(aboutServer, "", x.name, "it does not belong in a server layer")
 		}
 		if x.name == "bin/opm" && x.kind == tar.TypeReg {
 			program = &l.c.entries[n]
 		}
 	}
 	if program == nil {
-		l.report(AboutServer, "", "bin/opm", "the layer has no server")
+		l.report(aboutServer, "", "bin/opm", "the layer has no server")
 		return nil
 	}
 	p := l.image.Platform
 	p.OSVersion, p.OSFeatures = "", nil
 	rebuilt, err := cataloglayer.Program(func() (io.ReadCloser, error) { return l.c.open(*program) }, program.size, p)
 	if err != nil {
-		l.report(AboutServer, "", "bin/opm", "%s", strings.TrimPrefix(err.Error(), "server: "))
+		l.report(aboutServer, "", "bin/opm", "%s", strings.TrimPrefix(err.Error(), "server: "))
 		return nil
 	}
 	return l.compare(ctx, cataloglayer.Server(rebuilt, p))

@@ -13,8 +13,8 @@ import (
 
 	"github.com/opencontainers/go-digest"
 
-	"github.com/operator-bindery/bindery/internal/spool"
 	"github.com/operator-bindery/bindery/layers"
+	"github.com/operator-bindery/bindery/internal/spool"
 )
 
 // entry is one entry of a layer's archive.
@@ -67,9 +67,9 @@ func (c *contents) close() error {
 	return c.spool.Close()
 }
 
-// take adds an entry of the layer's archive.
-func (c *contents) take(ctx context.Context, name string, h *tar.Header, content io.Reader) error {
-	e := entry{name: name, kind: h.Typeflag, mode: h.Mode & 0o7777, size: h.Size, link: h.Linkname, odd: oddities(h)}
+// addEntry adds an entry of the layer's archive.
+func (c *contents) addEntry(ctx context.Context, name string, h *tar.Header, content io.Reader) error {
+	e := entry{name: name, kind: h.Typeflag, mode: h.Mode & 0o7777, size: h.Size, link: h.Linkname, odd: listOddities(h)}
 	if h.Typeflag == tar.TypeReg {
 		c.files++
 	}
@@ -86,8 +86,8 @@ func (c *contents) take(ctx context.Context, name string, h *tar.Header, content
 	return nil
 }
 
-// oddities lists header fields with values that bindery never writes: owners, times, extended attributes.
-func oddities(h *tar.Header) string {
+// listOddities lists header fields with values that bindery never writes: owners, times, extended attributes.
+func listOddities(h *tar.Header) string {
 	var odd []string
 	if h.Uid != 0 || h.Gid != 0 {
 		odd = append(odd, fmt.Sprintf("owner %d:%d", h.Uid, h.Gid))

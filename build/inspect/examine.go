@@ -43,7 +43,7 @@ func Examine(ctx context.Context, s *images.Survey, o Options) (*Report, error) 
 		o: o, s: s, r: Inspect(s), reader: images.NewLayerReader(o.Limits),
 		read: map[digest.Digest]*facts{}, checked: map[string]*facts{}, files: map[string]int{},
 	}
-	e.r.Proof = &Proof{Differences: []Difference{}}
+	e.r.Proof = &proof{Differences: []difference{}}
 	e.roots, e.above = rootsOf(s), map[string]bool{}
 	for root := range e.roots {
 		for dir := path.Dir(root); dir != "." && !e.above[dir]; dir = path.Dir(dir) {
@@ -76,7 +76,7 @@ type examiner struct {
 	of      [][]*facts // per image, the facts of its layers
 
 	mu    sync.Mutex
-	found []Difference
+	found []difference
 	more  int
 	notes []string
 	files map[string]int // the number of catalog files by the diffID of their layer, or the diffIDs of their image
@@ -98,7 +98,7 @@ type facts struct {
 }
 
 // report adds a difference. It is safe for concurrent use.
-func (e *examiner) report(d Difference) {
+func (e *examiner) report(d difference) {
 	const most = 4000
 	d.Message = fault.Clip(d.Message, most)
 	e.mu.Lock()
@@ -110,7 +110,7 @@ func (e *examiner) report(d Difference) {
 	e.found = append(e.found, d)
 }
 
-func (e *examiner) note(format string, args ...any) {
+func (e *examiner) addNote(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -168,13 +168,13 @@ func (e *examiner) layer(ctx context.Context, g *errgroup.Group, i images.Survey
 		if done != nil || !s.ours() && !e.relevant(name) {
 			return nil
 		}
-		return c.take(ctx, name, h, content)
+		return c.addEntry(ctx, name, h, content)
 	})
 	e.read[d] = f
 	switch {
 	case err != nil && (errors.Is(err, images.ErrIntegrity) || errors.Is(err, images.ErrInvalid)) && ctx.Err() == nil:
 		f.broken = true
-		e.report(Difference{About: AboutLayer, Platform: platformName(i.Platform), Layer: d, Message: err.Error()})
+		e.report(difference{About: aboutLayer, Platform: platformName(i.Platform), Layer: d, Message: err.Error()})
 		return f, c.close()
 	case err != nil:
 		return nil, errors.Join(err, c.close())
@@ -249,7 +249,7 @@ func (e *examiner) finish() {
 			}
 		}
 	}
-	slices.SortFunc(e.found, func(a, b Difference) int {
+	slices.SortFunc(e.found, func(a, b difference) int {
 		return cmp.Or(cmp.Compare(at[a.Layer], at[b.Layer]), strings.Compare(a.Platform, b.Platform),
 			strings.Compare(string(a.About), string(b.About)),
 			strings.Compare(a.Package, b.Package), strings.Compare(a.File, b.File),

@@ -22,11 +22,12 @@ func ExampleExamine() {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	b, err := build.New(build.WithServer(build.ServerNone), build.WithPlatforms("linux/amd64"))
+	content := os.DirFS("../../testdata/fbc/mini")
+	files, err := build.ReadCatalog(ctx, content, build.ReadOptions{})
 	if err != nil {
 		log.Fatal(err)
 	}
-	img, err := b.Catalog(ctx, os.DirFS("../../testdata/fbc/mini"))
+	img, err := build.Catalog(ctx, build.CatalogInput{FS: content, Files: files}, build.Options{Dir: dir})
 	if err != nil {
 		log.Fatal(err)
 	}

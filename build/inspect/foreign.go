@@ -19,8 +19,9 @@ import (
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
-// whole examines the merged file system of an image whose catalog is not in bindery's layers, or that is not a catalog.
-func (c *imageCheck) whole(ctx context.Context, v *view) (err error) {
+// examineWhole examines the merged file system of an image whose catalog is not in bindery's layers, or that is not a
+// catalog.
+func (c *imageCheck) examineWhole(ctx context.Context, v *view) (err error) {
 	labels := c.image.Config.Config.Labels
 	var wanted []string
 	places := c.cachePlaces(v)
@@ -37,16 +38,16 @@ func (c *imageCheck) whole(ctx context.Context, v *view) (err error) {
 	case Database:
 		return c.database(ctx, clean(c.r.Path))
 	default:
-		c.note("%s: no label identifies the content: only digests, modes and platforms were compared", c.platform)
+		c.addNote("%s: no label identifies the content: only digests, modes and platforms were compared", c.platform)
 		return nil
 	}
 	if slices.Contains(wanted, "") {
-		c.report(AboutLabel, "", "the path %.200q of the label is invalid", c.r.Path)
+		c.report(aboutLabel, "", "the path %.200q of the label is invalid", c.r.Path)
 		return nil
 	}
 	tree, err := c.image.Extract(ctx, wanted, images.ExtractOptions{Limits: c.o.Limits, Temp: c.o.Temp})
 	if errors.Is(err, images.ErrInvalid) && ctx.Err() == nil {
-		c.report(AboutLayer, "", "%v", err)
+		c.report(aboutLayer, "", "%v", err)
 		return nil
 	}
 	if err != nil {
@@ -66,7 +67,7 @@ func (c *imageCheck) catalog(ctx context.Context, v *view, tree fs.FS, dir strin
 		return err
 	}
 	if info, err := fs.Stat(configs, "."); err != nil || !info.IsDir() {
-		c.report(AboutCatalog, dir, "the label names it, but the directory does not exist")
+		c.report(aboutCatalog, dir, "the label names it, but the directory does not exist")
 		return nil
 	}
 	all, err := declcfg.Load(ctx, configs, declcfg.LoadOptions{Skeleton: true, Jobs: c.o.Jobs})
@@ -78,7 +79,7 @@ func (c *imageCheck) catalog(ctx context.Context, v *view, tree fs.FS, dir strin
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case errors.As(err, &invalid):
-		c.report(AboutCatalog, dir, "%v", err)
+		c.report(aboutCatalog, dir, "%v", err)
 	case err != nil:
 		return err
 	}
@@ -96,7 +97,7 @@ func (c *imageCheck) catalog(ctx context.Context, v *view, tree fs.FS, dir strin
 		switch {
 		case k.Format == "":
 			k.Format, k.State = UnknownFormat, CacheMissing
-			c.report(AboutCache, at, "the image declares a cache in /%s, which is missing", at)
+			c.report(aboutCache, at, "the image declares a cache in /%s, which is missing", at)
 		case k.Format == JSONCache || k.Format == PogrebCache:
 			if err := c.opmCache(ctx, v, at, &k); err != nil {
 				return err
@@ -114,7 +115,7 @@ func (c *imageCheck) catalog(ctx context.Context, v *view, tree fs.FS, dir strin
 				return context.Cause(ctx)
 			case err != nil:
 				k.State, k.Why = CacheInvalid, err.Error()
-				c.report(AboutCache, at, "%v", err)
+				c.report(aboutCache, at, "%v", err)
 			default:
 				if err := store.Close(); err != nil {
 					return err
@@ -160,7 +161,7 @@ func (c *imageCheck) bundle(ctx context.Context, tree fs.FS) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case errors.Is(err, bundle.ErrInvalid):
-		c.report(AboutBundle, "", "%v", err)
+		c.report(aboutBundle, "", "%v", err)
 	case err != nil:
 		return err
 	}
@@ -169,9 +170,9 @@ func (c *imageCheck) bundle(ctx context.Context, tree fs.FS) error {
 	}
 	for _, key := range slices.Sorted(maps.Keys(b.Annotations)) {
 		if got, ok := labels[key]; !ok {
-			c.report(AboutLabel, "", "the label %.200s of %s is missing", key, b.AnnotationsFile)
+			c.report(aboutLabel, "", "the label %.200s of %s is missing", key, b.AnnotationsFile)
 		} else if got != b.Annotations[key] {
-			c.report(AboutLabel, "", "the label %.200s is %.200q, and %s has %.200q", key, got, b.AnnotationsFile,
+			c.report(aboutLabel, "", "the label %.200s is %.200q, and %s has %.200q", key, got, b.AnnotationsFile,
 				b.Annotations[key])
 		}
 	}
@@ -192,7 +193,7 @@ func (c *imageCheck) database(ctx context.Context, name string) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, images.ErrInvalid), isDatabaseError(err):
-		c.report(AboutDatabase, name, "%v", err)
+		c.report(aboutDatabase, name, "%v", err)
 		return nil
 	}
 	for _, pkg := range packages {
@@ -219,7 +220,7 @@ func (l *layerCheck) database(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case isDatabaseError(err):
-			l.report(AboutDatabase, "", x.name, "%v", err)
+			l.report(aboutDatabase, "", x.name, "%v", err)
 			return nil
 		case err != nil:
 			return err
@@ -227,12 +228,12 @@ func (l *layerCheck) database(ctx context.Context) error {
 		l.f.packages = packages
 		if names := slices.Sorted(slices.Values(l.f.declared.packages)); l.f.declared.annotated && !slices.Equal(names,
 			packages) {
-			l.report(AboutAnnotation, "", "", "the image declares the packages %.500q, but contains %.500q", names,
+			l.report(aboutAnnotation, "", "", "the image declares the packages %.500q, but contains %.500q", names,
 				packages)
 		}
 		return nil
 	}
-	l.report(AboutDatabase, "", "database/index.db", "the layer has no database")
+	l.report(aboutDatabase, "", "database/index.db", "the layer has no database")
 	return nil
 }
 

@@ -28,7 +28,7 @@ func (e *examiner) images(ctx context.Context) error {
 		c.compareWithEarlier(e.s.Images[:n])
 		v := newView(c.of)
 		c.modes(v)
-		c.start(v)
+		c.checkStart(v)
 		c.server(v)
 		c.filtered(v)
 		switch {
@@ -45,7 +45,7 @@ func (e *examiner) images(ctx context.Context) error {
 				continue
 			}
 			done[key] = true
-			if err := c.whole(ctx, v); err != nil {
+			if err := c.examineWhole(ctx, v); err != nil {
 				return err
 			}
 		}
@@ -62,8 +62,8 @@ type imageCheck struct {
 	kind     Kind
 }
 
-func (c *imageCheck) report(about Subject, file, format string, args ...any) {
-	c.examiner.report(Difference{About: about, Platform: c.platform, Image: c.image.Digest, File: file,
+func (c *imageCheck) report(about subject, file, format string, args ...any) {
+	c.examiner.report(difference{About: about, Platform: c.platform, Image: c.image.Digest, File: file,
 		Message: fmt.Sprintf(format, args...)})
 }
 
@@ -83,21 +83,21 @@ func (c *imageCheck) checkDeclared() {
 		has := slices.ContainsFunc(c.of, func(f *facts) bool { return f.declared.kind == string(want.kind) })
 		switch got, ok := labels[want.label]; {
 		case has && !ok:
-			c.report(AboutLabel, "", "the label %s is missing: clients cannot find %s", want.label, want.value)
+			c.report(aboutLabel, "", "the label %s is missing: clients cannot find %s", want.label, want.value)
 		case has && got != want.value:
-			c.report(AboutLabel, "", "the label %s is %.200q instead of %q", want.label, got, want.value)
+			c.report(aboutLabel, "", "the label %s is %.200q instead of %q", want.label, got, want.value)
 		}
 	}
 	if labels[build.ConfigsLabel] != "" && labels[build.DatabaseLabel] != "" {
-		c.report(AboutLabel, "",
+		c.report(aboutLabel, "",
 			"it has the labels of a catalog and of a database: clients differ in which they prefer")
 	}
 	if k := c.image.Config.History; len(k) > 0 && historyOf(c.image.Image) == nil {
-		c.report(AboutConfig, "", "the number of layers in the history differs from that of the manifest")
+		c.report(aboutConfig, "", "the number of layers in the history differs from that of the manifest")
 	}
 	for _, f := range c.of {
 		if f.declared.key != "" && f.declared.key.Validate() != nil {
-			c.examiner.report(Difference{About: AboutAnnotation, Layer: f.digest,
+			c.examiner.report(difference{About: aboutAnnotation, Layer: f.digest,
 				Message: fmt.Sprintf("the key %.100q is not a digest", string(f.declared.key))})
 		}
 	}
@@ -108,13 +108,13 @@ func (c *imageCheck) index() {
 	p, config := c.image.Platform, c.image.Config.Platform
 	if p.OS != config.OS || p.Architecture != config.Architecture ||
 		p.Variant != config.Variant && config.Variant != "" {
-		c.report(AboutIndex, "", "the platform in the index is %s, and in the configuration %s", c.platform,
+		c.report(aboutIndex, "", "the platform in the index is %s, and in the configuration %s", c.platform,
 			platformName(config))
 	}
 	dense := c.image.Entry.Annotations[build.AnnotationZstd] == "true"
 	for n, l := range c.image.Layers {
 		if compressed := compressionOf(l.MediaType); dense && compressed != "zstd" && c.of[n].declared.ours() {
-			c.report(AboutIndex, "", "the index lists it as the zstd image, but layer %s has %s", l.Digest, compressed)
+			c.report(aboutIndex, "", "the index lists it as the zstd image, but layer %s has %s", l.Digest, compressed)
 			break
 		}
 	}
@@ -127,10 +127,10 @@ func (c *imageCheck) compareWithEarlier(before []images.SurveyedImage) {
 		same := platformName(other.Platform) == c.platform
 		switch {
 		case same && !slices.Equal(other.Config.RootFS.DiffIDs, c.image.Config.RootFS.DiffIDs):
-			c.report(AboutIndex, "", "its content differs from that of the other image for %s, %s", c.platform,
+			c.report(aboutIndex, "", "its content differs from that of the other image for %s, %s", c.platform,
 				other.Digest)
 		case !same && c.ours() && !slices.Equal(catalogOf(c.of, c.image), catalogOf(c.examiner.of[n], other)):
-			c.report(AboutIndex, "", "its catalog differs from that of the image for %s", platformName(other.Platform))
+			c.report(aboutIndex, "", "its catalog differs from that of the image for %s", platformName(other.Platform))
 		default:
 			continue
 		}
@@ -161,14 +161,14 @@ func (c *imageCheck) modes(v *view) {
 			switch {
 			case n.layer < 0:
 			case n.e.kind == tar.TypeReg && n.e.mode&0o444 != 0o444, n.e.kind == tar.TypeDir && n.e.mode&0o555 != 0o555:
-				c.report(AboutMode, name, "mode %04o: not every user can read it", n.e.mode)
+				c.report(aboutMode, name, "mode %04o: not every user can read it", n.e.mode)
 			}
 		})
 	}
 }
 
-// start checks that the program which the image starts exists and is executable by every user.
-func (c *imageCheck) start(v *view) {
+// checkStart checks that the program which the image starts exists and is executable by every user.
+func (c *imageCheck) checkStart(v *view) {
 	if c.kind != Catalog && c.kind != Database {
 		return
 	}
@@ -176,9 +176,9 @@ func (c *imageCheck) start(v *view) {
 	switch n := v.find(program); {
 	case program == "":
 	case n == nil:
-		c.note("%s: the image has no server /%s and needs an external one", c.platform, program)
+		c.addNote("%s: the image has no server /%s and needs an external one", c.platform, program)
 	case n.e.kind == tar.TypeReg && n.e.mode&0o111 != 0o111:
-		c.report(AboutMode, program, "mode %04o: not every user can execute it", n.e.mode)
+		c.report(aboutMode, program, "mode %04o: not every user can execute it", n.e.mode)
 	}
 }
 
@@ -194,7 +194,7 @@ func (c *imageCheck) server(v *view) {
 				continue
 			}
 			if at := v.find(e.name); at == nil || at.layer != n {
-				c.report(AboutServer, e.name, "it is in layer %s, but hidden in the image", f.digest)
+				c.report(aboutServer, e.name, "it is in layer %s, but hidden in the image", f.digest)
 			}
 		}
 		return
@@ -207,7 +207,7 @@ func (c *imageCheck) filtered(v *view) {
 	if c.kind != Catalog || dir == "" {
 		return
 	}
-	compareViews(c.of, v, dir, func(name, message string) { c.report(AboutCatalog, name, "%s", message) })
+	compareViews(c.of, v, dir, func(name, message string) { c.report(aboutCatalog, name, "%s", message) })
 }
 
 // layered checks that the visible catalog consists of exactly the files of the package layers.
@@ -218,7 +218,7 @@ func (c *imageCheck) layered(v *view) {
 	for _, dir := range dirs {
 		v.walk(dir, func(name string, n *vnode) {
 			if n.e.kind != tar.TypeDir && !ofPackages(n.layer) && !(dir == opmcache.Dir && ofCache(n.layer)) {
-				c.report(AboutCatalog, name, "it comes from layer %s, which is not a package layer",
+				c.report(aboutCatalog, name, "it comes from layer %s, which is not a package layer",
 					c.of[n.layer].digest)
 			}
 		})
@@ -232,13 +232,13 @@ func (c *imageCheck) layered(v *view) {
 			if e.kind == tar.TypeReg && slices.ContainsFunc(dirs,
 				func(dir string) bool { return strings.HasPrefix(e.name, dir+"/") }) {
 				if at := v.find(e.name); at == nil || at.layer != n {
-					c.report(AboutCatalog, e.name, "it is in layer %s, but hidden in the image", f.digest)
+					c.report(aboutCatalog, e.name, "it is in layer %s, but hidden in the image", f.digest)
 				}
 			}
 		}
 		for _, pkg := range f.packages {
 			if other, twice := in[pkg]; twice {
-				c.report(AboutCatalog, "", "the package %.200q is in the layers %s and %s", pkg, other, f.digest)
+				c.report(aboutCatalog, "", "the package %.200q is in the layers %s and %s", pkg, other, f.digest)
 			}
 			in[pkg] = f.digest
 		}
@@ -255,13 +255,13 @@ func (c *imageCheck) caches(ctx context.Context, v *view) error {
 			if v.find(configsDir) != nil && len(v.find(configsDir).children) == 0 {
 				break // an empty catalog has no cache
 			}
-			c.report(AboutCache, dir, "the image declares a cache in /%s, which is missing", dir)
+			c.report(aboutCache, dir, "the image declares a cache in /%s, which is missing", dir)
 		case k.Format == NativeCache && dir == nativeDir:
 			k.State = CacheValid
 			if len(v.find(dir).children) < len(packagesIn(c.of)) {
-				c.report(AboutCache, dir, "the cache has fewer files than the catalog has packages")
+				c.report(aboutCache, dir, "the cache has fewer files than the catalog has packages")
 			}
-			if c.wrong(AboutCache) {
+			if c.differsIn(aboutCache) {
 				k.State, k.Why = CacheInvalid, "see the differences"
 			}
 		case k.Format == JSONCache || k.Format == PogrebCache:
@@ -297,11 +297,11 @@ func (c *imageCheck) cachePlaces(v *view) []string {
 	return places
 }
 
-// wrong reports whether a difference about the subject was found.
-func (e *examiner) wrong(about Subject) bool {
+// differsIn reports whether a difference about the subject was found.
+func (e *examiner) differsIn(about subject) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return slices.ContainsFunc(e.found, func(d Difference) bool { return d.About == about })
+	return slices.ContainsFunc(e.found, func(d difference) bool { return d.About == about })
 }
 
 // addCache adds a cache to the report. Images of several platforms have the same cache; an invalid state replaces a

@@ -20,14 +20,14 @@ var (
 	_ fs.StatFS    = modeFS{}
 )
 
-func (m modeFS) at(name string) string { return path.Join(m.dir, name) }
+func (m modeFS) join(name string) string { return path.Join(m.dir, name) }
 
 // Open implements [fs.FS].
 func (m modeFS) Open(name string) (fs.File, error) {
 	if !fs.ValidPath(name) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
 	}
-	f, err := m.tree.Open(m.at(name))
+	f, err := m.tree.Open(m.join(name))
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +36,7 @@ func (m modeFS) Open(name string) (fs.File, error) {
 
 // Stat implements [fs.StatFS].
 func (m modeFS) Stat(name string) (fs.FileInfo, error) {
-	info, err := m.tree.Stat(m.at(name))
+	info, err := m.tree.Stat(m.join(name))
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +45,7 @@ func (m modeFS) Stat(name string) (fs.FileInfo, error) {
 
 // ReadDir implements [fs.ReadDirFS].
 func (m modeFS) ReadDir(name string) ([]fs.DirEntry, error) {
-	entries, err := m.tree.ReadDir(m.at(name))
+	entries, err := m.tree.ReadDir(m.join(name))
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func (m modeFS) ReadDir(name string) ([]fs.DirEntry, error) {
 
 // mode returns the permission bits of a name.
 func (m modeFS) mode(name string) fs.FileMode {
-	n := m.v.find(m.at(name))
+	n := m.v.find(m.join(name))
 	if n == nil {
 		return 0
 	}

@@ -46,7 +46,7 @@ func (c *imageCheck) opmCache(ctx context.Context, v *view, dir string, k *Cache
 
 func (c *imageCheck) badCache(k *Cache, dir, why string) {
 	k.State, k.Why = CacheInvalid, why
-	c.report(AboutCache, dir, "%s", why)
+	c.report(aboutCache, dir, "%s", why)
 }
 
 // opmTop rebuilds the layer with the cache of all packages.

@@ -35,12 +35,12 @@ func (l *layerCheck) packages(ctx context.Context) error {
 		case x.kind == tar.TypeDir:
 			cached, extra = cached || x.name == nativeDir, extra || x.name == opmcache.Dir
 			if x.mode != 0o755 && top != "tmp" {
-				l.report(AboutMode, "", x.name, "mode %04o instead of 0755", x.mode)
+				l.report(aboutMode, "", x.name, "mode %04o instead of 0755", x.mode)
 			}
 		case x.kind != tar.TypeReg: // reported already
 		case top == configsDir:
 			if x.mode != 0o644 && x.mode != 0o755 {
-				l.report(AboutMode, "", x.name, "mode %04o instead of 0644", x.mode)
+				l.report(aboutMode, "", x.name, "mode %04o instead of 0644", x.mode)
 			}
 			read++
 			pkg, ok, err := l.file(ctx, x, catalogs)
@@ -59,11 +59,11 @@ func (l *layerCheck) packages(ctx context.Context) error {
 		case path.Dir(x.name) == nativeDir:
 			natives[path.Base(x.name)] = x
 			if x.mode != 0o644 {
-				l.report(AboutMode, "", x.name, "mode %04o instead of 0644", x.mode)
+				l.report(aboutMode, "", x.name, "mode %04o instead of 0644", x.mode)
 			}
 		case strings.HasPrefix(x.name, opmcache.Dir+"/"): // compared with the rebuilt cache of all packages
 		default:
-			l.report(AboutLayer, "", x.name, "it does not belong in a package layer")
+			l.report(aboutLayer, "", x.name, "it does not belong in a package layer")
 		}
 	}
 	l.countFiles(l.want, read)
@@ -82,7 +82,7 @@ func (l *layerCheck) packages(ctx context.Context) error {
 	}
 	packages, err := cataloglayer.Sorted(files)
 	if err != nil {
-		l.report(AboutLayer, "", "", "it cannot be rebuilt: %v", err)
+		l.report(aboutLayer, "", "", "it cannot be rebuilt: %v", err)
 		return nil
 	}
 	built, _ := caches.Packages(packages, "")
@@ -90,7 +90,7 @@ func (l *layerCheck) packages(ctx context.Context) error {
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(natives)) {
-		l.report(AboutCache, "", path.Join(nativeDir, name), "it is not the cache of a package of the layer")
+		l.report(aboutCache, "", path.Join(nativeDir, name), "it is not the cache of a package of the layer")
 	}
 	return nil
 }
@@ -109,7 +109,7 @@ func (l *layerCheck) file(ctx context.Context, x entry,
 	case ctx.Err() != nil:
 		return "", false, context.Cause(ctx)
 	case errors.As(err, &invalid):
-		l.report(AboutCatalog, "", x.name, "%v", err)
+		l.report(aboutCatalog, "", x.name, "%v", err)
 		return "", false, nil
 	case err != nil:
 		return "", false, err
@@ -117,14 +117,14 @@ func (l *layerCheck) file(ctx context.Context, x entry,
 	parts := c.ByPackage()
 	names := slices.Sorted(maps.Keys(parts))
 	if len(names) != 1 {
-		l.report(AboutCatalog, "", x.name,
+		l.report(aboutCatalog, "", x.name,
 			"it contains blobs of %d packages, but files of bindery images have those of one: %.200q", len(names),
 			names)
 		return "", false, nil
 	}
 	pkg = names[0]
 	if pkg != "" && !strings.HasPrefix(x.name, path.Join(configsDir, pkg)+"/") {
-		l.report(AboutCatalog, pkg, x.name, "it contains package %q, which belongs in /%s/%s", pkg, configsDir, pkg)
+		l.report(aboutCatalog, pkg, x.name, "it contains package %q, which belongs in /%s/%s", pkg, configsDir, pkg)
 		return pkg, false, nil
 	}
 	if catalogs[pkg] == nil {
@@ -142,11 +142,11 @@ func (l *layerCheck) valid(catalogs map[string]*declcfg.Catalog) {
 			l.f.packages = append(l.f.packages, pkg)
 		}
 		if err := catalogs[pkg].Validate(); err != nil {
-			l.report(AboutCatalog, pkg, "", "%v", err)
+			l.report(aboutCatalog, pkg, "", "%v", err)
 		}
 	}
 	if !slices.Equal(l.f.declared.packages, l.f.packages) {
-		l.report(AboutAnnotation, "", "", "the image declares the packages %.500q, but contains %.500q",
+		l.report(aboutAnnotation, "", "", "the image declares the packages %.500q, but contains %.500q",
 			l.f.declared.packages, l.f.packages)
 	}
 }
@@ -164,9 +164,9 @@ func (l *layerCheck) cache(p cataloglayer.Package, natives map[string]entry) (ca
 	file := path.Join(nativeDir, name)
 	switch {
 	case !ok:
-		l.report(AboutCache, p.Name, file, "it is missing")
+		l.report(aboutCache, p.Name, file, "it is missing")
 	case x.digest != sha256.Sum256(f.Content):
-		l.report(AboutCache, p.Name, file, "%s", l.why(x, p.Sources))
+		l.report(aboutCache, p.Name, file, "%s", l.why(x, p.Sources))
 	}
 	return f, nil
 }

@@ -46,7 +46,7 @@ type Report struct {
 	// Others are entries of the index that are not images.
 	Others []Entry `json:"others,omitempty"`
 	// Proof is the result of reading the layers; nil if they were not read.
-	Proof *Proof `json:"proof,omitempty"`
+	Proof *proof `json:"proof,omitempty"`
 }
 
 // Image is the image of one platform.
@@ -130,8 +130,8 @@ type Entry struct {
 	Size         int64         `json:"bytes"`
 }
 
-// Proof is the result of reading every layer.
-type Proof struct {
+// proof is the result of reading every layer.
+type proof struct {
 	// Same reports that there are no differences.
 	Same bool `json:"same"`
 	// Layers is the number of layers read, Rebuilt the number of those that were rebuilt from their content and
@@ -142,7 +142,7 @@ type Proof struct {
 	Files    int `json:"files"`
 	Packages int `json:"packages"`
 	// Differences has at most 1000 entries; More is the number of those left out.
-	Differences []Difference `json:"differences"`
+	Differences []difference `json:"differences"`
 	More        int          `json:"more,omitempty"`
 	// Notes are findings that are not differences.
 	Notes []string `json:"notes,omitempty"`
@@ -151,27 +151,27 @@ type Proof struct {
 // maxDifferences is the maximum length of [Proof.Differences].
 const maxDifferences = 1000
 
-// Subject is the part of the image that a difference is about.
-type Subject string
+// subject is the part of the image that a difference is about.
+type subject string
 
 // The subjects of differences.
 const (
-	AboutIndex      Subject = "index"      // the index's entry of an image
-	AboutConfig     Subject = "config"     // the image's configuration
-	AboutLabel      Subject = "label"      // of a label
-	AboutAnnotation Subject = "annotation" // of the annotations of a layer
-	AboutLayer      Subject = "layer"      // a layer's bytes or entries
-	AboutMode       Subject = "mode"       // the permissions of a file
-	AboutCatalog    Subject = "catalog"    // the catalog itself
-	AboutCache      Subject = "cache"
-	AboutDatabase   Subject = "database"
-	AboutBundle     Subject = "bundle"
-	AboutServer     Subject = "server"
+	aboutIndex      subject = "index"      // the index's entry of an image
+	aboutConfig     subject = "config"     // the image's configuration
+	aboutLabel      subject = "label"      // of a label
+	aboutAnnotation subject = "annotation" // of the annotations of a layer
+	aboutLayer      subject = "layer"      // a layer's bytes or entries
+	aboutMode       subject = "mode"       // the permissions of a file
+	aboutCatalog    subject = "catalog"    // the catalog itself
+	aboutCache      subject = "cache"
+	aboutDatabase   subject = "database"
+	aboutBundle     subject = "bundle"
+	aboutServer     subject = "server"
 )
 
-// Difference is one contradiction between an image's content and its metadata, or the layer that bindery would build.
-type Difference struct {
-	About    Subject       `json:"about"`
+// difference is one contradiction between an image's content and its metadata, or the layer that bindery would build.
+type difference struct {
+	About    subject       `json:"about"`
 	Platform string        `json:"platform,omitempty"`
 	Image    digest.Digest `json:"image,omitempty"`
 	Layer    digest.Digest `json:"layer,omitempty"`

@@ -36,7 +36,7 @@ func (r *run) annotations(detected bundle.MediaType) {
 	file := r.b.AnnotationsFile
 	own := map[string]string{}
 	if file == "" {
-		// What registry+v1 lacks was reported when the bundle was read, and manifests alone are a plain+v0 bundle.
+		// Reading the bundle has reported what a registry+v1 bundle lacks. A bundle of manifests alone is taken for plain+v0.
 		if detected != bundle.RegistryV1 && detected != bundle.PlainV0 {
 			r.fail(bundle.RuleAnnotations, inFile(r.b.MetadataDir), "Could not find annotations file")
 		}
@@ -54,7 +54,7 @@ func (r *run) annotations(detected bundle.MediaType) {
 	// A plain+v0 bundle can be installed alone: it need not be in a package.
 	must := detected != bundle.PlainV0 && (detected != bundle.Plain ||
 		own[bundle.AnnotationMediaType] != string(bundle.PlainV0))
-	if name, ok := a.get(bundle.AnnotationPackage, must); ok {
+	if name, ok := a.lookUp(bundle.AnnotationPackage, must); ok {
 		a.name(bundle.AnnotationPackage, "package", name)
 	}
 	if _, named := own[bundle.AnnotationChannels]; must || named {
@@ -83,8 +83,8 @@ func (a annotationCheck) place(key string) place {
 	return p
 }
 
-// get returns the value of an annotation. ok is false if it is missing or empty, which is an error if must is set.
-func (a annotationCheck) get(key string, must bool) (string, bool) {
+// lookUp returns the value of an annotation. ok is false if it is missing or empty, which is an error if must is set.
+func (a annotationCheck) lookUp(key string, must bool) (string, bool) {
 	v, ok := a.values[key]
 	switch {
 	case !ok && must && a.r.b.Annotations[key] != "":
@@ -100,7 +100,7 @@ func (a annotationCheck) get(key string, must bool) (string, bool) {
 }
 
 func (a annotationCheck) mediaType(detected bundle.MediaType) {
-	v, ok := a.get(bundle.AnnotationMediaType, true)
+	v, ok := a.lookUp(bundle.AnnotationMediaType, true)
 	if !ok || v == string(detected) || detected == bundle.Plain && v == string(bundle.PlainV0) {
 		return
 	}
@@ -110,7 +110,7 @@ func (a annotationCheck) mediaType(detected bundle.MediaType) {
 
 // directory checks the annotation that names a directory. found is the actual directory.
 func (a annotationCheck) directory(key, found string) {
-	v, ok := a.get(key, true)
+	v, ok := a.lookUp(key, true)
 	if !ok {
 		return
 	}
@@ -130,8 +130,8 @@ func (a annotationCheck) name(key, what, name string) {
 }
 
 func (a annotationCheck) channels() {
-	v, ok := a.get(bundle.AnnotationChannels, true)
-	preferred, _ := a.get(bundle.AnnotationDefaultChannel, false)
+	v, ok := a.lookUp(bundle.AnnotationChannels, true)
+	preferred, _ := a.lookUp(bundle.AnnotationDefaultChannel, false)
 	if !ok {
 		return
 	}

@@ -26,7 +26,7 @@ func Run(ctx context.Context, fsys fs.FS, b *bundle.Bundle, o Options) (*Report,
 	defer cancel()
 	r := &run{ctx: own, fsys: fsys, b: b, o: o, lines: bundlefs.NewLocator(fsys)}
 	r.detected = r.detect()
-	r.all()
+	r.runAll()
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -51,8 +51,8 @@ type run struct {
 	found []finding
 }
 
-// all runs every check that applies to the media type.
-func (r *run) all() {
+// runAll runs every check that applies to the media type.
+func (r *run) runAll() {
 	r.readProblems()
 	if r.o.Plain {
 		r.annotations(bundle.PlainV0)

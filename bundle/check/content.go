@@ -35,12 +35,12 @@ func (r *run) content(objects []object) {
 			continue
 		}
 		if o.First() { // OLM v0 reads no other
-			r.fail("kind", at(o, "kind"), "%s is not supported type for registryV1 bundle", o.Kind)
+			r.fail("kind", placeIn(o, "kind"), "%s is not supported type for registryV1 bundle", o.Kind)
 		}
 	}
 	for _, o := range objects {
 		if o.crdBeta != nil {
-			r.warn("crd-v1beta1", at(o.Object, "apiVersion"),
+			r.warn("crd-v1beta1", placeIn(o.Object, "apiVersion"),
 				"GroupVersionKind %s, Kind=%s was deprecated in Kubernetes 1.16+, removed in 1.22: clusters since "+
 					"then refuse it; use %s", crdVersionV1beta1, kindCRD, crdVersion)
 		}
@@ -64,7 +64,7 @@ func (r *run) ownedCRDs(objects []object) {
 	for _, o := range objects {
 		for _, key := range crdKeys(o) {
 			if other, ok := present[key]; ok {
-				r.fail("crd-twice", at(o.Object), "duplicate CRD %q in bundle: it is in %s too", key, other.File)
+				r.fail("crd-twice", placeIn(o.Object), "duplicate CRD %q in bundle: it is in %s too", key, other.File)
 				continue
 			}
 			present[key] = o.Object
@@ -93,18 +93,18 @@ func (r *run) ownedCRDs(objects []object) {
 		} else if file := r.laterDocument(d.Name); file != "" {
 			more = ": it is not the first document of " + file
 		}
-		r.note(finding{
+		r.addFinding(finding{
 			Problem: bundle.Problem{Severity: bundle.SeverityError, Rule: "crd-missing",
 				Message: fmt.Sprintf("owned CRD %s not found in bundle %q%s", key, csv.Name, more)},
 			opm:   fmt.Sprintf("Error: Value %s: owned CRD %s not found in bundle %q", key, key, csv.Name),
-			place: at(objects[i].Object, "spec", "customresourcedefinitions", "owned", n),
+			place: placeIn(objects[i].Object, "spec", "customresourcedefinitions", "owned", n),
 		})
 	}
 	for _, key := range order {
 		if owned[key.name] { // other versions of a definition need no owner
 			continue
 		}
-		r.warn("crd-not-owned", at(present[key], "metadata", "name"),
+		r.warn("crd-not-owned", placeIn(present[key], "metadata", "name"),
 			"CRD %s is present in bundle %q but not defined in CSV", key, csv.Name)
 	}
 }

@@ -103,14 +103,14 @@ func definitionError(o object, e *field.Error, old *[]obsolete) finding {
 		if v1 != e.Field {
 			f.Message += fmt.Sprintf("; write it as %s of %s", v1, crdVersion)
 		}
-		f.place = at(o.Object, bundlefs.FieldPath(e.Field)...)
+		f.place = placeIn(o.Object, bundlefs.FieldPath(e.Field)...)
 		return f
 	}
-	f.Field, f.place = v1, at(o.Object, bundlefs.FieldPath(v1)...)
+	f.Field, f.place = v1, placeIn(o.Object, bundlefs.FieldPath(v1)...)
 	for i, was := range *old {
 		if v1 == was.v1 || strings.HasPrefix(v1, was.v1+".") || strings.HasPrefix(v1, was.v1+"[") {
 			f.Message += "; " + canon.PathName(was.path) + " is " + was.text()
-			f.place = at(o.Object, was.path...)
+			f.place = placeIn(o.Object, was.path...)
 			*old = slices.Delete(*old, i, i+1)
 			break
 		}

@@ -96,7 +96,7 @@ func (r *run) declarationFails(p place, value []byte) failFunc {
 			}
 		}
 		f.place.Path = slices.Concat(p.Path, below)
-		r.note(f)
+		r.addFinding(f)
 	}
 }
 

@@ -49,7 +49,7 @@ func FuzzRules(f *testing.F) {
 		if err == nil {
 			_, err = m.Manifests(s.Settings)
 		}
-		// Together with other profiles a mistake is found once, by their rules.
+		// The rules of other profiles would report the same mistakes in place of these.
 		o.Profiles = []rules.Profile{rules.OLMv1}
 		alone, problem := rules.NewRun(o, check.BundleRules())
 		if problem != nil {

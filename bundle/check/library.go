@@ -22,11 +22,11 @@ import (
 func (r *run) definition(o object) {
 	in, err := internalDefinition(o)
 	if err != nil {
-		r.fail("crd/parse-error", at(o.Object), "error converting crd: %v", err)
+		r.fail("crd/parse-error", placeIn(o.Object), "error converting crd: %v", err)
 		return
 	}
 	if n := boundRules(in); n > maxDefinitionRules {
-		r.note(finding{place: at(o.Object, "spec", "versions"),
+		r.addFinding(finding{place: placeIn(o.Object, "spec", "versions"),
 			Problem: bundle.Problem{Severity: bundle.SeverityWarning, Rule: "crd-rules",
 				Message: fmt.Sprintf("the definition has %d validation rules: the first %d are checked", n,
 					maxDefinitionRules)}})
@@ -49,10 +49,10 @@ func (r *run) definition(o object) {
 		if schema {
 			f.Rule = "crd-schema"
 		}
-		r.note(f)
+		r.addFinding(f)
 	}
 	for _, was := range old {
-		r.warn("crd-v1beta1", at(o.Object, was.path...), "%s", was.text())
+		r.warn("crd-v1beta1", placeIn(o.Object, was.path...), "%s", was.text())
 	}
 }
 

@@ -25,7 +25,7 @@ func (r *run) plain() {
 			{"metadata.name", o.Name}} {
 			if part.value == "" {
 				complete = false
-				r.fail("object-invalid", at(o, bundlefs.FieldPath(part.name)...),
+				r.fail("object-invalid", placeIn(o, bundlefs.FieldPath(part.name)...),
 					"document %d has no %s and is no Kubernetes object", o.Document+1, part.name)
 			}
 		}
@@ -33,7 +33,7 @@ func (r *run) plain() {
 			continue
 		}
 		if strings.HasSuffix(o.Kind, "List") && strings.Contains(string(o.JSON), `"items":[`) {
-			r.warn("object-list", at(o, "kind"), "%s is a list of objects: write them as documents of their own",
+			r.warn("object-list", placeIn(o, "kind"), "%s is a list of objects: write them as documents of their own",
 				o.Kind)
 		}
 		group, _, ok := strings.Cut(o.APIVersion, "/")
@@ -42,7 +42,7 @@ func (r *run) plain() {
 		}
 		key := id{group, o.Kind, o.Namespace, o.Name}
 		if other, ok := seen[key]; ok {
-			r.fail("object-twice", at(o, "metadata", "name"), "%s %q is in %s:%d too", o.Kind, o.Name, other.File,
+			r.fail("object-twice", placeIn(o, "metadata", "name"), "%s %q is in %s:%d too", o.Kind, o.Name, other.File,
 				other.Line)
 			continue
 		}

@@ -25,7 +25,7 @@ func (r *run) readProblems() {
 				p.Message += ": OLM v0 logs that, and opm alpha bundle validate refuses the bundle"
 			}
 		}
-		r.note(finding{Problem: p})
+		r.addFinding(finding{Problem: p})
 	}
 }
 
@@ -92,7 +92,7 @@ func (r *run) olmv1() {
 				if rule.Fix != seeMessage {
 					message += "; " + rule.Fix
 				}
-				r.note(finding{refusal: true, Problem: bundle.Problem{Severity: bundle.SeverityWarning, Rule: rule.ID,
+				r.addFinding(finding{refusal: true, Problem: bundle.Problem{Severity: bundle.SeverityWarning, Rule: rule.ID,
 					File: f.File, Line: f.Line, Column: f.Column, Field: f.Field, Message: message}})
 			})
 		})

@@ -43,7 +43,7 @@ func (r *run) unrelated(o object, c corev1.Container, here []any, known map[stri
 	const hint = "is not in spec.relatedImages: a mirrored catalog will lack it"
 	for n, e := range c.Env {
 		if looksLikeImage(e.Value, strings.HasPrefix(e.Name, "RELATED_IMAGE_")) && !known[e.Value] {
-			r.warn("related-image", at(o.Object, append(slices.Clone(here), "env", n)...),
+			r.warn("related-image", placeIn(o.Object, append(slices.Clone(here), "env", n)...),
 				"the image %q, which the environment variable %s of the container %q names, %s", e.Value, e.Name,
 				c.Name, hint)
 		}
@@ -58,7 +58,7 @@ func (r *run) unrelated(o object, c corev1.Container, here []any, known map[stri
 				value = v
 			}
 			if looksLikeImage(value, false) && !known[value] {
-				r.warn("related-image", at(o.Object, append(slices.Clone(here), list.key, n)...),
+				r.warn("related-image", placeIn(o.Object, append(slices.Clone(here), list.key, n)...),
 					"the image %q, which an argument of the container %q names, %s", value, c.Name, hint)
 			}
 		}

@@ -46,8 +46,8 @@ type finding struct {
 // place is a value in a document of the bundle. Its line is only determined for a problem.
 type place = bundlefs.Place
 
-// at returns the place of a value in an object.
-func at(o bundle.Object, path ...any) place {
+// placeIn returns the place of a value in an object.
+func placeIn(o bundle.Object, path ...any) place {
 	return place{File: o.File, Document: o.Document, Line: o.Line, Path: path}
 }
 
@@ -56,18 +56,18 @@ func inFile(name string) place { return place{File: name} }
 
 // fail adds an error, with the same message for opm.
 func (r *run) fail(rule string, p place, format string, args ...any) {
-	r.note(finding{Problem: bundle.Problem{Severity: bundle.SeverityError, Rule: rule,
+	r.addFinding(finding{Problem: bundle.Problem{Severity: bundle.SeverityError, Rule: rule,
 		Message: fmt.Sprintf(format, args...)}, place: p})
 }
 
 // warn adds a warning.
 func (r *run) warn(rule string, p place, format string, args ...any) {
-	r.note(finding{Problem: bundle.Problem{Severity: bundle.SeverityWarning, Rule: rule,
+	r.addFinding(finding{Problem: bundle.Problem{Severity: bundle.SeverityWarning, Rule: rule,
 		Message: fmt.Sprintf(format, args...)}, place: p})
 }
 
-// note adds a finding. It is safe for concurrent use.
-func (r *run) note(f finding) {
+// addFinding adds a finding. It is safe for concurrent use.
+func (r *run) addFinding(f finding) {
 	f.Message, f.opm = cut(f.Message, maxMessage), cut(f.opm, maxOpm)
 	r.mu.Lock()
 	defer r.mu.Unlock()

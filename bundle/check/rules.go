@@ -53,7 +53,7 @@ func BundleRules() []rules.Rule {
 // CheckRules runs the rules on a bundle. Its findings are in r; the error is that of the context.
 func CheckRules(ctx context.Context, r *rules.Run, s Subject) error {
 	s.lines = bundlefs.NewLocator(s.FS) // for all rules
-	if err := own(ctx, r, s); err != nil {
+	if err := runOwnChecks(ctx, r, s); err != nil {
 		return err
 	}
 	if err := conforma(ctx, r, s); err != nil {
@@ -178,8 +178,8 @@ func ruleOf(rule string) string {
 	return first
 }
 
-// own runs the checks of [Run] for the profiles that have them.
-func own(ctx context.Context, r *rules.Run, s Subject) error {
+// runOwnChecks runs the checks of [Run] for the profiles that have them.
+func runOwnChecks(ctx context.Context, r *rules.Run, s Subject) error {
 	if !r.Has(rules.OPM) && !r.Has(rules.Community) {
 		return nil
 	}

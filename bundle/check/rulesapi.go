@@ -102,13 +102,13 @@ func (a *APIs) problems(ctx context.Context, b *manifests.Bundle, s manifests.Se
 		})
 		out = append(out, found[:min(len(found), maxAPIProblems)]...)
 	}
-	return append(out, twice(applied)...)
+	return append(out, findRepeated(applied)...)
 }
 
-// twice returns the objects that are there twice. Helm has a file for each object of a chart, which its hash names, so
-// that of equal ones there is one. It cannot create the others, but after that failure it updates them, in the order of
-// the hashes. Boxcutter refuses both.
-func twice(applied []manifests.Applied) (out []apiProblem) {
+// findRepeated returns the objects that are there twice. Helm has a file for each object of a chart, which its hash
+// names, so that of equal ones there is one. It cannot create the others, but after that failure it updates them, in
+// the order of the hashes. Boxcutter refuses both.
+func findRepeated(applied []manifests.Applied) (out []apiProblem) {
 	objects := make([]manifests.Object, len(applied))
 	for i, o := range applied {
 		objects[i] = o.Object
@@ -197,7 +197,7 @@ func (a *APIs) ofObject(ctx context.Context, o manifests.Applied) (out []apiProb
 	}
 	for _, e := range found.Fields {
 		out = append(out, problem(idAPIInvalid, sourcePath(o, bundlefs.FieldPath(e.Field)), rules.Error, "", "%s",
-			refused(o.Object, e)))
+			clipRefusal(o.Object, e)))
 		out[len(out)-1].at = e.Field
 	}
 	return out
@@ -214,8 +214,8 @@ func sourcePath(o manifests.Applied, path []any) []any {
 	return o.Path
 }
 
-// refused returns the words of the API server, as far as a finding holds them.
-func refused(o manifests.Object, e *field.Error) string {
+// clipRefusal returns the words of the API server, as far as a finding holds them.
+func clipRefusal(o manifests.Object, e *field.Error) string {
 	kind := schema.GroupKind{Group: o.Group(), Kind: o.Kind}
 	return fault.Clip(apierrors.NewInvalid(kind, o.Name, field.ErrorList{e}).Error(), maxAPIMessage)
 }
@@ -268,7 +268,7 @@ func validateDefinition(ctx context.Context, o manifests.Object) verdict {
 		boundRules(in)
 		for _, e := range crdvalidation.ValidateCustomResourceDefinition(ctx, in) {
 			if e.Field != "status" && !strings.HasPrefix(e.Field, "status.") && len(v.errors) < maxAPIProblems {
-				v.errors = append(v.errors, fieldError{fault.Clip(e.Field, maxAPIMessage), refused(o, e)})
+				v.errors = append(v.errors, fieldError{fault.Clip(e.Field, maxAPIMessage), clipRefusal(o, e)})
 			}
 		}
 	}()

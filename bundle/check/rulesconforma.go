@@ -22,7 +22,8 @@ func conformaRule(name, title, fix, data string) rules.Rule {
 		Fix: fix, Data: data}
 }
 
-// The rules of Conforma's package olm (OLMV1 section 8.2) that need no release snapshot.
+// The rules of Conforma's package olm (https://conforma.dev/docs/policy/packages/release_olm.html) that need no release
+// snapshot.
 var (
 	conformaVersion = conformaRule("csv_semver_format",
 		"spec.version of the ClusterServiceVersion is a semantic version.", "write a version such as 1.2.3", "")
@@ -128,7 +129,7 @@ func findSemver(_ context.Context, s *conformaSubject, emit rules.Emit) {
 			version = "<MISSING>"
 		}
 		if _, err := semver.Parse(version); err != nil {
-			emit(s.finding(at(o, "spec", "version"), "spec.version",
+			emit(s.finding(placeIn(o, "spec", "version"), "spec.version",
 				"The ClusterServiceVersion spec.version, %q, is not a valid semver", version))
 		}
 	}
@@ -163,7 +164,7 @@ func newImageRef(text, path string, steps []any) imageRef {
 	return imageRef{text, repository, digest != "", path, steps}
 }
 
-// imageRefs returns the images that a ClusterServiceVersion names (OLMV1 section 8.2).
+// imageRefs returns the images that a ClusterServiceVersion names, from the places where Conforma looks for them.
 func imageRefs(o bundle.Object) (out []imageRef) {
 	m := manifest(o)
 	add := func(v any, path string, steps ...any) {
@@ -247,7 +248,7 @@ func (s *Subject) Images() (out []rules.Finding) {
 			continue
 		}
 		for _, r := range imageRefs(o) {
-			f := s.finding(at(o, r.steps...), canon.PathName(r.steps), "%s", "")
+			f := s.finding(placeIn(o, r.steps...), canon.PathName(r.steps), "%s", "")
 			f.Image = r.text
 			out = append(out, f)
 		}
@@ -259,7 +260,7 @@ func findUnpinned(_ context.Context, s *conformaSubject, emit rules.Emit) {
 	for _, o := range s.csvs {
 		for _, r := range imageRefs(o) {
 			if !r.pinned {
-				emit(s.finding(at(o, r.steps...), canon.PathName(r.steps), "The %q image reference is not pinned at %s.",
+				emit(s.finding(placeIn(o, r.steps...), canon.PathName(r.steps), "The %q image reference is not pinned at %s.",
 					r.text, r.path))
 			}
 		}
@@ -270,7 +271,7 @@ func findRegistries(_ context.Context, s *conformaSubject, emit rules.Emit) {
 	for _, o := range s.csvs {
 		for _, r := range imageRefs(o) {
 			if !hasPrefix(r.repository, s.data.ImagePrefixes) {
-				emit(s.finding(at(o, r.steps...), canon.PathName(r.steps),
+				emit(s.finding(placeIn(o, r.steps...), canon.PathName(r.steps),
 					"The %q CSV image reference is not from an allowed registry.", r.text))
 			}
 		}
@@ -287,7 +288,7 @@ func findFeatures(_ context.Context, s *conformaSubject, emit rules.Emit) {
 		for _, key := range s.data.Features {
 			if v, _ := child(annotations, key).(string); v != "true" && v != "false" {
 				steps := []any{"metadata", "annotations", key}
-				emit(s.finding(at(o, steps...), canon.PathName(steps),
+				emit(s.finding(placeIn(o, steps...), canon.PathName(steps),
 					"The annotation %q is either missing or has an unexpected value", key))
 			}
 		}
@@ -307,7 +308,8 @@ func findSubscription(_ context.Context, s *conformaSubject, emit rules.Emit) {
 		steps := []any{"metadata", "annotations", annotationSubscription}
 		why := wrongSubscription(child(manifest(o), "metadata", "annotations", annotationSubscription))
 		if why != "" {
-			emit(s.finding(at(o, steps...), canon.PathName(steps), "Value of %s annotation %s", annotationSubscription, why))
+			emit(s.finding(placeIn(o, steps...), canon.PathName(steps), "Value of %s annotation %s",
+				annotationSubscription, why))
 		}
 	}
 }
@@ -349,7 +351,7 @@ func findMultiArch(_ context.Context, s *conformaSubject, emit rules.Emit) {
 func findKinds(_ context.Context, s *conformaSubject, emit rules.Emit) {
 	for _, o := range s.Bundle.Objects {
 		if !slices.Contains(s.data.Kinds, o.Kind) {
-			emit(s.finding(at(o, "kind"), "kind",
+			emit(s.finding(placeIn(o, "kind"), "kind",
 				"The %q manifest kind is not in the list of OLM allowed resource kinds.", o.Kind))
 		}
 	}

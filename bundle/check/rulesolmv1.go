@@ -70,8 +70,8 @@ var olmv1Checks = []rules.Check[*Subject]{
 	{Rules: []rules.Rule{rules.RuleDependency}, Find: findDependency},
 }
 
-// findRefusals implements OLMV1 sections 1 and 2: everything for which operator-controller refuses the bundle, and for
-// which the API server refuses what it applies.
+// findRefusals reports everything for which operator-controller refuses the bundle, and for which the API server
+// refuses what operator-controller applies.
 func findRefusals(ctx context.Context, s *Subject, emit rules.Emit) {
 	b, err := manifests.Read(s.FS)
 	if err != nil {
@@ -179,7 +179,7 @@ func (s *Subject) refusalAt(p manifests.Problem, path []any) rules.Finding {
 		for _, o := range s.Bundle.Objects {
 			if o.File == p.File && (p.Object == "" || p.Object == kindCSV && o.Kind == kindCSV ||
 				p.Object == strings.TrimSpace(o.Kind+" "+o.Name)) {
-				where = at(o, path...)
+				where = placeIn(o, path...)
 				break
 			}
 		}
@@ -223,9 +223,9 @@ func (s *Subject) declares(typ string) place {
 		if len(jsonscan.Member(b.CSV.JSON, "spec", "customresourcedefinitions", "required")) > len("[]") {
 			list = "customresourcedefinitions"
 		}
-		return at(b.CSV.Object, "spec", list, "required")
+		return placeIn(b.CSV.Object, "spec", list, "required")
 	default:
-		return at(b.CSV.Object, "metadata", "annotations", "olm.properties")
+		return placeIn(b.CSV.Object, "metadata", "annotations", "olm.properties")
 	}
 }
 

@@ -17,7 +17,7 @@ func (r *run) imageDigests(csv object) {
 			return // another validator reports it
 		}
 		if _, ok := named.(reference.Digested); !ok {
-			r.warn("image-digests", at(csv.Object, path...), "the image %q is not named by its digest", image)
+			r.warn("image-digests", placeIn(csv.Object, path...), "the image %q is not named by its digest", image)
 		}
 	}
 	for i, image := range csv.csv.Spec.RelatedImages {
@@ -49,13 +49,13 @@ func (r *run) architectures(csv object) {
 		}
 		here := []any{"metadata", "labels"}
 		if len(declared) == 0 {
-			r.warn("multiarch", at(csv.Object, here...),
+			r.warn("multiarch", placeIn(csv.Object, here...),
 				"no label %sNAME=supported: the operator is offered on %s only", what.label, what.otherwise)
 			declared[what.otherwise] = true
 		}
 		for i, d := range csv.csv.Spec.InstallStrategy.StrategySpec.DeploymentSpecs {
 			allowed, ok := affinity(d.Spec.Template.Spec, what.node)
-			place := at(csv.Object, "spec", "install", "spec", "deployments", i, "spec", "template", "spec")
+			place := placeIn(csv.Object, "spec", "install", "spec", "deployments", i, "spec", "template", "spec")
 			if !ok {
 				r.warn("multiarch", place, "the deployment %q does not say by node affinity on which %s it runs",
 					d.Name, what.node)

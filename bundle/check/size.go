@@ -74,7 +74,7 @@ func (r *run) sizes() {
 
 func (r *run) objectSize(o bundle.Object) {
 	if n := len(o.JSON); n > maxObject {
-		r.fail("object-size", at(o), "%s %q takes %d bytes, and no cluster takes an object of more than %d", o.Kind,
+		r.fail("object-size", placeIn(o), "%s %q takes %d bytes, and no cluster takes an object of more than %d", o.Kind,
 			o.Name, n, int64(maxObject))
 	}
 	if len(o.JSON) <= maxAnnotations {
@@ -91,7 +91,7 @@ func (r *run) objectSize(o bundle.Object) {
 		sum += len(key) + len(value)
 	}
 	if sum > maxAnnotations {
-		r.fail("annotations-size", at(o, "metadata", "annotations"),
+		r.fail("annotations-size", placeIn(o, "metadata", "annotations"),
 			"the annotations of %s %q take %d bytes, and no cluster takes more than %d", o.Kind, o.Name, sum,
 			int64(maxAnnotations))
 	}

@@ -65,7 +65,7 @@ func (r *run) typedOne(o bundle.Object) object {
 	out := object{Object: o}
 	raw := &unstructured.Unstructured{}
 	if err := raw.UnmarshalJSON(o.JSON); err != nil {
-		r.fail(ruleObjectInvalid, at(o), "%s %q is no Kubernetes object: %v", o.Kind, o.Name, err)
+		r.fail(ruleObjectInvalid, placeIn(o), "%s %q is no Kubernetes object: %v", o.Kind, o.Name, err)
 		return out
 	}
 	out.raw = raw
@@ -91,9 +91,9 @@ func (r *run) typedOne(o bundle.Object) object {
 // undecodable reports an object that cannot be decoded as its kind.
 func (r *run) undecodable(o bundle.Object, err error) {
 	path, text := bundlefs.TypeProblem(o.JSON, err)
-	r.note(finding{Problem: bundle.Problem{Severity: bundle.SeverityError, Rule: ruleObjectInvalid,
+	r.addFinding(finding{Problem: bundle.Problem{Severity: bundle.SeverityError, Rule: ruleObjectInvalid,
 		Message: fmt.Sprintf("%s %q cannot be read: %s", o.Kind, o.Name, text)},
-		opm: fmt.Sprintf("%s %q cannot be read: %v", o.Kind, o.Name, err), place: at(o, path...)})
+		opm: fmt.Sprintf("%s %q cannot be read: %v", o.Kind, o.Name, err), place: placeIn(o, path...)})
 }
 
 func decode[T any](o bundle.Object) (*T, error) {
@@ -119,10 +119,11 @@ func (r *run) metadataOf(o bundle.Object, anywhere bool) {
 	v.Namespace = ""
 	anyName := func(string, bool) []string { return nil }
 	for _, e := range apivalidation.ValidateObjectMeta(&v.ObjectMeta, false, anyName, field.NewPath("metadata")) {
-		r.fail("object-metadata", at(o, bundlefs.FieldPath(e.Field)...), "error validating object metadata: %s", e.ErrorBody())
+		r.fail("object-metadata", placeIn(o, bundlefs.FieldPath(e.Field)...), "error validating object metadata: %s",
+			e.ErrorBody())
 	}
 	if namespace != "" && !anywhere {
-		r.warn("namespace", at(o, "metadata", "namespace"),
+		r.warn("namespace", placeIn(o, "metadata", "namespace"),
 			"%s %q names the namespace %q; OLM installs into the operator's own", o.Kind, o.Name, namespace)
 	}
 }

@@ -53,7 +53,7 @@ func Upgrade(ctx context.Context, r *rules.Run, s Subject, from string, refused 
 func (s *Subject) definition(name string) place {
 	for _, o := range s.Bundle.Objects {
 		if o.Kind == kindCRD && o.Name == name {
-			return at(o, "spec", "versions")
+			return placeIn(o, "spec", "versions")
 		}
 	}
 	return place{}

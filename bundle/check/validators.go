@@ -156,12 +156,12 @@ func (r *run) results(validator string, about object, results []apierrors.Manife
 				Problem: bundle.Problem{Severity: bundle.SeverityError,
 					Rule: validator + "/" + ruleName(string(e.Type)), Message: libraryText(e, about)},
 				opm:   libraryOpm(e, about),
-				place: at(about.Object, libraryPath(validator, e)...),
+				place: placeIn(about.Object, libraryPath(validator, e)...),
 			}
 			if mild || e.Level != apierrors.LevelError {
 				f.Severity = bundle.SeverityWarning
 			}
-			r.note(f)
+			r.addFinding(f)
 		}
 	}
 }

@@ -196,31 +196,6 @@ func TestRead(t *testing.T) {
 	}
 }
 
-func TestReadErrors(t *testing.T) {
-	if _, err := configmap.Read(nil); err == nil || err.Error() != "ConfigMap must not be <nil>" {
-		t.Errorf("got %v", err)
-	}
-	var bomb bytes.Buffer
-	text := base64.NewEncoder(base64.StdEncoding, &bomb)
-	z := gzip.NewWriter(text)
-	if _, err := z.Write(make([]byte, 16<<20)); err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(z.Close(), text.Close()); err != nil {
-		t.Fatal(err)
-	}
-	for name, content := range map[string]string{"no base64": "***", "no gzip": "aGVsbG8=", "cut": "H4sIAAAAAAAA/w==",
-		"bomb": bomb.String()} {
-		_, err := configmap.Read(
-			&configmap.ConfigMap{Annotations: map[string]string{"olm.contentEncoding": "gzip+base64"},
-				BinaryData: map[string][]byte{"k": []byte(content)}})
-		if err == nil || !strings.HasPrefix(err.Error(),
-			"failed to extract bundle from configmap - error decoding gzip-encoded bundle data: ") {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
 // Written real bundles are read back with every object of the directory and no others.
 func TestRecordedBundles(t *testing.T) {
 	checked := 0

@@ -20,9 +20,9 @@ import (
 
 // The annotations of the ConfigMap in addition to the bundle's, and the value for the encoding.
 const (
-	AnnotationSourceImage = "olm.sourceImage"
-	AnnotationEncoding    = "olm.contentEncoding"
-	EncodingGzip          = "gzip+base64"
+	annotationSourceImage = "olm.sourceImage"
+	annotationEncoding    = "olm.contentEncoding"
+	encodingGzip          = "gzip+base64"
 )
 
 // DefaultLimit is the maximum number of bytes of encoded data in a ConfigMap: 1 MiB, the limit of Kubernetes.
@@ -88,10 +88,10 @@ func Write(ctx context.Context, fsys fs.FS, o Options) (*ConfigMap, error) {
 		}
 	}
 	if o.SourceImage != "" {
-		w.cm.Annotations[AnnotationSourceImage] = o.SourceImage
+		w.cm.Annotations[annotationSourceImage] = o.SourceImage
 	}
 	if o.Gzip {
-		w.cm.Annotations[AnnotationEncoding] = EncodingGzip
+		w.cm.Annotations[annotationEncoding] = encodingGzip
 	}
 	return w.cm, checkAnnotations(w.cm.Annotations)
 }

@@ -173,9 +173,6 @@ func (m Metadata) infer(dir string, info func(string)) (Metadata, error) {
 	return m, nil
 }
 
-// ErrNotInferred is returned if package or channels were not given and could not be derived.
-var ErrNotInferred = errors.New("package and channels could not be inferred")
-
 // notInferred is [ErrNotInferred] with opm's text.
 type notInferred struct{ error }
 

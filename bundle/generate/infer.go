@@ -42,7 +42,7 @@ func inferPackage(fsys fs.FS, dir string) (inferredPackage, error) {
 	if err != nil {
 		return inferredPackage{}, err
 	}
-	below, err := edges(fsys)
+	below, err := readEdges(fsys)
 	if err != nil {
 		return inferredPackage{}, err
 	}
@@ -51,7 +51,7 @@ func inferPackage(fsys fs.FS, dir string) (inferredPackage, error) {
 		p.DefaultChannel = manifest.Channels[0].Name
 	}
 	for _, c := range manifest.Channels {
-		if reaches(below, c.CurrentCSV, own.Metadata.Name) {
+		if hasPath(below, c.CurrentCSV, own.Metadata.Name) {
 			p.Channels = append(p.Channels, c.Name)
 		}
 	}
@@ -95,8 +95,8 @@ func findPackageManifest(fsys fs.FS) (packageManifest, error) {
 	return packageManifest{}, none
 }
 
-// edges returns for each ClusterServiceVersion of a package which others it replaces or skips.
-func edges(fsys fs.FS) (map[string][]string, error) {
+// readEdges returns for each ClusterServiceVersion of a package which others it replaces or skips.
+func readEdges(fsys fs.FS) (map[string][]string, error) {
 	entries, err := bundlefs.Entries(fsys, ".")
 	if err != nil {
 		return nil, err
@@ -117,8 +117,8 @@ func edges(fsys fs.FS) (map[string][]string, error) {
 	return below, nil
 }
 
-// reaches reports whether there is a path from one name to another.
-func reaches(below map[string][]string, from, to string) bool {
+// hasPath reports whether there is a path from one name to another.
+func hasPath(below map[string][]string, from, to string) bool {
 	seen := map[string]bool{}
 	for queue := []string{from}; len(queue) > 0; queue = queue[1:] {
 		name := queue[0]

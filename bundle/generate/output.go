@@ -12,9 +12,6 @@ import (
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 )
 
-// ErrExists is returned for an existing file with other content that must not be replaced.
-var ErrExists = fmt.Errorf("%w with other content", fs.ErrExist)
-
 // file is a file to write.
 type file struct {
 	path    string

@@ -52,9 +52,6 @@ type Source struct {
 // Close closes the directory.
 func (s *Source) Close() error { return s.root.Close() }
 
-// ErrMetadata is the class of errors about an annotations.yaml that differs from the given values.
-var ErrMetadata = errors.New("annotations.yaml says something else")
-
 // OpenSource finds the parts of a bundle. If there is no annotations.yaml, or other values are given, it generates one
 // in memory. Close the source after the image is built.
 func OpenSource(o SourceOptions) (_ *Source, err error) {
@@ -124,15 +121,15 @@ func (s *Source) read() (map[string]string, error) {
 		existing = map[string]string{}
 	}
 	if named := existing[bundle.AnnotationManifests]; named != "" {
-		if s.ManifestsDir, err = inside(named); err != nil {
+		if s.ManifestsDir, err = dirInside(named); err != nil {
 			return nil, fmt.Errorf("metadata/%s: %s: %w", annotationsFile, bundle.AnnotationManifests, err)
 		}
 	}
 	return existing, nil
 }
 
-// inside returns the directory of a bundle that an annotation names.
-func inside(named string) (string, error) {
+// dirInside returns the directory of a bundle that an annotation names.
+func dirInside(named string) (string, error) {
 	clean := path.Clean(strings.TrimPrefix(named, "/"))
 	if clean == "." || !fs.ValidPath(clean) || strings.Contains(named, `\`) {
 		return "", fmt.Errorf("%.200q is not a directory of the bundle", named)
@@ -142,7 +139,7 @@ func inside(named string) (string, error) {
 
 // tests returns the directory with the bundle's tests, if its annotations name one and it exists.
 func (s *Source) tests() string {
-	dir, err := inside(s.Annotations[annotationTests])
+	dir, err := dirInside(s.Annotations[annotationTests])
 	if err != nil {
 		return ""
 	}

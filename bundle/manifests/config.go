@@ -17,11 +17,12 @@ type configuration struct {
 	deployment json.RawMessage // deploymentConfig; nil: not set
 }
 
-// configuration checks spec.config.inline (OLMV1 section 1.3): if there is one, or if it may be missing something.
+// configuration checks spec.config.inline against the schema that operator-controller makes for the bundle. Without a
+// configuration it does so only if the gate is on with which the schema can require a field.
 func (b *Bundle) configuration(s Settings) (configuration, error) {
 	text := s.Config
 	if len(text) == 0 {
-		if !s.on(SingleOwnNamespace) {
+		if !s.isOn(SingleOwnNamespace) {
 			return configuration{}, nil
 		}
 		text = json.RawMessage("{}")

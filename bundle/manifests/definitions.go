@@ -111,8 +111,8 @@ func (g *generation) conversion(w v1alpha1.WebhookDescription) *apiextensionsv1.
 	}
 }
 
-// with returns a copy of a map with one more entry.
-func with(m map[string]string, key, value string) map[string]string {
+// addEntry returns a copy of a map with one more entry.
+func addEntry(m map[string]string, key, value string) map[string]string {
 	out := maps.Clone(m)
 	if out == nil {
 		out = map[string]string{}

@@ -7,10 +7,11 @@
 //	Bundle.Problems          every reason why it cannot be installed
 //	Phases                   the objects in the order in which boxcutter applies them
 //
-// The rules are those of operator-controller (OLMV1 sections 1 to 3). Objects are typed as Kubernetes types them, so
-// unknown fields of the ClusterServiceVersion and of CustomResourceDefinitions are dropped, and empty fields that the
-// types always have are printed. What operator-controller orders by chance is sorted: service accounts and
-// certificates by name, problems of a configuration by field.
+// The rules are those of operator-controller's renderer of bundles
+// (https://github.com/operator-framework/operator-controller, internal/operator-controller/rukpak). Objects are typed
+// as Kubernetes types them, so unknown fields of the ClusterServiceVersion and of CustomResourceDefinitions are
+// dropped, and empty fields that the types always have are printed. What operator-controller orders by chance is
+// sorted: service accounts and certificates by name, problems of a configuration by field.
 //
 // No scheme and no schema is built before it is used, so that linking the package costs other commands nothing.
 package manifests

@@ -49,7 +49,7 @@ const (
 // definitionLayout is that of CustomResourceDefinitions.
 var definitionLayout = sync.OnceValue(func() *layout {
 	m := layoutMaker{}
-	return m.of(reflect.TypeFor[apiextensionsv1.CustomResourceDefinition]())
+	return m.makeLayout(reflect.TypeFor[apiextensionsv1.CustomResourceDefinition]())
 })
 
 // layoutMaker makes the layouts of types.
@@ -67,7 +67,7 @@ var (
 	ownInterfaces = []reflect.Type{readsItself, printsItself, textReads, textPrints}
 )
 
-func (m layoutMaker) of(t reflect.Type) *layout {
+func (m layoutMaker) makeLayout(t reflect.Type) *layout {
 	if l, ok := m[t]; ok {
 		return l
 	}
@@ -77,9 +77,9 @@ func (m layoutMaker) of(t reflect.Type) *layout {
 	case t == rawType:
 		l.form = formJSON
 	case t == orBoolType:
-		l.form, l.item = formSchemaOrBool, m.of(schemaType)
+		l.form, l.item = formSchemaOrBool, m.makeLayout(schemaType)
 	case t == orArrayType:
-		l.form, l.item = formSchemaOrList, m.of(schemaType)
+		l.form, l.item = formSchemaOrList, m.makeLayout(schemaType)
 	case slices.ContainsFunc(ownInterfaces, func(own reflect.Type) bool {
 		return t.Implements(own) || reflect.PointerTo(t).Implements(own)
 	}):
@@ -97,7 +97,7 @@ func (m layoutMaker) plain(l *layout, t reflect.Type) {
 	switch t.Kind() {
 	case reflect.Struct:
 		l.form, l.fields = formStruct, map[string]*layoutField{}
-		m.fields(l, t)
+		m.addFields(l, t)
 		slices.SortFunc(l.always, func(x, y *layoutField) int { return cmp.Compare(x.name, y.name) })
 		var zero []string
 		for _, f := range l.always {
@@ -106,11 +106,11 @@ func (m layoutMaker) plain(l *layout, t reflect.Type) {
 		l.zero = "{" + strings.Join(zero, ",") + "}"
 	case reflect.Map:
 		if t.Key().Kind() == reflect.String {
-			l.form, l.item = formMap, m.of(t.Elem())
+			l.form, l.item = formMap, m.makeLayout(t.Elem())
 		}
 	case reflect.Slice:
 		if t.Elem().Kind() != reflect.Uint8 {
-			l.form, l.item = formList, m.of(t.Elem())
+			l.form, l.item = formList, m.makeLayout(t.Elem())
 		}
 	case reflect.String:
 		l.form, l.zero = formString, `""`
@@ -123,13 +123,13 @@ func (m layoutMaker) plain(l *layout, t reflect.Type) {
 	}
 }
 
-func (m layoutMaker) fields(l *layout, t reflect.Type) {
+func (m layoutMaker) addFields(l *layout, t reflect.Type) {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		switch {
 		case name == "" && f.Anonymous:
-			m.fields(l, f.Type)
+			m.addFields(l, f.Type)
 			continue
 		case name == "" || name == "-":
 			continue
@@ -139,7 +139,7 @@ func (m layoutMaker) fields(l *layout, t reflect.Type) {
 		if one.pointer = of.Kind() == reflect.Pointer; one.pointer {
 			of = of.Elem()
 		}
-		one.layout = m.of(of)
+		one.layout = m.makeLayout(of)
 		l.fields[name] = one
 		zero := strings.Contains(options, "omitzero")
 		switch {

@@ -20,12 +20,12 @@ func object(kind, name string) manifests.Object {
 }
 
 // Names of files are safe whatever the names of objects are.
-func TestSplit(t *testing.T) {
-	files, err := manifests.Split([]manifests.Phase{{Name: "deploy", Objects: []manifests.Object{
+func TestFiles(t *testing.T) {
+	files, err := manifests.YAML.Files([]manifests.Phase{{Name: "deploy", Objects: []manifests.Object{
 		object("Secret", "a"), object("Secret", "A"), object("Secret", "../../x"),
 		object("Secret", strings.Repeat("é", 300)),
 		object("", ""), object("Secret", "con.\\nul:"),
-	}}}, false, manifests.YAML)
+	}}}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func TestParseDir(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, format := range []manifests.Format{manifests.YAML, manifests.JSON} {
-		files, err := manifests.Split(manifests.Phases(objects), true, format)
+		files, err := format.Files(manifests.Phases(objects), true)
 		dir := filepath.Join(t.TempDir(), "out")
 		if err == nil {
 			err = manifests.WriteDir(t.Context(), dir, files)

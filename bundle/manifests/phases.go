@@ -17,9 +17,6 @@ type Phase struct {
 var phaseNames = []string{"namespaces", "policies", "identity", "configuration", "storage", "crds", "roles", "bindings",
 	"infrastructure", "deploy", "scaling", "publish", "admission"}
 
-// PhaseNames returns the names of the phases, in the order of application.
-func PhaseNames() []string { return slices.Clone(phaseNames) }
-
 // phaseOf has the phases of kinds by group; all others are deployed.
 var phaseOf = map[schema.GroupKind]string{
 	{Kind: "Namespace"}: "namespaces",
@@ -54,7 +51,7 @@ var phaseOf = map[schema.GroupKind]string{
 	{Group: "admissionregistration.k8s.io", Kind: "MutatingWebhookConfiguration"}:   "admission",
 }
 
-// Phases returns the objects in boxcutter's order (OLMV1 section 3.7): by phase, and in a phase by group, version,
+// Phases returns the objects in the order in which boxcutter applies them: by phase, and in a phase by group, version,
 // kind, namespace and name. Phases without objects are left out.
 func Phases(objects []Object) []Phase {
 	byName := map[string][]Object{}

@@ -8,7 +8,7 @@ import (
 	"github.com/operator-framework/api/pkg/operators/v1alpha1"
 )
 
-// The ids of problems. Those of the validators are "validator:" and the number in OLMV1 section 2.
+// The ids of problems. Those of the other validators are "validator:" and their number in the list validators.
 const (
 	IDUnreadable      = "unreadable"
 	IDAPIService      = "api-service"

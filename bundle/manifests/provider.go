@@ -5,8 +5,7 @@ import (
 )
 
 // Manifests returns what a ClusterExtension with these settings installs, in the order of operator-controller. The
-// error is the first of its reasons not to (OLMV1 sections 1.2 to 1.4 and 2), with its text, and of the class
-// [ErrInvalid].
+// error is the first of its reasons not to install the bundle, with its text, and of the class [ErrInvalid].
 func (b *Bundle) Manifests(s Settings) ([]Object, error) {
 	if refused := b.refusals(s); len(refused) > 0 {
 		return nil, &refusal{refused[0].message}
@@ -32,7 +31,7 @@ func (b *Bundle) refusals(s Settings) []refused {
 		out = append(out, refused{IDWebhook, "unsupported bundle: webhookDefinitions are not supported"})
 	}
 	all := b.supports(v1alpha1.InstallModeTypeAllNamespaces)
-	if !s.on(SingleOwnNamespace) && !all {
+	if !s.isOn(SingleOwnNamespace) && !all {
 		out = append(out, refused{IDInstallMode,
 			"unsupported bundle: bundle does not support AllNamespaces install mode"})
 	}
@@ -49,8 +48,8 @@ func (b *Bundle) watchable() bool {
 }
 
 // Render returns the objects of the renderer alone: the validators, the target namespaces, then service accounts,
-// roles, cluster roles, definitions, other objects, deployments, webhooks, services and certificates (OLMV1 section
-// 3). The error has the text of operator-controller and is of the class [ErrInvalid].
+// roles, cluster roles, definitions, other objects, deployments, webhooks, services and certificates.
+// The error has the text of operator-controller and is of the class [ErrInvalid].
 func (b *Bundle) Render(o RenderOptions) ([]Object, error) {
 	if err := b.validate(); err != nil {
 		return nil, err

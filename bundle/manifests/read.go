@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 
 	"github.com/operator-framework/api/pkg/operators/v1alpha1"
@@ -20,7 +21,7 @@ import (
 const manifestsDir = "manifests"
 
 // Read reads the bundle whose root is fsys: metadata/annotations.yaml, every file in manifests, and
-// metadata/properties.yaml, in this order (OLMV1 section 1.1). The error is a [*ReadError] with the text of
+// metadata/properties.yaml, in this order. The error is a [*ReadError] with the text of
 // operator-controller and is about the first problem; it is of the class of limits if a file has more than 4 MiB, the
 // bundle more than 256 MiB or 10,000 files, or a manifest is nested deeper than 100. Read is safe for concurrent use.
 func Read(fsys fs.FS) (*Bundle, error) {
@@ -68,7 +69,7 @@ type Annotations struct {
 func (b *Bundle) readManifests(f *files) error {
 	return fs.WalkDir(f.fsys, manifestsDir, func(name string, e fs.DirEntry, err error) error {
 		if err != nil {
-			return &ReadError{name, missing("stat", name, err)}
+			return &ReadError{name, newMissingError("stat", name, err)}
 		}
 		if f.entries++; f.entries > maxEntries {
 			return &ReadError{name, limit("more than %d files in %s", maxEntries, manifestsDir)}
@@ -186,3 +187,68 @@ func objectData(value json.RawMessage) ([]byte, error) {
 	}
 	return text, nil
 }
+
+// Limits of what is read. The real program has none; those of package bundle are the same.
+const (
+	maxFile    = 4 << 20
+	maxTotal   = 256 << 20
+	maxEntries = 10_000
+	maxDepth   = 100
+	maxObjects = 10_000
+	// maxRendered limits the manifests: each deployment has all annotations of the ClusterServiceVersion, so that they
+	// can be a thousand times as large as the bundle. Those of real bundles have some megabytes.
+	maxRendered = 16 << 20
+)
+
+// limit is an error about a bundle that exceeds one of the limits.
+func limit(format string, a ...any) error {
+	return fmt.Errorf("%w: %s", fault.ErrLimit, fmt.Sprintf(format, a...))
+}
+
+// files reads files of a bundle within the limits.
+type files struct {
+	fsys    fs.FS
+	total   int64
+	entries int
+}
+
+// read reads a file. Errors of a missing file have the text that operator-controller's have, whatever kind of file
+// system it is.
+func (f *files) read(name string) (_ []byte, err error) {
+	info, err := fs.Stat(f.fsys, name)
+	if err != nil {
+		return nil, newMissingError("open", name, err)
+	}
+	if !info.IsDir() && !info.Mode().IsRegular() { // opening a FIFO would wait for its writer
+		return nil, fmt.Errorf("read %s: not a regular file", name)
+	}
+	file, err := f.fsys.Open(name)
+	if err != nil {
+		return nil, newMissingError("open", name, err)
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	if info.IsDir() {
+		return nil, fmt.Errorf("read %s: is a directory", name)
+	}
+	data, err := io.ReadAll(io.LimitReader(file, maxFile+1))
+	if err != nil {
+		return nil, err
+	}
+	if f.total += int64(len(data)); len(data) > maxFile || f.total > maxTotal {
+		return nil, limit("%s has more than %d bytes, or the bundle more than %d", name, maxFile, maxTotal)
+	}
+	return data, nil
+}
+
+// newMissingError gives an error of a file that is not there the text of an operating system's.
+func newMissingError(op, name string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return &absent{fmt.Sprintf("%s %s: no such file or directory", op, name)}
+	}
+	return err
+}
+
+type absent struct{ text string }
+
+func (e *absent) Error() string { return e.text }
+func (e *absent) Unwrap() error { return fs.ErrNotExist }

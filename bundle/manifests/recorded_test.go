@@ -91,8 +91,8 @@ func (c *collection) readCases(text string) error {
 		one := recordedCase{file: f[0], bundle: path.Dir(f[0]), api: f[1], sum: f[7],
 			certs: manifests.CertProvider(value(2))}
 		for _, name := range strings.FieldsFunc(value(3), func(r rune) bool { return r == ',' }) {
-			gate, err := manifests.ParseGate(name)
-			if err != nil {
+			var gate manifests.Gate
+			if err := gate.UnmarshalText([]byte(name)); err != nil {
 				return err
 			}
 			one.gates = append(one.gates, gate)

@@ -14,12 +14,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Defaults of [Options], as in the Operator Lifecycle Manager.
+// Defaults of [Options], as in the Operator Lifecycle Manager, and the limit of [Options.Release].
 const (
 	DefaultOpmImage  = "quay.io/operator-framework/opm:latest"
 	DefaultUtilImage = "quay.io/operator-framework/olm:latest"
 	DefaultTimeout   = 10 * time.Minute
 	DefaultUser      = 1001
+	// OldestRelease is the oldest release of the Operator Lifecycle Manager whose objects [New] describes.
+	OldestRelease = "0.28.0"
 )
 
 // Options configure [New]. Image and Namespace are required.

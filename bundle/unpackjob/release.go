@@ -6,9 +6,6 @@ import (
 	"github.com/blang/semver/v4"
 )
 
-// OldestRelease is the oldest release of the Operator Lifecycle Manager whose objects [New] describes.
-const OldestRelease = "0.28.0"
-
 // release says what the objects of a release of the Operator Lifecycle Manager have.
 type release struct {
 	podRef   bool // the pod has the label with the name of the objects

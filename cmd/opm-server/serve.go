@@ -15,7 +15,6 @@ import (
 
 	"github.com/operator-bindery/bindery/serve"
 	"github.com/operator-bindery/bindery/serve/opmcache"
-	"github.com/operator-bindery/bindery/serve/web"
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
@@ -81,7 +80,7 @@ func (c *common) checkHTTP(p *parser) (err error) {
 		case c.HTTPAddr == "":
 			err = fmt.Errorf("--%s has no effect without --http-addr", f.Name)
 		case f.Name == "http-name" && err == nil:
-			if err = web.CheckName(c.HTTPName); err != nil {
+			if err = c.CheckHTTPName(); err != nil {
 				err = fmt.Errorf("invalid --http-name value %q: %w", c.HTTPName, err)
 			}
 		}
@@ -89,7 +88,7 @@ func (c *common) checkHTTP(p *parser) (err error) {
 	if err != nil {
 		return err
 	}
-	if c.HTTPGates, err = web.ParseGates(c.httpGates); err != nil {
+	if err := c.SetHTTPGates(c.httpGates); err != nil {
 		return fmt.Errorf("invalid --http-gates value: %w", err)
 	}
 	return nil

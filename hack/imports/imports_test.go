@@ -50,15 +50,14 @@ var narrow = map[string][]string{
 	"declcfg":          {"declcfg/property"},
 	"declcfg/property": {},
 	"edit":             {"declcfg", "declcfg/property", "bundle"},
-	"images":           {"images/referrers", "images/signature", "images/trust"},
+	"images":           {"images/referrers", "images/signature", "images/internal/trust"},
 	"images/referrers": {},
 	"mirror/filter":    {"declcfg", "declcfg/property", "edit", "mirror/imageset"},
 	"mirror/imageset":  {},
 	"mirror/medium":    {"images/referrers"},
 	"mirror/resources": {"mirror/imageset"},
 	"mirror/stock":     {"images/referrers"},
-	"serve":            {"declcfg", "declcfg/property", "sqlite", "serve/api", "serve/web"},
-	"serve/api":        {},
+	"serve":            {"declcfg", "declcfg/property", "sqlite", "serve/internal/web"},
 	"serve/probe":      {},
 }
 

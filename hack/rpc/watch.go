@@ -19,7 +19,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/operator-bindery/bindery/serve/api"
+	"github.com/operator-bindery/bindery/internal/api"
 )
 
 // digest requests everything: the list of bundles, each of them by GetBundle, all packages. The result is one digest of

@@ -93,7 +93,7 @@ func (n *Notes) Put(key digest.Digest, text []byte) {
 		return
 	}
 	s := &storer{c: c, want: key, buf: all, n: int64(len(all))}
-	s.keep()
+	s.replaceBlob()
 }
 
 // Forget removes a note.

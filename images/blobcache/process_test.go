@@ -228,11 +228,15 @@ func TestKilledProcesses(t *testing.T) {
 				}
 			}()
 		}
-		time.Sleep(time.Duration(5+3*round) * time.Millisecond)
+		kill := time.AfterFunc(time.Duration(5+3*round)*time.Millisecond, func() {
+			for _, cmd := range running {
+				_ = cmd.Process.Kill()
+			}
+		})
 		for _, cmd := range running {
-			_ = cmd.Process.Kill()
 			_ = cmd.Wait()
 		}
+		kill.Stop()
 		if entries, err := os.ReadDir(filepath.Join(dir, cachePartial)); err == nil {
 			partials += len(entries)
 		}

@@ -63,7 +63,7 @@ func (s *storer) Read(p []byte) (int, error) {
 	if s.done {
 		return n, err
 	}
-	s.take(p[:n])
+	s.takeBytes(p[:n])
 	switch {
 	case err == io.EOF:
 		s.finish()
@@ -85,7 +85,7 @@ func (s *storer) Close() error {
 	return s.r.Close()
 }
 
-func (s *storer) take(p []byte) {
+func (s *storer) takeBytes(p []byte) {
 	s.n += int64(len(p))
 	if s.size >= 0 && s.n > s.size || s.n > s.c.o.MaxBlob || s.c.off.Load() {
 		s.giveUp()
@@ -168,12 +168,12 @@ func (s *storer) finish() {
 			return
 		}
 	}
-	s.keep()
+	s.replaceBlob()
 }
 
-// keep puts the blob in its place, where another one may be.
-func (s *storer) keep() {
-	if err := s.place(); err != nil {
+// replaceBlob puts the blob in its place, where another one may be.
+func (s *storer) replaceBlob() {
+	if err := s.moveToPlace(); err != nil {
 		s.giveUp()
 		s.c.fail(err)
 		return
@@ -183,7 +183,7 @@ func (s *storer) keep() {
 	s.c.pruneIfDue()
 }
 
-func (s *storer) place() error {
+func (s *storer) moveToPlace() error {
 	if err := s.write(nil); err != nil {
 		return err
 	}

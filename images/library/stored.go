@@ -36,7 +36,7 @@ func holdStore(ctx context.Context, path string) (release func() error, err erro
 
 // fillStore writes an image into a store, without its name.
 func fillStore(ctx context.Context, path, name string, c transport.Content) (_ *transport.Filled, err error) {
-	top, config, err := storable(ctx, c)
+	top, config, err := findStorable(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -61,8 +61,8 @@ func fillStore(ctx context.Context, path, name string, c transport.Content) (_ *
 	return filled, nil
 }
 
-// storable returns the image, or the one image of an index that a store receives, and its configuration.
-func storable(ctx context.Context, c transport.Content) (top v1.Descriptor, config []byte, err error) {
+// findStorable returns the image, or the one image of an index that a store receives, and its configuration.
+func findStorable(ctx context.Context, c transport.Content) (top v1.Descriptor, config []byte, err error) {
 	want, orAny := c.Platform, false
 	if want.Architecture == "" {
 		want, orAny = v1.Platform{OS: "linux", Architecture: runtime.GOARCH}, true

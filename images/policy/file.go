@@ -10,8 +10,8 @@ import (
 	"go.podman.io/image/v5/signature"
 	"go.podman.io/image/v5/types"
 
+	"github.com/operator-bindery/bindery/images/internal/trust"
 	"github.com/operator-bindery/bindery/images/transport"
-	"github.com/operator-bindery/bindery/images/trust"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/regularfile"
 )
@@ -22,7 +22,7 @@ type file struct {
 	policy *signature.Policy
 }
 
-// Read reads a policy.json. Errors are an trust.PolicyFileError.
+// Read reads a policy.json. Errors are a [*trust.PolicyFileError].
 func Read(ctx context.Context, path string) (trust.Policy, error) {
 	content, err := regularfile.ReadMounted(ctx, path)
 	if err != nil {

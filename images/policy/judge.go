@@ -14,8 +14,8 @@ import (
 	"go.podman.io/image/v5/signature"
 	"go.podman.io/image/v5/types"
 
+	"github.com/operator-bindery/bindery/images/internal/trust"
 	"github.com/operator-bindery/bindery/images/transport"
-	"github.com/operator-bindery/bindery/images/trust"
 )
 
 // Judge asks the policy about a manifest.
@@ -38,7 +38,7 @@ func (p *file) Judge(ctx context.Context, n transport.Source, e *trust.Evidence)
 
 // ask asks the policy about an image that the library reads. The error refused is its answer.
 func (p *file) ask(ctx context.Context, signed bool, unparsed types.UnparsedImage) (refused, err error) {
-	// A context is for one goroutine at a time, and costs nothing.
+	// A policy context must not be used concurrently. Each question has its own, as making one is cheap.
 	pc, err := signature.NewPolicyContext(p.policy)
 	if err != nil {
 		return nil, &trust.PolicyFileError{File: p.path, Err: err}

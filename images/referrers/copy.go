@@ -48,12 +48,12 @@ type Account struct {
 	// Problems are what is not copied, as it is not what it is listed as.
 	Problems []string `json:"problems,omitempty"`
 	// Unread are what could not be read at the source: tags that it refuses, and of [CopyReadable] all else.
-	Unread []Unread `json:"unread,omitempty"`
+	Unread []unread `json:"unread,omitempty"`
 }
 
-// Unread is something that may hang on an image, and that the source did not show: registries refuse what is not there
+// unread is something that may hang on an image, and that the source did not show: registries refuse what is not there
 // for anonymous clients (401, 403), or fail.
-type Unread struct {
+type unread struct {
 	// Subject is what it would hang on, and Tag its tag; empty for a referrer or for their list.
 	Subject digest.Digest `json:"subject"`
 	Tag     string        `json:"tag,omitempty"`
@@ -99,7 +99,7 @@ func (c *copying) run(ctx context.Context, digests []digest.Digest) (Account, er
 		g.SetLimit(subjectsAtOnce)
 		for i, d := range digests {
 			g.Go(func() (err error) {
-				parts[i], err = c.of(gctx, d, depth > c.budget.Limits.Depth)
+				parts[i], err = c.copyAttached(gctx, d, depth > c.budget.Limits.Depth)
 				return err
 			})
 		}
@@ -129,8 +129,8 @@ type copying struct {
 	lenient bool
 }
 
-// pass adds an error of reading the source to the account if that is passed over, and returns it if not.
-func (c *copying) pass(ctx context.Context, a *Account, subject digest.Digest, tag string, err error) error {
+// passOver adds an error of reading the source to the account if that is passed over, and returns it if not.
+func (c *copying) passOver(ctx context.Context, a *Account, subject digest.Digest, tag string, err error) error {
 	var all errBudget
 	var source *store.SourceError
 	if ctx.Err() != nil || errors.As(err, &all) || !errors.As(err, &source) {
@@ -139,13 +139,13 @@ func (c *copying) pass(ctx context.Context, a *Account, subject digest.Digest, t
 	if !c.lenient && !errors.Is(source.Err, store.ErrHidden) {
 		return err
 	}
-	a.Unread = append(a.Unread, Unread{Subject: subject, Tag: tag, Answer: redact.Text(source.Err.Error()),
+	a.Unread = append(a.Unread, unread{Subject: subject, Tag: tag, Answer: redact.Text(source.Err.Error()),
 		Err: redact.Error(source.Err)})
 	return nil
 }
 
-// of copies what is attached to one subject. Beyond the depth it only reports that there is something.
-func (c *copying) of(ctx context.Context, subject digest.Digest, beyond bool) (a Account, err error) {
+// copyAttached copies what is attached to one subject. Beyond the depth it only reports that there is something.
+func (c *copying) copyAttached(ctx context.Context, subject digest.Digest, beyond bool) (a Account, err error) {
 	settle := func(name, tag string, one Copied, err error) error {
 		switch {
 		case err == nil:
@@ -154,7 +154,7 @@ func (c *copying) of(ctx context.Context, subject digest.Digest, beyond bool) (a
 			p := Problem{Digest: digest.Digest(name), Subject: subject, Err: err}
 			a.Problems = append(a.Problems, p.Error())
 		default:
-			return c.pass(ctx, &a, subject, tag, err)
+			return c.passOver(ctx, &a, subject, tag, err)
 		}
 		return nil
 	}
@@ -186,7 +186,7 @@ func (c *copying) of(ctx context.Context, subject digest.Digest, beyond bool) (a
 	}
 	listed, problems, err := List(ctx, c.from, subject, c.budget)
 	if err != nil {
-		err = c.pass(ctx, &a, subject, "", &store.SourceError{Err: err})
+		err = c.passOver(ctx, &a, subject, "", &store.SourceError{Err: err})
 		return a, err
 	}
 	if len(listed)+len(problems) == 0 {
@@ -221,7 +221,7 @@ func (c *copying) referrer(ctx context.Context, subject digest.Digest, l Referre
 	}
 	one.Bytes = int64(len(l.Text)) + parts.Size()
 	if slices.ContainsFunc(there, func(d v1.Descriptor) bool { return d.Digest == l.Digest }) {
-		has, err := c.has(ctx, l.Digest)
+		has, err := c.isThere(ctx, l.Digest)
 		if has || err != nil {
 			one.There = true
 			return one, err
@@ -233,8 +233,8 @@ func (c *copying) referrer(ctx context.Context, subject digest.Digest, l Referre
 	return one, c.to.WriteManifest(ctx, l.Text, l.MediaType, store.WriteOptions{})
 }
 
-// has tells whether the destination has a manifest.
-func (c *copying) has(ctx context.Context, d digest.Digest) (bool, error) {
+// isThere tells whether the destination has a manifest.
+func (c *copying) isThere(ctx context.Context, d digest.Digest) (bool, error) {
 	_, _, err := c.to.Manifest(ctx, d.String())
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fault.ErrIntegrity) {
 		return false, nil
@@ -301,7 +301,7 @@ func hasLayersOf(text []byte, of *Referrer) bool {
 // written after what it refers to.
 func (c *copying) content(ctx context.Context, of *Referrer, parts *store.Parts) error {
 	read := func(ctx context.Context, n *store.Node) error {
-		has, err := c.has(ctx, n.Digest)
+		has, err := c.isThere(ctx, n.Digest)
 		if has || err != nil {
 			return err
 		}

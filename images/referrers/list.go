@@ -36,7 +36,7 @@ type Referrer struct {
 
 // Problem is something in a list that is not what it is listed as, and which is passed over.
 type Problem struct {
-	// Digest is what is listed, as it is listed.
+	// Digest is the text in the list, which need not be a digest.
 	Digest digest.Digest
 	// Subject is the image that it is listed for.
 	Subject digest.Digest

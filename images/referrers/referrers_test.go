@@ -252,7 +252,7 @@ func TestCopyOfBrokenAttachments(t *testing.T) {
 	}
 }
 
-// A manifest in an index that is attached is not listed for another image at the destination.
+// The entries of an attached index keep their subjects: at the destination none is listed for another image.
 func TestCopyOfAnIndexWithSubjects(t *testing.T) {
 	from, to := newPlace(), newPlace()
 	other := digest.FromString("other image")

@@ -85,7 +85,7 @@ func (t *treeReader) level(ctx context.Context, on []*Tree, depth int) ([]*Tree,
 	found := make([][]*Tree, len(on))
 	for i, one := range on {
 		g.Go(func() (err error) {
-			found[i], err = t.on(gctx, one)
+			found[i], err = t.readAttached(gctx, one)
 			return err
 		})
 	}
@@ -115,8 +115,8 @@ func (t *Tree) problem(d digest.Digest, err error) {
 	t.Problems = append(t.Problems, &Problem{Digest: d, Subject: t.Digest, Err: err})
 }
 
-// on reads what is attached to one manifest.
-func (t *treeReader) on(ctx context.Context, one *Tree) (found []*Tree, err error) {
+// readAttached reads what is attached to one manifest.
+func (t *treeReader) readAttached(ctx context.Context, one *Tree) (found []*Tree, err error) {
 	for _, end := range tagEnds {
 		tag := TagOf(one.Digest, end)
 		tagged, err := readTagged(ctx, t.r, tag, t.budget)
@@ -165,9 +165,8 @@ func readTagged(ctx context.Context, r store.Reader, tag string, budget *store.B
 	return found, nil
 }
 
-// CheckTagged returns an error if the manifest of a tag is not what the tag says: the tag of signatures, attestations
-// or a bill of materials, sha256-HEX.sig and so on, and an image or an index, or the tag of signatures and none of the
-// layers is one. Other tags may have anything.
+// CheckTagged checks that the manifest of an attachment's tag (sha256-HEX.sig, .att or .sbom) is an attachment: not an
+// image and not an index, and for .sig with a layer that is a signature. It accepts everything under other tags.
 func CheckTagged(tag string, text []byte) error {
 	if !reflist.Belongs(tag) || !slices.Contains(tagEnds, path.Ext(tag)) {
 		return nil

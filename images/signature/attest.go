@@ -93,14 +93,14 @@ func (a *Attesting) legacy(ctx context.Context, to store.Writer, subject v1.Desc
 	v := newFinder(to, subject.Digest, a.o.Type, key.Public())
 	made := Made{Subject: subject.Digest, Form: string(formAtt), PredicateType: a.o.Type,
 		Key: key.Public().Fingerprint()}
-	defer func() { a.note(made) }()
+	defer func() { a.addMade(made) }()
 	err := v.present(ctx, formAtt, func(d document) {
 		e, err := d.envelope()
 		if err != nil || !bytes.Equal(e.payload, text) {
 			return
 		}
 		message := preAuthEncoding(e.payloadType, e.payload)
-		_, err = v.madeByKey(&Finding{}, message, e.signatures, formAtt)
+		_, err = v.madeByKey(&finding{}, message, e.signatures, formAtt)
 		made.Found = made.Found || err == nil
 	})
 	if err != nil || made.Found {

@@ -5,9 +5,6 @@ import (
 	"slices"
 )
 
-// BundleType is the media type of a Sigstore bundle v0.3, and the artifact type of referrers with one.
-const BundleType = "application/vnd.dev.sigstore.bundle.v0.3+json"
-
 // bundleTypes are the versions of bundles that are read.
 var bundleTypes = []string{BundleType, "application/vnd.dev.sigstore.bundle+json;version=0.3",
 	"application/vnd.dev.sigstore.bundle+json;version=0.2", "application/vnd.dev.sigstore.bundle+json;version=0.1"}

@@ -39,7 +39,7 @@ func checkCertificate(der []byte, key PublicKey, now time.Time) error {
 	case !slices.Contains(leaf.ExtKeyUsage, x509.ExtKeyUsageCodeSigning):
 		return fmt.Errorf("the certificate is not for signing code")
 	}
-	signer, err := NewPublicKey(leaf.PublicKey)
+	signer, err := newPublicKey(leaf.PublicKey)
 	if err != nil {
 		return fmt.Errorf("certificate: %w", err)
 	}

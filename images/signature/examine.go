@@ -55,7 +55,7 @@ func (v *verifier) simpleClaim(d document) (Claim, bool) {
 		return Claim{}, false
 	}
 	c := Claim{Form: string(d.in), Manifest: d.manifest, Identity: p.Identity}
-	f := Finding{}
+	f := finding{}
 	if _, err := v.simple(&f, d); err == nil {
 		c.Verified, c.Key = true, f.Key
 	}
@@ -73,7 +73,7 @@ func (v *verifier) claim(d document) (Claim, bool) {
 		return Claim{}, false
 	}
 	c := Claim{Form: string(d.in), Manifest: d.manifest, PredicateType: s.PredicateType, Key: e.key()}
-	key, err := v.madeByKey(&Finding{}, preAuthEncoding(e.payloadType, e.payload), e.signatures, d.in)
+	key, err := v.madeByKey(&finding{}, preAuthEncoding(e.payloadType, e.payload), e.signatures, d.in)
 	if err == nil && e.certificate != nil {
 		err = checkCertificate(e.certificate, key, v.o.Now)
 	}
@@ -83,7 +83,7 @@ func (v *verifier) claim(d document) (Claim, bool) {
 	return c, true
 }
 
-// key returns the fingerprint of the key that a bundle names, if it names it as cosign does.
+// key returns the fingerprint of the key that a bundle names; empty if its hint is not the SHA-256 that cosign writes.
 func (e *envelope) key() string {
 	sum, err := base64.StdEncoding.DecodeString(e.hint)
 	if err != nil || len(sum) != 32 {

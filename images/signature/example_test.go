@@ -37,11 +37,11 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	b, err := build.New(build.WithServer(build.ServerNone))
+	bundle, err := build.ReadBundle(os.DirFS("../../testdata/bundles/etcd/0.9.4"))
 	if err != nil {
 		log.Fatal(err)
 	}
-	img, err := b.Bundle(ctx, os.DirFS("../../testdata/bundles/etcd/0.9.4"))
+	img, err := build.Bundle(ctx, bundle, build.Options{Dir: dir})
 	if err != nil {
 		log.Fatal(err)
 	}

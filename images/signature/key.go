@@ -35,12 +35,6 @@ const (
 	pemPlain     = "PRIVATE KEY"
 )
 
-// ErrPassphrase is the error of an encrypted key that the passphrase does not open.
-var ErrPassphrase = fault.New(fault.Input, "the passphrase does not open the key")
-
-// ErrPlainKey is the error of a key that is not encrypted and was not allowed to be.
-var ErrPlainKey = fault.New(fault.Input, "the key is not encrypted")
-
 // IsEncrypted tells whether the text of a private key needs a passphrase.
 func IsEncrypted(text []byte) bool {
 	block, _ := pem.Decode(text)
@@ -93,7 +87,7 @@ func ParseKey(text, passphrase []byte, plain bool) (*Key, error) {
 }
 
 func newKey(private crypto.Signer) (*Key, error) {
-	public, err := NewPublicKey(private.Public())
+	public, err := newPublicKey(private.Public())
 	if err != nil {
 		return nil, err
 	}

@@ -24,8 +24,8 @@ const (
 	TooLarge       Class = "too-large"       // more bytes or entries than are read
 )
 
-// Finding is one signature or attestation that was found. Only if it is Verified, what it says is known to be signed.
-type Finding struct {
+// finding is one signature or attestation that was found. Only if it is Verified, what it says is known to be signed.
+type finding struct {
 	// Form is where it was found: sig and att for the tags, bundle for a referrer.
 	Form string `json:"form"`
 	// Manifest and Layer are where its bytes are.
@@ -45,12 +45,12 @@ type Finding struct {
 	Problem string `json:"problem,omitempty"`
 }
 
-// SubjectReport is what was found for one manifest or index.
-type SubjectReport struct {
+// subjectReport is what was found for one manifest or index.
+type subjectReport struct {
 	Digest   digest.Digest `json:"digest"`
 	Platform string        `json:"platform,omitempty"`
 	Verified bool          `json:"verified"`
-	Findings []Finding     `json:"findings"`
+	Findings []finding     `json:"findings"`
 }
 
 // The values of [Report.By].
@@ -68,11 +68,11 @@ type Report struct {
 	Verified bool   `json:"verified"`
 	// By says what was verified; empty if nothing was.
 	By       string          `json:"by,omitempty"`
-	Subjects []SubjectReport `json:"subjects"`
+	Subjects []subjectReport `json:"subjects"`
 }
 
 // Refusals returns the findings that were refused.
-func (r *Report) Refusals() (refused []Finding) {
+func (r *Report) Refusals() (refused []finding) {
 	for _, s := range r.Subjects {
 		for _, f := range s.Findings {
 			if !f.Verified {

@@ -117,9 +117,6 @@ func (s *Signing) Attach(ctx context.Context, to store.Writer, image store.Image
 	return g.Wait()
 }
 
-// ErrNoIdentity is the error of a signature in a .sig tag for an image without a name in a registry.
-var ErrNoIdentity = fault.New(fault.Usage, "the image has no name in a registry that a signature could be for")
-
 // tag adds signatures to the .sig tag of a subject.
 func (s *Signing) tag(ctx context.Context, to store.Writer, subject v1.Descriptor, keys []Signer,
 	names []string) error {
@@ -132,7 +129,7 @@ func (s *Signing) tag(ctx context.Context, to store.Writer, subject v1.Descripto
 	found := map[maker]bool{}
 	v := newFinder(to, subject.Digest, PredicateSign, public...)
 	err := v.present(ctx, formSig, func(d document) {
-		f := Finding{}
+		f := finding{}
 		if _, err := v.simple(&f, d); err == nil {
 			found[maker{f.Key, f.Identity}] = true
 		}
@@ -161,7 +158,7 @@ func (s *Signing) tag(ctx context.Context, to store.Writer, subject v1.Descripto
 						signatureAnnotation: base64.StdEncoding.EncodeToString(sig)}})
 				payloads = append(payloads, payload)
 			}
-			defer s.note(made)
+			defer s.addMade(made)
 		}
 	}
 	return referrers.AppendLayers(ctx, to, referrers.TagOf(subject.Digest, referrers.Signatures), added, payloads...)
@@ -187,7 +184,7 @@ type account struct {
 	made []Made
 }
 
-func (a *account) note(m Made) {
+func (a *account) addMade(m Made) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.made = append(a.made, m)
@@ -218,7 +215,7 @@ func (a *account) bundle(ctx context.Context, to store.Writer, subject v1.Descri
 	if err := v.documents(ctx, formBundle, v.judge); err != nil {
 		return err
 	}
-	made.Found = slices.ContainsFunc(v.findings, func(f Finding) bool {
+	made.Found = slices.ContainsFunc(v.findings, func(f finding) bool {
 		return f.Verified && bytes.Equal(f.Predicate, wanted.Predicate)
 	})
 	if !made.Found {
@@ -239,6 +236,6 @@ func (a *account) bundle(ctx context.Context, to store.Writer, subject v1.Descri
 			return err
 		}
 	}
-	a.note(made)
+	a.addMade(made)
 	return nil
 }

@@ -54,12 +54,12 @@ func (p simplePayload) encode(creator string) ([]byte, error) {
 // parseSimple reads a payload. Everything in "critical" must be understood.
 func parseSimple(text []byte) (simplePayload, error) {
 	top := parseObject(text, "critical", "optional")
-	critical := top.object("critical").only("identity", "image", "type")
+	critical := top.object("critical").checkMembers("identity", "image", "type")
 	if kind := critical.text("type"); kind != payloadType {
 		top.invalid("the type of the signature is %.60q, expected %q", kind, payloadType)
 	}
-	image := critical.object("image").only("docker-manifest-digest")
-	identity := critical.object("identity").only("docker-reference")
+	image := critical.object("image").checkMembers("docker-manifest-digest")
+	identity := critical.object("identity").checkMembers("docker-reference")
 	p := simplePayload{Digest: digest.Digest(image.text("docker-manifest-digest"))}
 	top.fail(verify.Digest(p.Digest))
 	p.Identity = identity.text("docker-reference")

@@ -18,12 +18,14 @@ const (
 	statementMedia   = "application/vnd.in-toto+json"
 )
 
-// The types of predicates that have short names, as cosign writes them.
+// The types of predicates that have short names, as cosign writes them, and the type of the documents they come in.
 const (
 	PredicateSign       = "https://sigstore.dev/cosign/sign/v1" // a signature: the only one that counts as such
 	PredicateSPDX       = "https://spdx.dev/Document"
 	PredicateCycloneDX  = "https://cyclonedx.org/bom"
 	PredicateProvenance = "https://slsa.dev/provenance/v1"
+	// BundleType is the media type of a Sigstore bundle v0.3, and the artifact type of referrers with one.
+	BundleType = "application/vnd.dev.sigstore.bundle.v0.3+json"
 )
 
 // predicateNames are the short names of predicate types.

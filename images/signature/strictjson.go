@@ -79,8 +79,8 @@ func (o object) has(name string) bool {
 	return ok
 }
 
-// only returns the object, which must have these members and no others.
-func (o object) only(names ...string) object {
+// checkMembers returns the object, which must have these members and no others.
+func (o object) checkMembers(names ...string) object {
 	for member := range o.members {
 		if !slices.Contains(names, member) {
 			o.invalid("unknown member %.60q", member)

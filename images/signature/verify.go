@@ -32,7 +32,7 @@ type VerifyOptions struct {
 // Verify looks for signatures or attestations of an image and verifies them. An index is verified if it is signed
 // itself, or if each of the instances is. One good signature is enough, whatever stands beside it; all are reported.
 //
-// What is wrong with a signature is a [Finding] and no error. An error is what kept Verify from looking, such as one of
+// What is wrong with a signature is a Finding and no error. An error is what kept Verify from looking, such as one of
 // the registry: that an image is unsigned is only known if every list was read.
 func Verify(ctx context.Context, r store.Reader, image store.Image, o VerifyOptions) (*Report, error) {
 	if len(o.Keys) == 0 {
@@ -45,17 +45,17 @@ func Verify(ctx context.Context, r store.Reader, image store.Image, o VerifyOpti
 	report := &Report{Image: image.Top.Digest, Type: o.Type}
 	left := newBudget()
 	check := func(d v1.Descriptor) (bool, error) {
-		v := &verifier{r: r, o: o, subject: d.Digest, left: left, findings: []Finding{}}
+		v := &verifier{r: r, o: o, subject: d.Digest, left: left, findings: []finding{}}
 		in := formAtt
 		if o.Type == PredicateSign {
 			in = formSig
 		}
 		err := errors.Join(v.documents(ctx, in, v.judge), v.documents(ctx, formBundle, v.judge))
-		s := SubjectReport{Digest: d.Digest, Findings: v.findings}
+		s := subjectReport{Digest: d.Digest, Findings: v.findings}
 		if d.Platform != nil {
 			s.Platform = d.Platform.OS + "/" + d.Platform.Architecture
 		}
-		s.Verified = slices.ContainsFunc(s.Findings, func(f Finding) bool { return f.Verified })
+		s.Verified = slices.ContainsFunc(s.Findings, func(f finding) bool { return f.Verified })
 		report.Subjects = append(report.Subjects, s)
 		if s.Verified {
 			err = nil
@@ -92,7 +92,7 @@ type verifier struct {
 	o        VerifyOptions
 	subject  digest.Digest
 	left     *store.Budget
-	findings []Finding
+	findings []finding
 }
 
 // newFinder returns a verifier that looks for what is there already.
@@ -103,7 +103,7 @@ func newFinder(r store.Reader, subject digest.Digest, predicateType string, keys
 
 // judge adds the finding about a document. The error is what does not say that there is no signature.
 func (v *verifier) judge(d document) error {
-	f := Finding{Form: string(d.in), Manifest: d.manifest}
+	f := finding{Form: string(d.in), Manifest: d.manifest}
 	if d.layer != nil {
 		f.Layer = d.layer.Digest
 	}
@@ -114,7 +114,7 @@ func (v *verifier) judge(d document) error {
 	case d.err != nil && d.class == "":
 		return v.unread(d.err)
 	case d.err != nil:
-		f = Finding{Form: f.Form, Manifest: f.Manifest, Layer: f.Layer, Key: f.Key, KeyType: f.KeyType, Class: d.class,
+		f = finding{Form: f.Form, Manifest: f.Manifest, Layer: f.Layer, Key: f.Key, KeyType: f.KeyType, Class: d.class,
 			Problem: d.err.Error()}
 	default:
 		f.Verified = true
@@ -124,7 +124,7 @@ func (v *verifier) judge(d document) error {
 }
 
 // document verifies a document that was read.
-func (v *verifier) document(f *Finding, d document) (Class, error) {
+func (v *verifier) document(f *finding, d document) (Class, error) {
 	if d.in == formSig {
 		return v.simple(f, d)
 	}
@@ -144,7 +144,7 @@ func (d document) envelope() (*envelope, error) {
 }
 
 // simple verifies a signature of a .sig tag: its bytes first, and then what they say.
-func (v *verifier) simple(f *Finding, d document) (Class, error) {
+func (v *verifier) simple(f *finding, d document) (Class, error) {
 	encoded, ok := d.layer.Annotations[signatureAnnotation]
 	if !ok {
 		return Malformed, fmt.Errorf("%w: the layer has no annotation %s", fault.ErrInvalid, signatureAnnotation)
@@ -180,7 +180,7 @@ func (v *verifier) simple(f *Finding, d document) (Class, error) {
 }
 
 // statement verifies the statement of an envelope: its bytes first, and then what they say.
-func (v *verifier) statement(f *Finding, e *envelope, in form) (Class, error) {
+func (v *verifier) statement(f *finding, e *envelope, in form) (Class, error) {
 	if e.payloadType != statementMedia {
 		return PayloadType, fmt.Errorf("the payload's type is %.100q, expected %q", e.payloadType, statementMedia)
 	}
@@ -212,7 +212,7 @@ func (v *verifier) statement(f *Finding, e *envelope, in form) (Class, error) {
 }
 
 // madeByKey finds the key that made one of the signatures.
-func (v *verifier) madeByKey(f *Finding, message []byte, sigs [][]byte, in form) (PublicKey, error) {
+func (v *verifier) madeByKey(f *finding, message []byte, sigs [][]byte, in form) (PublicKey, error) {
 	for _, key := range v.o.Keys {
 		for _, sig := range sigs {
 			if key.verifies(message, sig, in) {

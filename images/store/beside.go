@@ -44,7 +44,7 @@ type beside struct {
 
 func (b *beside) Manifest(ctx context.Context, name string) ([]byte, string, error) {
 	if name == b.top {
-		if err := b.c.there(ctx); err != nil {
+		if err := b.c.ensureTop(ctx); err != nil {
 			return nil, "", err
 		}
 	}
@@ -53,7 +53,7 @@ func (b *beside) Manifest(ctx context.Context, name string) ([]byte, string, err
 
 func (b *beside) Head(ctx context.Context, name string) (v1.Descriptor, error) {
 	if name == b.top {
-		if err := b.c.there(ctx); err != nil {
+		if err := b.c.ensureTop(ctx); err != nil {
 			return v1.Descriptor{}, err
 		}
 	}
@@ -72,7 +72,7 @@ func (b *beside) Referrers(ctx context.Context, subject digest.Digest, has func(
 // writes notes that something is written, for which the top manifest must be there.
 func (b *beside) writes(ctx context.Context) error {
 	b.c.attached.Store(true)
-	return b.c.there(ctx)
+	return b.c.ensureTop(ctx)
 }
 
 func (b *beside) WriteManifest(ctx context.Context, text []byte, mediaType string, o WriteOptions) error {

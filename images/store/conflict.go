@@ -42,7 +42,7 @@ func (c *imageCopy) compare(ctx context.Context) error {
 		if n.Tag == "" {
 			continue
 		}
-		is, err := c.current(ctx, n.Tag)
+		is, err := c.currentTag(ctx, n.Tag)
 		if err == nil && is != c.top.Digest {
 			err = c.conflict(n, is)
 		}
@@ -53,8 +53,8 @@ func (c *imageCopy) compare(ctx context.Context) error {
 	return nil
 }
 
-// current returns the digest that a tag stands for; empty if there is none.
-func (c *imageCopy) current(ctx context.Context, tag string) (digest.Digest, error) {
+// currentTag returns the digest that a tag stands for; empty if there is none.
+func (c *imageCopy) currentTag(ctx context.Context, tag string) (digest.Digest, error) {
 	is, err := TagDigest(ctx, c.to, tag)
 	if err != nil && c.o.If != "" {
 		return "", fmt.Errorf("what %s:%s stands for: %w", c.to.Name(), tag, err)

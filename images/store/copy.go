@@ -232,7 +232,7 @@ func (c *imageCopy) move(kind EventKind, d v1.Descriptor, done int64) {
 func (c *imageCopy) fill(ctx context.Context) error {
 	err := c.round(ctx, true)
 	if c.lacks(err) {
-		err = c.again(ctx, err)
+		err = c.askAgain(ctx, err)
 	}
 	if err != nil || !c.o.Confirm {
 		return err
@@ -245,8 +245,8 @@ func (c *imageCopy) lacks(err error) bool {
 	return c.trust && errors.Is(err, ErrIncomplete) && !errors.Is(err, ErrSparse)
 }
 
-// again asks for everything once more, after a manifest was refused since something is missing.
-func (c *imageCopy) again(ctx context.Context, err error) error {
+// askAgain asks for everything once more, after a manifest was refused since something is missing.
+func (c *imageCopy) askAgain(ctx context.Context, err error) error {
 	c.event(Event{Kind: EventRetry, Attempt: 1, Err: redact.Error(err)})
 	return c.round(ctx, false)
 }
@@ -270,7 +270,7 @@ func (c *imageCopy) round(ctx context.Context, trust bool) error {
 		return err
 	}
 	c.account.Digest, c.account.MediaType, c.account.Size = root.Digest, root.MediaType, root.Size
-	for _, n := range root.each()[1:] {
+	for _, n := range root.list()[1:] {
 		c.account.Instances = append(c.account.Instances, n.Descriptor)
 	}
 	c.account.Instances = Once(c.account.Instances) // two indexes may have become one
@@ -295,8 +295,8 @@ func (c *imageCopy) round(ctx context.Context, trust bool) error {
 	return nil
 }
 
-// there makes sure that the target has the top manifest under its digest.
-func (c *imageCopy) there(ctx context.Context) error {
+// ensureTop makes sure that the target has the top manifest under its digest.
+func (c *imageCopy) ensureTop(ctx context.Context) error {
 	c.writing.Lock()
 	defer c.writing.Unlock()
 	if c.root.written || c.refused != nil {

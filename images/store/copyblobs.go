@@ -22,7 +22,7 @@ func (c *imageCopy) blobs(ctx context.Context, root *node) error {
 	var all []v1.Descriptor
 	sizes := verify.Sizes{}           // of the blobs of all manifests
 	there := map[digest.Digest]bool{} // those of manifests that are there
-	for _, n := range root.each() {
+	for _, n := range root.list() {
 		if n.parts == nil {
 			continue
 		}
@@ -58,7 +58,7 @@ func (c *imageCopy) blobs(ctx context.Context, root *node) error {
 				return context.Cause(gctx)
 			}
 			if size, ok := before[d.Digest]; ok && size == d.Size || there[d.Digest] && c.trust {
-				c.moved(d, Reused, "")
+				c.noteMove(d, Reused, "")
 				return nil
 			}
 			return c.blob(gctx, d)
@@ -107,17 +107,17 @@ func (c *imageCopy) blob(ctx context.Context, d v1.Descriptor) error {
 	case err != nil:
 		return err
 	case from != "":
-		c.moved(d, Mounted, from)
+		c.noteMove(d, Mounted, from)
 	case opened.Load():
-		c.moved(d, Pushed, "")
+		c.noteMove(d, Pushed, "")
 	default:
-		c.moved(d, Reused, "")
+		c.noteMove(d, Reused, "")
 	}
 	return nil
 }
 
-// moved notes how a blob got there, and reports it. One that was sent in an earlier round stays so.
-func (c *imageCopy) moved(d v1.Descriptor, how How, from string) {
+// noteMove notes how a blob got there, and reports it. One that was sent in an earlier round stays so.
+func (c *imageCopy) noteMove(d v1.Descriptor, how How, from string) {
 	c.mu.Lock()
 	if c.moves == nil {
 		c.moves = map[digest.Digest]Move{}

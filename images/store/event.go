@@ -1,8 +1,6 @@
 package store
 
 import (
-	"errors"
-
 	"github.com/opencontainers/go-digest"
 )
 
@@ -35,6 +33,3 @@ const (
 	// index or manifest that was signed, which for an index covers every image in it.
 	EventVerified EventKind = "verified"
 )
-
-// ErrStalled is the failure of an attempt that transferred nothing for too long.
-var ErrStalled = errors.New("nothing has moved")

@@ -43,7 +43,7 @@ func NewBudget(l Limits) *Budget {
 
 // TakeCount counts manifests that are listed.
 func (b *Budget) TakeCount(n int) error {
-	if !take(&b.count, int64(n), int64(b.Limits.Count)) {
+	if !reserve(&b.count, int64(n), int64(b.Limits.Count)) {
 		return fmt.Errorf("%w: more than %d", fault.ErrLimit, b.Limits.Count)
 	}
 	return nil
@@ -51,7 +51,7 @@ func (b *Budget) TakeCount(n int) error {
 
 // TakeManifest counts a manifest of so many bytes.
 func (b *Budget) TakeManifest(size int) error {
-	if !take(&b.manifests, int64(size), b.Limits.Manifests) {
+	if !reserve(&b.manifests, int64(size), b.Limits.Manifests) {
 		return fmt.Errorf("%w: manifests of more than %d bytes", fault.ErrLimit, b.Limits.Manifests)
 	}
 	return nil
@@ -59,14 +59,14 @@ func (b *Budget) TakeManifest(size int) error {
 
 // TakeContent counts a blob of so many bytes. The error calls all blobs together what, such as "attachments".
 func (b *Budget) TakeContent(size int64, what string) error {
-	if !take(&b.content, size, b.Limits.Content) {
+	if !reserve(&b.content, size, b.Limits.Content) {
 		return fmt.Errorf("%w: %s of more than %d bytes", fault.ErrLimit, what, b.Limits.Content)
 	}
 	return nil
 }
 
-// take adds a size to a sum, unless there is no room for it.
-func take(sum *atomic.Int64, size, limit int64) bool {
+// reserve adds a size to a sum, unless there is no room for it.
+func reserve(sum *atomic.Int64, size, limit int64) bool {
 	if sum.Add(size) <= limit {
 		return true
 	}

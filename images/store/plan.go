@@ -31,8 +31,8 @@ type node struct {
 
 func (n *node) isIndex() bool { return manifest.MIMETypeIsMultiImage(n.MediaType) }
 
-// each lists the manifest and what is copied below it, each once and an index before its entries.
-func (n *node) each() []*node {
+// list lists the manifest and what is copied below it, each once and an index before its entries.
+func (n *node) list() []*node {
 	all := []*node{}
 	seen := map[*node]bool{}
 	var add func(n *node)
@@ -51,7 +51,7 @@ func (n *node) each() []*node {
 
 // complete tells whether the destination had it with everything that is wanted of it.
 func (n *node) complete() bool {
-	return !slices.ContainsFunc(n.each(), func(c *node) bool { return !c.present })
+	return !slices.ContainsFunc(n.list(), func(c *node) bool { return !c.present })
 }
 
 // plan finds out what is to be copied of an image: it asks the destination for each manifest, and reads what that does
@@ -91,7 +91,7 @@ func (c *imageCopy) plan(ctx context.Context, top v1.Descriptor) (*node, error) 
 				return fmt.Errorf("%w: the index names %s with %d bytes, and it has %d", fault.ErrInvalid, e.Digest,
 					e.Size, child.Size)
 			}
-			// An index in the index of which nothing is wanted is left out as a whole.
+			// A nested index without wanted entries is left out as a whole.
 			if !wanted || child.isIndex() && len(child.children) == 0 && len(child.leftOut) > 0 {
 				n.leftOut = append(n.leftOut, e)
 			} else {
@@ -208,7 +208,7 @@ func (c *imageCopy) read(ctx context.Context, n *node) error {
 func (c *imageCopy) collect(root *node) {
 	left := []v1.Descriptor{}
 	copied := map[digest.Digest]bool{}
-	for _, n := range root.each() {
+	for _, n := range root.list() {
 		copied[n.Digest] = true
 		c.account.Manifests++
 		c.account.Bytes += n.Size

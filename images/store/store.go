@@ -121,4 +121,6 @@ var (
 	ErrHidden = errors.New("the tag is not shown")
 	// ErrNoTags is the error of a place that lists no tags.
 	ErrNoTags = errors.New("tags are not listed here")
+	// ErrStalled is the failure of an attempt that transferred nothing for too long.
+	ErrStalled = errors.New("nothing has moved")
 )

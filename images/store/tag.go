@@ -41,10 +41,10 @@ func (c *imageCopy) tag(ctx context.Context, n Name) error {
 			return err
 		}
 		if kept {
-			return c.there(ctx)
+			return c.ensureTop(ctx)
 		}
 	case c.o.If != "" || c.root.complete() && !reflist.Belongs(n.Tag): // others of those the caller has chosen
-		is, err := c.current(ctx, n.Tag)
+		is, err := c.currentTag(ctx, n.Tag)
 		if err != nil || is == c.root.Digest {
 			return err
 		}
@@ -55,7 +55,7 @@ func (c *imageCopy) tag(ctx context.Context, n Name) error {
 	if err := c.writeTop(ctx, o); !errors.Is(err, ErrChanged) {
 		return err
 	}
-	is, err := c.current(ctx, n.Tag)
+	is, err := c.currentTag(ctx, n.Tag)
 	if err != nil || is == c.root.Digest { // the answer to an earlier attempt was lost
 		return err
 	}
@@ -73,7 +73,7 @@ func (c *imageCopy) writeTop(ctx context.Context, o WriteOptions) error {
 	}
 	err := c.write(ctx, c.root, o)
 	if c.lacks(err) {
-		if err = c.again(ctx, err); err == nil {
+		if err = c.askAgain(ctx, err); err == nil {
 			err = c.write(ctx, c.root, o)
 		}
 	}

@@ -106,7 +106,7 @@ func (w *walk) visit(ctx context.Context, n *Node) error {
 	if err := call(ctx, w.o.Visit, n); err != nil {
 		return err
 	}
-	if err := w.below(ctx, n); err != nil {
+	if err := w.visitEntries(ctx, n); err != nil {
 		return err
 	}
 	return call(ctx, w.o.Leave, n)
@@ -119,8 +119,8 @@ func call(ctx context.Context, f func(context.Context, *Node) error, n *Node) er
 	return f(ctx, n)
 }
 
-// below visits the entries of an index.
-func (w *walk) below(ctx context.Context, n *Node) error {
+// visitEntries visits the entries of an index.
+func (w *walk) visitEntries(ctx context.Context, n *Node) error {
 	if len(n.Entries) > 0 && n.Depth >= limit.MaxIndexDepth {
 		return fmt.Errorf("%w: indexes in indexes, more than %d deep", fault.ErrLimit, limit.MaxIndexDepth)
 	}
@@ -129,7 +129,7 @@ func (w *walk) below(ctx context.Context, n *Node) error {
 	for i, d := range n.Entries {
 		for ; next < len(n.Entries) && next < i+w.o.AtOnce; next++ {
 			if ahead := n.Entries[next]; !w.seen[ahead.Digest] {
-				w.start(ctx, entry(ahead))
+				w.startReading(ctx, entry(ahead))
 			}
 		}
 		if err := w.visit(ctx, entry(d)); err != nil {
@@ -139,8 +139,8 @@ func (w *walk) below(ctx context.Context, n *Node) error {
 	return nil
 }
 
-// start reads a manifest, unless that is done.
-func (w *walk) start(ctx context.Context, n *Node) *reading {
+// startReading reads a manifest, unless that is done.
+func (w *walk) startReading(ctx context.Context, n *Node) *reading {
 	r := w.reads[n.Digest]
 	if r == nil {
 		r = &reading{node: *n, done: make(chan struct{})}
@@ -189,7 +189,7 @@ func (w *walk) read(ctx context.Context, n *Node) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	r := w.start(ctx, n)
+	r := w.startReading(ctx, n)
 	delete(w.reads, n.Digest)
 	<-r.done
 	if r.err != nil {

@@ -47,7 +47,8 @@ func checkImage(t *testing.T, p Place) {
 	checkReader(t, p.reader(t), "v1", "v2")
 }
 
-// A tag that is none is refused, or is a name as others are in a place that has no rules for them.
+// checkHostileWrites checks that a place refuses tags that break the rules for tags, or keeps them as names like all
+// others if it has no rules.
 func checkHostileWrites(t *testing.T, p Place) {
 	w := p.Writer(t)
 	one, other := newImage(t, "one", layer("one", 10)), newImage(t, "other", layer("other", 10))
@@ -96,7 +97,7 @@ func checkTags(t *testing.T, p Place) {
 	}
 }
 
-// A tag that is not what the writer takes it for is left.
+// checkConditions checks that a tag is not overwritten if it stands for another image than the writer expects.
 func checkConditions(t *testing.T, p Place) {
 	one, other := newImage(t, "one", layer("one", 10)), newImage(t, "other", layer("other", 10))
 	w := p.Writer(t)

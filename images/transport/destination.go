@@ -3,8 +3,6 @@ package transport
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
-	"regexp"
 	"strings"
 
 	"go.podman.io/image/v5/docker/reference"
@@ -104,41 +102,3 @@ func (d Destination) InRegistry() bool { return d.Transport == Docker }
 // InFiles tells whether Path is the file or directory of the image: the destination is neither in a registry nor in a
 // store.
 func (d Destination) InFiles() bool { return d.Transport != Docker && d.Transport != Store }
-
-// PathAndName reads PATH[:NAME], for [Row.Parse]. The colon of a Windows drive belongs to the path.
-func PathAndName(rest string) (path, name string, err error) {
-	drive := filepath.VolumeName(rest)
-	path, name, _ = strings.Cut(rest[len(drive):], ":")
-	if path = drive + path; path == "" {
-		return "", "", errors.New("the path is empty")
-	}
-	return path, name, nil
-}
-
-// CheckFile is a [Row.Check] for a path and the name of an image there, which must not be the number of one.
-func CheckFile(path, name string) error {
-	if strings.ContainsRune(path, 0) {
-		return errors.New("NUL in the path")
-	}
-	if strings.HasPrefix(name, "@") {
-		return errors.New("an index of an image can be read but not written")
-	}
-	return nil
-}
-
-// CheckLayout is [CheckFile] for a layout, whose names are those of the image specification.
-func CheckLayout(path, name string) error {
-	if err := CheckFile(path, name); err != nil {
-		return err
-	}
-	if name != "" && !layoutName.MatchString(name) {
-		return fmt.Errorf("%q is no name for an image in a layout", name)
-	}
-	return nil
-}
-
-// layoutName is the form of the names of images in layouts (image specification, "Pre-Defined Annotation Keys"), with
-// the signs that the containers tools allow as well.
-var layoutName = regexp.MustCompile(`^` + layoutPart + `(?:/` + layoutPart + `)*$`)
-
-const layoutPart = `[A-Za-z0-9]+(?:(?:[-._:@+]|--)[A-Za-z0-9]+)*`

@@ -27,10 +27,10 @@ func tempName(target string) string {
 	return filepath.Join(filepath.Dir(target), "."+filepath.Base(target)+infix+hex.EncodeToString(b[:]))
 }
 
-// begin removes the leftovers of dead writers of target, as far as list finds them, and calls create. It holds a lock
-// of the directory meanwhile: without it a file that was just created and is not locked yet would be taken for a
+// createLocked removes the leftovers of dead writers of target, as far as list finds them, and calls create. It holds a
+// lock of the directory meanwhile: without it a file that was just created and is not locked yet would be taken for a
 // leftover. If the lock cannot be taken, it removes nothing.
-func begin(target string, list func(dir string) ([]fs.DirEntry, error), create func() error) error {
+func createLocked(target string, list func(dir string) ([]fs.DirEntry, error), create func() error) error {
 	dir, err := os.Open(filepath.Dir(target))
 	if err != nil {
 		return err
@@ -119,7 +119,7 @@ func NewDir(target string) (_ *Dir, err error) {
 	if err := checkTarget(target); err != nil {
 		return nil, err
 	}
-	err = begin(target, os.ReadDir, func() (err error) {
+	err = createLocked(target, os.ReadDir, func() (err error) {
 		if err := os.Mkdir(d.path, 0o777); err != nil {
 			return err
 		}
@@ -242,7 +242,7 @@ func newFile(target string, perm fs.FileMode, list func(dir string) ([]fs.DirEnt
 		return nil, &fs.PathError{Op: "write", Path: target, Err: errors.New("exists and is not a regular file")}
 	}
 	f := &File{target: target}
-	err := begin(target, list, func() (err error) {
+	err := createLocked(target, list, func() (err error) {
 		f.File, err = os.OpenFile(tempName(target), os.O_RDWR|os.O_CREATE|os.O_EXCL, perm)
 		if err == nil {
 			tryLock(f.File)
@@ -387,7 +387,7 @@ func CheckFile(target string) error {
 // Sweep removes leftovers of dead writers of target. Every writer does this first; callers that have nothing to write
 // use Sweep.
 func Sweep(target string) error {
-	return begin(filepath.Clean(target), os.ReadDir, func() error { return nil })
+	return createLocked(filepath.Clean(target), os.ReadDir, func() error { return nil })
 }
 
 // WriteFile writes a whole file atomically.

@@ -12,9 +12,9 @@ const (
 	high = 0x8080808080808080
 )
 
-// special has the high bit set in the lowest byte of w that may not be copied into a JSON string unchanged: a control
-// character, a quote, a backslash, or a byte of a multi-byte rune. Higher bytes may be marked wrongly.
-func special(w uint64) uint64 {
+// findSpecial has the high bit set in the lowest byte of w that may not be copied into a JSON string unchanged: a
+// control character, a quote, a backslash, or a byte of a multi-byte rune. Higher bytes may be marked wrongly.
+func findSpecial(w uint64) uint64 {
 	return ((w - low*0x20) | ((w ^ low*'"') - low) | ((w ^ low*'\\') - low) | w) & high
 }
 
@@ -22,7 +22,7 @@ func special(w uint64) uint64 {
 // It reads eight bytes at a time: megabytes of base64 pass through it.
 func plainPrefix(s []byte, i int) int {
 	for i+8 <= len(s) {
-		if m := special(binary.LittleEndian.Uint64(s[i:])); m != 0 {
+		if m := findSpecial(binary.LittleEndian.Uint64(s[i:])); m != 0 {
 			return i + bits.TrailingZeros64(m)>>3
 		}
 		i += 8

@@ -44,11 +44,11 @@ func (r *fastReader) flowSequence(i int) int {
 		}
 	}
 	r.dst = append(r.dst, ']')
-	return after(i)
+	return afterFound(i)
 }
 
-// after returns i+1, or -1 if i is negative.
-func after(i int) int {
+// afterFound returns i+1, or -1 if i is negative.
+func afterFound(i int) int {
 	if i < 0 {
 		return -1
 	}

@@ -11,7 +11,7 @@ import (
 
 // textStop has the high bit set in the lowest byte of w that needs a check in YAML text: one that JSON escapes, a
 // control character, or a byte of a multi-byte rune.
-func textStop(w uint64) uint64 { return special(w) | (w+low)&high }
+func textStop(w uint64) uint64 { return findSpecial(w) | (w+low)&high }
 
 // plainStop is textStop for plain scalars, which also end at colons and number signs.
 func plainStop(w uint64) uint64 {
@@ -84,7 +84,7 @@ func (r *fastReader) restOfPlain(i int) (s span) {
 		}
 		switch c := src[i]; {
 		case c == '\n':
-			return s.to(src, i)
+			return s.endAt(src, i)
 		case c == ':':
 			if next := src[i+1]; next == ' ' || next == '\n' {
 				s.colon, s.end = true, i
@@ -97,7 +97,7 @@ func (r *fastReader) restOfPlain(i int) (s span) {
 		case c == '#':
 			if i > start && src[i-1] == ' ' {
 				s.comment = true
-				return s.to(src, i)
+				return s.endAt(src, i)
 			}
 			i++
 		case c == '"' || c == '\\':
@@ -117,8 +117,8 @@ func (r *fastReader) restOfPlain(i int) (s span) {
 	}
 }
 
-// to ends a span at offset i, excluding the spaces before it.
-func (s span) to(src []byte, i int) span {
+// endAt ends a span at offset i, excluding the spaces before it.
+func (s span) endAt(src []byte, i int) span {
 	s.stop = i
 	for src[i-1] == ' ' {
 		i--
@@ -226,7 +226,7 @@ func resolve(text []byte) (m any, ok bool) {
 	case bytes.Count(text, []byte{'.'}) > 1:
 		return nil, false
 	}
-	m = meaning(string(text))
+	m = resolveScalar(string(text))
 	_, isString := m.(string)
 	return m, !isString
 }

@@ -165,7 +165,7 @@ func FuzzMeaning(f *testing.F) {
 			func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune("#:,[]{}&*!|>'\"%@`?", r) }) {
 			return
 		}
-		got := meaning(s)
+		got := resolveScalar(s)
 		want, err := libraryMeaning(s)
 		if err != nil {
 			return

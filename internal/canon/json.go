@@ -127,16 +127,16 @@ func (r *jsonReader) value(i int) int {
 		r.write(r.src[i:end])
 		return end
 	case c == 't':
-		return r.word(i, "true")
+		return r.readWord(i, "true")
 	case c == 'f':
-		return r.word(i, "false")
+		return r.readWord(i, "false")
 	case c == 'n':
-		return r.word(i, "null")
+		return r.readWord(i, "null")
 	}
 	return r.fail(i, "")
 }
 
-func (r *jsonReader) word(i int, w string) int {
+func (r *jsonReader) readWord(i int, w string) int {
 	if len(r.src)-i < len(w) || string(r.src[i:i+len(w)]) != w {
 		return r.fail(i, "")
 	}

@@ -10,9 +10,9 @@ import (
 // fraction matches numbers that are not 64-bit integers.
 var fraction = regexp.MustCompile(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`)
 
-// meaning resolves a plain scalar without a tag as opm's YAML library does: to nil, bool, int, int64, uint64, float64
-// or, for everything else (dates and base-60 numbers included), the text itself.
-func meaning(text string) any {
+// resolveScalar resolves a plain scalar without a tag as opm's YAML library does: to nil, bool, int, int64, uint64,
+// float64 or, for everything else (dates and base-60 numbers included), the text itself.
+func resolveScalar(text string) any {
 	if text == "" {
 		return nil
 	}

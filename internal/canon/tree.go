@@ -142,7 +142,7 @@ func nodeKey(n *yaml.Node) string {
 	if n.Style&quoted != 0 {
 		return n.Value
 	}
-	text, err := keyText(meaning(n.Value))
+	text, err := keyText(resolveScalar(n.Value))
 	if err != nil {
 		return n.Value
 	}

@@ -40,8 +40,8 @@ type identity struct {
 	ModTime time.Time `json:"modTime"`
 }
 
-// is reports whether a name refers to that file.
-func (id *identity) is(info fs.FileInfo) bool {
+// matches reports whether a name refers to that file.
+func (id *identity) matches(info fs.FileInfo) bool {
 	return id != nil && info.Size() == id.Size && info.ModTime().Equal(id.ModTime)
 }
 
@@ -144,7 +144,7 @@ func (e *journalEntry) undo(root *os.Root, backup string) error {
 	}
 	free := err != nil
 	if !e.Replaces {
-		if free || !e.New.is(now) {
+		if free || !e.New.matches(now) {
 			return nil // the new file is not there yet, or another program wrote the name
 		}
 		return root.Remove(e.Name)
@@ -159,7 +159,7 @@ func (e *journalEntry) undo(root *os.Root, backup string) error {
 		if _, err := root.Lstat(e.Staged); err == nil {
 			return nil // not replaced yet
 		}
-		if e.New.is(now) {
+		if e.New.matches(now) {
 			return root.Rename(backup, e.Name)
 		}
 	}

@@ -52,7 +52,7 @@ func Divide(all []Package, budget int) [][]string {
 			continue
 		}
 		b := buckets[i]
-		slices.SortFunc(b, heavier)
+		slices.SortFunc(b, compareWeight)
 		for _, w := range b[:share-1] {
 			groups = append(groups, []string{w.Name})
 		}
@@ -81,9 +81,9 @@ func fill(counts []int, budget int) []int {
 	return shares
 }
 
-// heavier orders by size, the biggest first, and by name for equal sizes. Blobs without a package come first:
+// compareWeight orders by size, the biggest first, and by name for equal sizes. Blobs without a package come first:
 // annotations cannot record them among packages.
-func heavier(a, b Package) int {
+func compareWeight(a, b Package) int {
 	if (a.Name == "") != (b.Name == "") {
 		return cmp.Compare(len(a.Name), len(b.Name))
 	}

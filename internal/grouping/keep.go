@@ -39,20 +39,20 @@ func Keep(previous [][]string, all []Package, budget int) (_ [][]string, ok bool
 	for i := range groups {
 		groups[i].sort()
 	}
-	slices.SortFunc(groups, func(a, b keptGroup) int { return heavier(a.packages[0], b.packages[0]) })
+	slices.SortFunc(groups, func(a, b keptGroup) int { return compareWeight(a.packages[0], b.packages[0]) })
 	var added []Package
 	for _, w := range all {
 		if !placed[w.Name] {
 			added = append(added, w)
 		}
 	}
-	slices.SortFunc(added, heavier)
+	slices.SortFunc(added, compareWeight)
 	for _, w := range added {
 		if len(groups) < budget {
 			groups = append(groups, keptGroup{[]Package{w}, w.Size})
 			continue
 		}
-		lightest(groups).add(w)
+		findLightest(groups).add(w)
 	}
 	for i := range groups {
 		groups[i].sort()
@@ -86,10 +86,10 @@ func (g *keptGroup) add(w Package) {
 	g.size += w.Size
 }
 
-func (g *keptGroup) sort() { slices.SortFunc(g.packages, heavier) }
+func (g *keptGroup) sort() { slices.SortFunc(g.packages, compareWeight) }
 
-// lightest returns the group of several packages with the fewest bytes; of all groups, if each has one package.
-func lightest(groups []keptGroup) *keptGroup {
+// findLightest returns the group of several packages with the fewest bytes; of all groups, if each has one package.
+func findLightest(groups []keptGroup) *keptGroup {
 	var best *keptGroup
 	for i := range groups {
 		g := &groups[i]
@@ -111,7 +111,7 @@ func compareShared(a, b *keptGroup) int {
 func biggestShared(groups []keptGroup) *keptGroup {
 	var best *keptGroup
 	for i := range groups {
-		if g := &groups[i]; len(g.packages) > 1 && (best == nil || heavier(g.packages[0], best.packages[0]) < 0) {
+		if g := &groups[i]; len(g.packages) > 1 && (best == nil || compareWeight(g.packages[0], best.packages[0]) < 0) {
 			best = g
 		}
 	}

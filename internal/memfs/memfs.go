@@ -15,7 +15,7 @@ type Info struct {
 	Base string
 	// Bytes is the size.
 	Bytes int64
-	// Kind is the mode.
+	// Kind is the mode with the type of the file.
 	Kind fs.FileMode
 	// Time is when it was changed last.
 	Time time.Time

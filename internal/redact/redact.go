@@ -88,12 +88,12 @@ const hidden = "***"
 // Text removes everything that looks like credentials from a name or a message: users and passwords in names and URLs,
 // and values of headers, parameters and members that are called so, also in JSON and encoded for URLs.
 func Text(text string) string {
-	if suspicious(text) == 0 {
+	if findSuspicious(text) == 0 {
 		return text
 	}
 	var b strings.Builder
 	for line := range strings.Lines(text) {
-		if has := suspicious(line); has != 0 {
+		if has := findSuspicious(line); has != 0 {
 			line = clean(line, has)
 		}
 		b.WriteString(line)
@@ -211,8 +211,8 @@ var words = func() (by [256][]word) {
 	return by
 }()
 
-// suspicious tells quickly what a text may have; of most there is nothing.
-func suspicious(text string) (has kind) {
+// findSuspicious tells quickly what a text may have; of most there is nothing.
+func findSuspicious(text string) (has kind) {
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {
 		case c == '@' && strings.HasPrefix(text[i:], "@sha256:"):
@@ -243,7 +243,7 @@ func suspicious(text string) (has kind) {
 
 // JSON is Text for the strings of a text in JSON.
 func JSON(text []byte) []byte {
-	if suspicious(string(text)) == 0 {
+	if findSuspicious(string(text)) == 0 {
 		return text
 	}
 	var b bytes.Buffer

@@ -207,7 +207,7 @@ func (e *KindError) Error() string {
 	return fmt.Sprintf("%q is %s, expected a file", e.Path, kind)
 }
 
-// ErrorClass makes it an error of the machine.
+// ErrorClass returns [fault.Local]: the file is at fault, not its content.
 func (e *KindError) ErrorClass() fault.Class { return fault.Local }
 
 func longer(path string, limit int64) error {

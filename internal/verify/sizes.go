@@ -10,10 +10,10 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// Sizes has the sizes of what was met, by digest: content has one digest and one size.
+// Sizes has the sizes of the content that was read so far, by digest: different sizes for one digest are an error.
 type Sizes map[digest.Digest]int64
 
-// AddManifest notes a manifest and what it refers to. A text that is no manifest has nothing to be noted.
+// AddManifest notes a manifest and what it refers to. It ignores a text that is not JSON.
 func (s Sizes) AddManifest(text []byte) error {
 	var m struct {
 		Config            *v1.Descriptor

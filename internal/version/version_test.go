@@ -2,6 +2,7 @@ package version
 
 import (
 	"runtime/debug"
+	"strings"
 	"testing"
 )
 
@@ -33,5 +34,32 @@ func TestRevision(t *testing.T) {
 	})
 	if commit != "0123456789ab" || date != "2026-01-02T03:04:05Z" {
 		t.Errorf("got %q, %q", commit, date)
+	}
+}
+
+// The lines about the build have the version of this program and that of opm that it is compatible with.
+func TestLines(t *testing.T) {
+	i := Get()
+	if i.Version != Release() || i.Opm != Compatible || i.Platform != i.OS+"/"+i.Arch || !strings.HasPrefix(i.Go, "go") {
+		t.Errorf("%+v", i)
+	}
+	i = Info{Version: "v1.2.3", Commit: "abc", Date: "2024-01-02", Go: "go1", OS: "linux", Arch: "amd64"}
+	if got, want := i.String(), "bindery v1.2.3 (abc of 2024-01-02, go1, linux/amd64)"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	i.Commit, i.Date = "", ""
+	if got, want := i.String(), "bindery v1.2.3 (unknown commit, go1, linux/amd64)"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if got := i.OPM(); !strings.HasPrefix(got, `Version: version.Version{OpmVersion:"`+Compatible+`", GitCommit:"", `) ||
+		!strings.HasSuffix(got, `, Bindery:"v1.2.3"}`) {
+		t.Errorf("%s", got)
+	}
+	if got := ServerOPM(); strings.Contains(got, "Bindery") || !strings.Contains(got, Compatible) {
+		t.Errorf("%s", got)
+	}
+	first, second := Program(), Program()
+	if first == "" || first != second {
+		t.Errorf("%q and %q identify no program", first, second)
 	}
 }

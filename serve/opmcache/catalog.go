@@ -23,8 +23,15 @@ type Package struct {
 // configsDir is the directory of the catalog in an image.
 const configsDir = "configs"
 
-// Dir is the directory of opm's cache in an image, relative to the root.
-const Dir = "tmp/cache"
+// Where the cache is in an image, and what the bytes that this package gives for a catalog depend on.
+const (
+	// Dir is the directory of opm's cache in an image, relative to the root.
+	Dir = "tmp/cache"
+	// JSONID changes with the bytes that [JSONEntries] and [JSONTop] give for a catalog.
+	JSONID = "opm-json.2"
+	// PogrebID changes with the bytes that [PogrebTop] gives for a catalog.
+	PogrebID = "opm-pogreb.2"
+)
 
 // load reads a package. each, unless nil, is called with every blob before it is decoded and the name of its file below
 // configs; it may replace the blob's text.

@@ -11,8 +11,8 @@ import (
 	"github.com/operator-bindery/bindery/serve/internal/opmformat"
 )
 
-// ErrNone is returned by [Check] for a directory without a cache of opm's.
-var ErrNone = errors.New("no cache of opm's")
+// errNone is returned by [Check] for a directory without a cache of opm's.
+var errNone = errors.New("no cache of opm's")
 
 // The formats in a [Report].
 const (
@@ -49,7 +49,7 @@ func Check(ctx context.Context, configs, cache fs.FS) (Report, error) {
 	if info, err := fs.Stat(cache, opmformat.JSONDir); err == nil && info.IsDir() {
 		return checkJSON(ctx, configs, cache)
 	}
-	return Report{}, ErrNone
+	return Report{}, errNone
 }
 
 func checkJSON(ctx context.Context, configs, cache fs.FS) (Report, error) {

@@ -168,7 +168,7 @@ func TestCheckFindsDamage(t *testing.T) {
 		}
 	})
 	t.Run("none", func(t *testing.T) {
-		if _, err := Check(t.Context(), os.DirFS(t.TempDir()), os.DirFS(t.TempDir())); !errors.Is(err, ErrNone) {
+		if _, err := Check(t.Context(), os.DirFS(t.TempDir()), os.DirFS(t.TempDir())); !errors.Is(err, errNone) {
 			t.Errorf("got %v", err)
 		}
 	})

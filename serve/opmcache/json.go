@@ -13,14 +13,11 @@ import (
 	"strings"
 
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/internal/spool"
 	"github.com/operator-bindery/bindery/layers"
+	"github.com/operator-bindery/bindery/internal/spool"
 	"github.com/operator-bindery/bindery/serve"
 	"github.com/operator-bindery/bindery/serve/internal/opmformat"
 )
-
-// JSONID changes with the bytes that [JSONEntries] and [JSONTop] give for a catalog.
-const JSONID = "opm-json.2"
 
 // JSONEntries returns the entries of one package in the format json, which are in the package's layer next to its
 // catalog. The digest is in the entries of [JSONTop]. Names that opm could not use as file names, or that give the same
@@ -42,7 +39,7 @@ func jsonEntries(c *declcfg.Catalog, keep int) ([]layers.Entry, error) {
 		}})
 		return nil
 	})
-	return place(files, readDirMode, readFileMode), err
+	return placeBelowDir(files, readDirMode, readFileMode), err
 }
 
 // keptText is how many bytes of a package's entries stay in memory until they are read. The rest is encoded twice, for
@@ -184,7 +181,7 @@ func JSONTop(ctx context.Context, tmp string, all []Package) (_ []layers.Entry, 
 		}
 	}
 	digest := layers.Bytes(opmformat.DigestName, 0, []byte(hex.EncodeToString(sum.Sum(nil))))
-	return place([]layers.Entry{indexFile, digest}, readDirMode, readFileMode), nil
+	return placeBelowDir([]layers.Entry{indexFile, digest}, readDirMode, readFileMode), nil
 }
 
 // spooled appends the content of a cache file to the spool.

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/operator-bindery/bindery/internal/api"
 	"github.com/operator-bindery/bindery/layers"
-	"github.com/operator-bindery/bindery/serve/api"
 )
 
 // jsonOf builds the cache of packages in layers, unpacks it, and returns the root of the image.

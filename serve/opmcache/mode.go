@@ -16,8 +16,8 @@ const (
 	writeFileMode fs.FileMode = 0o664
 )
 
-// place moves files below [Dir] and adds the parent directories.
-func place(files []layers.Entry, dirMode, fileMode fs.FileMode) []layers.Entry {
+// placeBelowDir moves files below [Dir] and adds the parent directories.
+func placeBelowDir(files []layers.Entry, dirMode, fileMode fs.FileMode) []layers.Entry {
 	// A layer that created this directory with the default mode would make it read-only for everyone.
 	out := []layers.Entry{layers.Dir(path.Dir(Dir), 0o777|fs.ModeSticky)}
 	known := map[string]bool{path.Dir(Dir): true}

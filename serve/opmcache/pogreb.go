@@ -16,14 +16,11 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/internal/spool"
 	"github.com/operator-bindery/bindery/layers"
+	"github.com/operator-bindery/bindery/internal/spool"
 	"github.com/operator-bindery/bindery/serve"
 	"github.com/operator-bindery/bindery/serve/internal/opmformat"
 )
-
-// PogrebID changes with the bytes that [PogrebTop] gives for a catalog.
-const PogrebID = "opm-pogreb.2"
 
 // PogrebTop returns the cache of a catalog in the format pogreb.v1 as entries of a separate layer. tmp is a directory
 // for temporary files; one of them is the content of an entry and is removed after it has been read. opm reads all
@@ -45,7 +42,7 @@ func PogrebTop(ctx context.Context, tmp string, all []Package) (_ []layers.Entry
 	h := pogrebHash{texts: texts, spans: map[string][]spool.Span{}}
 	index := packageIndex{}
 	for _, p := range sortedPackages(all) {
-		if err := h.put(ctx, db, p, index); err != nil {
+		if err := h.addPackage(ctx, db, p, index); err != nil {
 			return nil, fmt.Errorf("opm's cache of package %q: %w", p.Name, err)
 		}
 	}
@@ -53,7 +50,7 @@ func PogrebTop(ctx context.Context, tmp string, all []Package) (_ []layers.Entry
 	if err != nil {
 		return nil, err
 	}
-	if err := db.put([]byte(opmformat.IndexName), text); err != nil {
+	if err := db.appendEntry([]byte(opmformat.IndexName), text); err != nil {
 		return nil, err
 	}
 	digest, err := h.sum(ctx, db)
@@ -68,7 +65,7 @@ func PogrebTop(ctx context.Context, tmp string, all []Package) (_ []layers.Entry
 		files[i].Name = path.Join(opmformat.PogrebDir, "db", files[i].Name)
 	}
 	files = append(files, layers.Bytes(path.Join(opmformat.PogrebDir, opmformat.DigestName), 0, []byte(digest)))
-	return place(files, writeDirMode, writeFileMode), nil
+	return placeBelowDir(files, writeDirMode, writeFileMode), nil
 }
 
 // pogrebHash collects the input of opm's digest.
@@ -77,8 +74,8 @@ type pogrebHash struct {
 	spans map[string][]spool.Span
 }
 
-// put adds a package to the database and its text to the digest.
-func (h *pogrebHash) put(ctx context.Context, db *database, p Package, index packageIndex) error {
+// addPackage adds a package to the database and its text to the digest.
+func (h *pogrebHash) addPackage(ctx context.Context, db *database, p Package, index packageIndex) error {
 	c, err := p.load(ctx, func(file string, m *declcfg.Meta) error {
 		text, err := appendNumbers(make([]byte, 0, len(m.Blob)+1), m.Blob)
 		if err != nil {
@@ -115,7 +112,7 @@ func putPackage(db *database, c *declcfg.Catalog, index packageIndex) error {
 		if err != nil {
 			return err
 		}
-		if err := db.put(bundleKey(b.PackageName, b.ChannelName, b.CsvName), value); err != nil {
+		if err := db.appendEntry(bundleKey(b.PackageName, b.ChannelName, b.CsvName), value); err != nil {
 			return err
 		}
 	}
@@ -146,7 +143,7 @@ func putCustom(db *database, c *declcfg.Catalog) error {
 		values[key] = append(binary.BigEndian.AppendUint32(values[key], uint32(len(message))), message...)
 	}
 	for _, key := range keys {
-		if err := db.put([]byte(key), values[key]); err != nil {
+		if err := db.appendEntry([]byte(key), values[key]); err != nil {
 			return err
 		}
 	}

@@ -17,8 +17,8 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"github.com/operator-bindery/bindery/internal/api"
 	"github.com/operator-bindery/bindery/layers"
-	"github.com/operator-bindery/bindery/serve/api"
 	"github.com/operator-bindery/bindery/serve/internal/opmformat"
 )
 
@@ -210,7 +210,7 @@ func TestPogrebTableIsTheLibrarys(t *testing.T) {
 				key := fmt.Sprintf("bundles/%d/%x", i, rng.Uint64())
 				value := bytes.Repeat([]byte{byte(i)}, rng.IntN(50))
 				values[key] = value
-				if err := errors.Join(d.put([]byte(key), value), lib.Put([]byte(key), value)); err != nil {
+				if err := errors.Join(d.appendEntry([]byte(key), value), lib.Put([]byte(key), value)); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -8,8 +8,8 @@ import (
 	"math"
 	"math/bits"
 
-	"github.com/operator-bindery/bindery/internal/spool"
 	"github.com/operator-bindery/bindery/layers"
+	"github.com/operator-bindery/bindery/internal/spool"
 )
 
 // database writes the files of a pogreb database, format version 2, which consists of a log of records and a hash table
@@ -68,8 +68,8 @@ func newDatabase(dir string) (*database, error) {
 	return &database{s: s}, err
 }
 
-// put appends an entry to the log.
-func (d *database) put(key, value []byte) error {
+// appendEntry appends an entry to the log.
+func (d *database) appendEntry(key, value []byte) error {
 	if len(key) > maxKey || len(value) > maxValue || d.s.Len()+recordHead+int64(len(key)+len(value))+4 > maxSegment {
 		return fmt.Errorf(
 			"the entry %.200q does not fit into opm's database: keys have %d bytes at most, values %d MiB, all "+

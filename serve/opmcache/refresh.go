@@ -17,8 +17,8 @@ import (
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
-	"github.com/operator-bindery/bindery/internal/spool"
 	"github.com/operator-bindery/bindery/layers"
+	"github.com/operator-bindery/bindery/internal/spool"
 	"github.com/operator-bindery/bindery/serve"
 	"github.com/operator-bindery/bindery/serve/internal/opmformat"
 )
@@ -27,7 +27,7 @@ import (
 // unless the cache there matches the catalog. The catalog may have any layout. After an error the old cache is in
 // place; a crash leaves the old or the new one, or one whose digest does not match, which opm detects. Bytes and modes
 // are those of images, whatever the umask. The memory is that of the largest package, plus temporary files for the
-// catalog and the cache. It is a [serve.RefreshFunc].
+// catalog and the cache. It is for [serve.Options.Refresh].
 func Refresh(ctx context.Context, catalog fs.FS, dir, format string) (err error) {
 	if r, err := Check(ctx, catalog,
 		os.DirFS(dir)); err == nil && r.Valid() && (r.Format == formatJSON) == (format == serve.FormatJSON) {
@@ -86,8 +86,8 @@ func splitCatalog(ctx context.Context, catalog fs.FS, sum io.Writer) (_ *splitPa
 	return p, nil
 }
 
-// each calls do for every package, sorted by name, loaded and validated.
-func (p *splitPackages) each(ctx context.Context, do func(c *declcfg.Catalog) error) error {
+// forEach calls do for every package, sorted by name, loaded and validated.
+func (p *splitPackages) forEach(ctx context.Context, do func(c *declcfg.Catalog) error) error {
 	for _, name := range slices.Sorted(maps.Keys(p.spans)) {
 		var texts []io.Reader
 		for _, at := range p.spans[name] {
@@ -114,14 +114,14 @@ func refreshPogreb(ctx context.Context, packages *splitPackages, sum hash.Hash64
 	}
 	defer func() { err = errors.Join(err, db.s.Close()) }()
 	index := packageIndex{}
-	if err := packages.each(ctx, func(c *declcfg.Catalog) error { return putPackage(db, c, index) }); err != nil {
+	if err := packages.forEach(ctx, func(c *declcfg.Catalog) error { return putPackage(db, c, index) }); err != nil {
 		return err
 	}
 	text, err := index.text()
 	if err != nil {
 		return err
 	}
-	if err := db.put([]byte(opmformat.IndexName), text); err != nil {
+	if err := db.appendEntry([]byte(opmformat.IndexName), text); err != nil {
 		return err
 	}
 	if err := db.digest(ctx, sum); err != nil {
@@ -155,7 +155,7 @@ func refreshJSON(ctx context.Context, catalog fs.FS, packages *splitPackages, di
 	defer func() { err = errors.Join(err, d.Abort()) }()
 	index := packageIndex{}
 	write := func(name string, text []byte) error { return d.write(ctx, name, layers.Bytes("", 0, text).Open) }
-	err = packages.each(ctx, func(c *declcfg.Catalog) error {
+	err = packages.forEach(ctx, func(c *declcfg.Catalog) error {
 		if err := index.add(c); err != nil {
 			return err
 		}

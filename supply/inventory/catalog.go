@@ -73,7 +73,7 @@ func (x *examiner) database(ctx context.Context, i images.SurveyedImage, place s
 	case err == nil:
 		err = errors.Join(x.program(tree, e), tree.Close())
 	case errors.Is(err, images.ErrInvalid):
-		err = nil // as in a catalog image
+		err = nil // a file in place of the server is no error, as in a catalog image
 	}
 	if err != nil {
 		return err

@@ -112,8 +112,8 @@ func TestCatalog(t *testing.T) {
 	}
 }
 
-// The images of several platforms that differ in their servers alone have one catalog, which is read once. A server
-// layer that would change the catalog is not taken for such a one, whatever it is declared to be.
+// The images of several platforms that differ in their servers alone have one catalog, which is read once. A
+// layer that is declared to be a server but has catalog files makes a difference, and the catalogs are read apart.
 func TestPlatforms(t *testing.T) {
 	for _, c := range []struct {
 		name          string

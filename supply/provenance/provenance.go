@@ -89,9 +89,9 @@ type (
 	}
 )
 
-// BuildType returns the URI of the type of builds of a command: "build catalog" is .../build/catalog/v1, "index add" is
+// buildType returns the URI of the type of builds of a command: "build catalog" is .../build/catalog/v1, "index add" is
 // .../build/index-add/v1.
-func BuildType(command string) string {
+func buildType(command string) string {
 	return buildTypes + strings.ReplaceAll(strings.TrimPrefix(command, "build "), " ", "-") + "/v1"
 }
 
@@ -103,7 +103,7 @@ func (b *Build) Predicate() (json.RawMessage, error) {
 	}
 	p := predicate{
 		Definition: definition{
-			BuildType: BuildType(b.Command), External: external, Dependencies: []resource{},
+			BuildType: buildType(b.Command), External: external, Dependencies: []resource{},
 			Internal: map[string]any{"bindery": map[string]string{"goVersion": b.Go, "version": b.Version}},
 		},
 		Run: run{

@@ -102,7 +102,7 @@ func TestTimes(t *testing.T) {
 func TestBuildTypes(t *testing.T) {
 	for command, want := range map[string]string{"build catalog": "catalog", "index add": "index-add",
 		"migrate": "migrate"} {
-		if got := BuildType(command); got != buildTypes+want+"/v1" {
+		if got := buildType(command); got != buildTypes+want+"/v1" {
 			t.Errorf("%s: %s", command, got)
 		}
 	}

@@ -124,7 +124,7 @@ func (c *Caches) entries(ctx context.Context, group []opmcache.Package, temp str
 	keep := func(entries []layers.Entry) ([]layers.Entry, error) { return entries, nil }
 	if len(group) > 1 {
 		s := newEntrySpool(temp)
-		keep = func(entries []layers.Entry) ([]layers.Entry, error) { return s.take(ctx, entries) }
+		keep = func(entries []layers.Entry) ([]layers.Entry, error) { return s.addEntries(ctx, entries) }
 	}
 	var lists [][]layers.Entry
 	if c.Native != nil {

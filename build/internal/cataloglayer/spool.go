@@ -6,8 +6,8 @@ import (
 	"io"
 	"sync/atomic"
 
-	"github.com/operator-bindery/bindery/internal/spool"
 	"github.com/operator-bindery/bindery/layers"
+	"github.com/operator-bindery/bindery/internal/spool"
 )
 
 // SpoolContent appends the content of a file to a spool.
@@ -28,14 +28,14 @@ func SpoolContent(ctx context.Context, s *spool.Spool, e layers.Entry) (_ spool.
 // large for memory.
 type entrySpool struct {
 	s      *spool.Spool
-	unread atomic.Int64 // files
+	unread atomic.Int64 // number of files whose content has not been read back
 }
 
 func newEntrySpool(dir string) *entrySpool { return &entrySpool{s: spool.New(dir, 0)} }
 
-// take moves the contents of files into the spool, and returns the entries that have them from there. All must have
-// been moved before the first is opened, and each can be opened once.
-func (a *entrySpool) take(ctx context.Context, entries []layers.Entry) ([]layers.Entry, error) {
+// addEntries moves the contents of files into the spool, and returns the entries that have them from there. All must
+// have been moved before the first is opened, and each can be opened once.
+func (a *entrySpool) addEntries(ctx context.Context, entries []layers.Entry) ([]layers.Entry, error) {
 	out := make([]layers.Entry, len(entries))
 	for i, e := range entries {
 		if e.Kind == layers.KindFile {

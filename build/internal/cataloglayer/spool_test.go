@@ -15,7 +15,7 @@ func TestEntrySpool(t *testing.T) {
 	var all []layers.Entry
 	want := map[string]string{"cache/a": "first", "cache/b": "", "cache/c": strings.Repeat("third", 100_000)}
 	for name, text := range want {
-		moved, err := a.take(t.Context(),
+		moved, err := a.addEntries(t.Context(),
 			[]layers.Entry{layers.Dir("cache", 0o755), layers.Bytes(name, 0o644, []byte(text))})
 		if err != nil {
 			t.Fatal(err)
@@ -46,7 +46,7 @@ func TestEntrySpool(t *testing.T) {
 	}
 	short := layers.Bytes("x", 0o644, []byte("short"))
 	short.Size++
-	if _, err := newEntrySpool(dir).take(t.Context(), []layers.Entry{short}); err == nil {
+	if _, err := newEntrySpool(dir).addEntries(t.Context(), []layers.Entry{short}); err == nil {
 		t.Error("a file of another length was taken")
 	}
 }

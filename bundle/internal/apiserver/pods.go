@@ -56,7 +56,7 @@ func deployment(d *appsv1.Deployment, v Version) (out field.ErrorList) {
 	out = append(out, strategy(&spec.Strategy, path.Child("strategy"))...)
 	out = append(out, v1validation.ValidateLabels(spec.Template.Labels, template.Child("labels"))...)
 	out = append(out, validation.ValidateAnnotations(spec.Template.Annotations, template.Child("annotations"))...)
-	return append(out, pod(&spec.Template.Spec, template.Child("spec"), v)...)
+	return append(out, validatePod(&spec.Template.Spec, template.Child("spec"), v)...)
 }
 
 func strategy(s *appsv1.DeploymentStrategy, path *field.Path) (out field.ErrorList) {
@@ -76,7 +76,7 @@ func strategy(s *appsv1.DeploymentStrategy, path *field.Path) (out field.ErrorLi
 	return out
 }
 
-func pod(spec *corev1.PodSpec, path *field.Path, v Version) (out field.ErrorList) {
+func validatePod(spec *corev1.PodSpec, path *field.Path, v Version) (out field.ErrorList) {
 	volumes, list := podVolumes(spec.Volumes, path.Child("volumes"))
 	out = append(out, list...)
 	if len(spec.Containers) == 0 {
@@ -295,7 +295,7 @@ func containerPorts(ports []corev1.ContainerPort, path *field.Path) (out field.E
 		if p.HostPort != 0 {
 			out = append(out, invalid(at.Child("hostPort"), p.HostPort, utilvalidation.IsValidPortNum(int(p.HostPort)))...)
 		}
-		out = append(out, protocol(at.Child("protocol"), cmp.Or(p.Protocol, corev1.ProtocolTCP))...)
+		out = append(out, validateProtocol(at.Child("protocol"), cmp.Or(p.Protocol, corev1.ProtocolTCP))...)
 	}
 	return out
 }
@@ -401,10 +401,10 @@ func resources(r *corev1.ResourceRequirements, path *field.Path) (out field.Erro
 		negative(q, requests.Key(string(name)))
 		limit, limited := r.Limits[name]
 		switch {
-		case !limited && !overcommitted(string(name)):
+		case !limited && !canOvercommit(string(name)):
 			out = append(out, field.Required(limits, "Limit must be set for non overcommitable resources"))
 		case !limited:
-		case q.Cmp(limit) != 0 && !overcommitted(string(name)):
+		case q.Cmp(limit) != 0 && !canOvercommit(string(name)):
 			out = append(out, field.Invalid(requests, q.String(),
 				fmt.Sprintf("must be equal to %s limit of %s", name, limit.String())))
 		case q.Cmp(limit) > 0:
@@ -415,8 +415,8 @@ func resources(r *corev1.ResourceRequirements, path *field.Path) (out field.Erro
 	return out
 }
 
-// overcommitted reports whether the limit of a resource may be more than the request.
-func overcommitted(name string) bool {
+// canOvercommit reports whether the limit of a resource may be more than the request.
+func canOvercommit(name string) bool {
 	return !strings.HasPrefix(name, corev1.ResourceHugePagesPrefix) &&
 		(!strings.Contains(name, "/") || strings.Contains(name, "kubernetes.io/"))
 }

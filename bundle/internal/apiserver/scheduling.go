@@ -18,7 +18,8 @@ func scheduling(spec *corev1.PodSpec, path *field.Path) (out field.ErrorList) {
 		out = append(out, toleration(&spec.Tolerations[i], path.Child("tolerations").Index(i))...)
 	}
 	for i := range spec.TopologySpreadConstraints {
-		out = append(out, spread(&spec.TopologySpreadConstraints[i], path.Child("topologySpreadConstraints").Index(i))...)
+		at := path.Child("topologySpreadConstraints").Index(i)
+		out = append(out, validateSpread(&spec.TopologySpreadConstraints[i], at)...)
 	}
 	a, path := spec.Affinity, path.Child("affinity")
 	if a == nil {
@@ -91,7 +92,7 @@ func toleration(t *corev1.Toleration, at *field.Path) (out field.ErrorList) {
 	return out
 }
 
-func spread(c *corev1.TopologySpreadConstraint, at *field.Path) (out field.ErrorList) {
+func validateSpread(c *corev1.TopologySpreadConstraint, at *field.Path) (out field.ErrorList) {
 	if c.MaxSkew <= 0 {
 		out = append(out, field.Invalid(at.Child("maxSkew"), c.MaxSkew, "must be greater than zero"))
 	}

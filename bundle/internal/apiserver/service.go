@@ -64,7 +64,7 @@ func servicePorts(ports []corev1.ServicePort, typ corev1.ServiceType, path *fiel
 			}
 		}
 		out = append(out, invalid(at.Child("port"), p.Port, utilvalidation.IsValidPortNum(int(p.Port)))...)
-		out = append(out, protocol(at.Child("protocol"), p.Protocol)...)
+		out = append(out, validateProtocol(at.Child("protocol"), p.Protocol)...)
 		if p.TargetPort != intstr.FromInt32(0) && p.TargetPort != intstr.FromString("") { // else it is the port
 			out = append(out, portOrName(at.Child("targetPort"), p.TargetPort)...)
 		}
@@ -80,7 +80,7 @@ func servicePorts(ports []corev1.ServicePort, typ corev1.ServiceType, path *fiel
 	return out
 }
 
-func protocol(path *field.Path, p corev1.Protocol) field.ErrorList {
+func validateProtocol(path *field.Path, p corev1.Protocol) field.ErrorList {
 	return oneOf(path, p, corev1.ProtocolSCTP, corev1.ProtocolTCP, corev1.ProtocolUDP)
 }
 

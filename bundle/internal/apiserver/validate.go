@@ -53,56 +53,59 @@ func Validate(apiVersion, kind string, object []byte, v Version) Errors {
 	}
 	switch apiVersion + " " + kind {
 	case "v1 Service":
-		return of(object, v, serviceName(v), service)
+		return checkAs(object, v, serviceName(v), service)
 	case "v1 ConfigMap":
-		return of(object, v, validation.NameIsDNSSubdomain, configMap)
+		return checkAs(object, v, validation.NameIsDNSSubdomain, configMap)
 	case "v1 Secret":
-		return of(object, v, validation.NameIsDNSSubdomain, secret)
+		return checkAs(object, v, validation.NameIsDNSSubdomain, secret)
 	case "v1 ServiceAccount":
-		return of(object, v, validation.ValidateServiceAccountName,
+		return checkAs(object, v, validation.ValidateServiceAccountName,
 			func(*corev1.ServiceAccount, Version) field.ErrorList { return nil })
 	case "apps/v1 Deployment":
-		return of(object, v, validation.NameIsDNSSubdomain, deployment)
+		return checkAs(object, v, validation.NameIsDNSSubdomain, deployment)
 	case "rbac.authorization.k8s.io/v1 Role":
-		return of(object, v, pathSegment, func(r *rbacv1.Role, _ Version) field.ErrorList {
+		return checkAs(object, v, pathSegment, func(r *rbacv1.Role, _ Version) field.ErrorList {
 			return policyRules(r.Rules, true)
 		})
 	case "rbac.authorization.k8s.io/v1 ClusterRole":
-		return of(object, v, pathSegment, clusterRole)
+		return checkAs(object, v, pathSegment, clusterRole)
 	case "rbac.authorization.k8s.io/v1 RoleBinding":
-		return of(object, v, pathSegment, func(b *rbacv1.RoleBinding, _ Version) field.ErrorList {
+		return checkAs(object, v, pathSegment, func(b *rbacv1.RoleBinding, _ Version) field.ErrorList {
 			return binding(b.RoleRef, b.Subjects, true)
 		})
 	case "rbac.authorization.k8s.io/v1 ClusterRoleBinding":
-		return of(object, v, pathSegment, func(b *rbacv1.ClusterRoleBinding, _ Version) field.ErrorList {
+		return checkAs(object, v, pathSegment, func(b *rbacv1.ClusterRoleBinding, _ Version) field.ErrorList {
 			return binding(b.RoleRef, b.Subjects, false)
 		})
 	case "policy/v1 PodDisruptionBudget":
-		return of(object, v, nil, func(b *policyv1.PodDisruptionBudget, _ Version) field.ErrorList {
+		return checkAs(object, v, nil, func(b *policyv1.PodDisruptionBudget, _ Version) field.ErrorList {
 			return append(invalid(field.NewPath("metadata", "name"), b.Name, pathSegment(b.Name, false)),
 				disruptionBudget(&b.Spec)...)
 		})
 	case "scheduling.k8s.io/v1 PriorityClass":
-		return of(object, v, validation.NameIsDNSSubdomain, func(c *schedulingv1.PriorityClass, _ Version) field.ErrorList {
-			return priorityClass(c)
-		})
+		return checkAs(object, v, validation.NameIsDNSSubdomain,
+			func(c *schedulingv1.PriorityClass, _ Version) field.ErrorList {
+				return priorityClass(c)
+			})
 	case "networking.k8s.io/v1 NetworkPolicy":
-		return of(object, v, validation.NameIsDNSSubdomain, func(p *networkingv1.NetworkPolicy, _ Version) field.ErrorList {
-			return networkPolicy(&p.Spec)
-		})
+		return checkAs(object, v, validation.NameIsDNSSubdomain,
+			func(p *networkingv1.NetworkPolicy, _ Version) field.ErrorList {
+				return networkPolicy(&p.Spec)
+			})
 	case "admissionregistration.k8s.io/v1 ValidatingWebhookConfiguration":
-		return of(object, v, validation.NameIsDNSSubdomain, validatingWebhooks)
+		return checkAs(object, v, validation.NameIsDNSSubdomain, validatingWebhooks)
 	case "admissionregistration.k8s.io/v1 MutatingWebhookConfiguration":
-		return of(object, v, validation.NameIsDNSSubdomain, mutatingWebhooks)
+		return checkAs(object, v, validation.NameIsDNSSubdomain, mutatingWebhooks)
 	case "apiextensions.k8s.io/v1 CustomResourceDefinition", "apiextensions.k8s.io/v1beta1 CustomResourceDefinition":
 		return Errors{}
 	}
-	return of(object, v, validation.NameIsDNSSubdomain, func(*metav1.PartialObjectMetadata, Version) field.ErrorList { return nil })
+	return checkAs(object, v, validation.NameIsDNSSubdomain,
+		func(*metav1.PartialObjectMetadata, Version) field.ErrorList { return nil })
 }
 
-// of decodes an object as the API server does, and validates its metadata, unless there is no rule for its name, and
-// the rest.
-func of[T any, P interface {
+// checkAs decodes an object as the API server does, and validates its metadata, unless there is no rule for its
+// name, and the rest.
+func checkAs[T any, P interface {
 	*T
 	metav1.Object
 }](object []byte, v Version, name validation.ValidateNameFunc, rest func(P, Version) field.ErrorList) Errors {

@@ -33,8 +33,8 @@ type Definition struct {
 	Read func() ([]byte, error)
 }
 
-// NewDefinition returns a definition of a text, which it keeps.
-func NewDefinition(name string, text []byte) Definition {
+// newDefinition returns a definition of a text, which it keeps.
+func newDefinition(name string, text []byte) Definition {
 	return Definition{name, sha256.Sum256(text), func() ([]byte, error) { return text, nil }}
 }
 
@@ -47,7 +47,7 @@ func Definitions(objects []manifests.Object) []Definition {
 		if o.Kind != "CustomResourceDefinition" || o.APIVersion != apiextensionsv1.SchemeGroupVersion.String() {
 			continue
 		}
-		d := NewDefinition(o.Name, o.JSON)
+		d := newDefinition(o.Name, o.JSON)
 		if i, ok := at[o.Name]; ok {
 			out[i] = d
 			continue
@@ -137,7 +137,7 @@ func measure(s *apiextensionsv1.JSONSchemaProps, depth int, nodes *int) (err err
 	if depth > maxNesting {
 		return limit("its schema is nested deeper than %d", maxNesting)
 	}
-	each(s, func(_ string, inner *apiextensionsv1.JSONSchemaProps) {
+	visitSchemas(s, func(_ string, inner *apiextensionsv1.JSONSchemaProps) {
 		if err == nil {
 			err = measure(inner, depth+1, nodes)
 		}
@@ -145,8 +145,9 @@ func measure(s *apiextensionsv1.JSONSchemaProps, depth int, nodes *int) (err err
 	return err
 }
 
-// each calls a function with the schemas in a schema and their names.
-func each(s *apiextensionsv1.JSONSchemaProps, visit func(name string, inner *apiextensionsv1.JSONSchemaProps)) {
+// visitSchemas calls visit with each schema directly below a schema, such as those of properties and items, and with
+// its name.
+func visitSchemas(s *apiextensionsv1.JSONSchemaProps, visit func(name string, inner *apiextensionsv1.JSONSchemaProps)) {
 	one := func(name string, s *apiextensionsv1.JSONSchemaProps) {
 		if s != nil {
 			visit(name, s)

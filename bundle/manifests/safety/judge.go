@@ -237,7 +237,7 @@ func (j *Judge) compare(ctx context.Context, from, to Definition, left *int) (ch
 	}
 	p := &pruning{ctx: ctx}
 	defer func() { *left -= p.copies + p.visits/10 }()
-	a, b := p.same(old, next)
+	a, b := p.pairUnserved(old, next)
 	if p.err != nil {
 		return nil, p.err
 	}
@@ -265,7 +265,7 @@ func (j *Judge) compare(ctx context.Context, from, to Definition, left *int) (ch
 	return changes, nil
 }
 
-// manyAttempts is how many attempts are no matter of minutes any more.
+// manyAttempts is the number of attempts for which operator-controller would try for longer than some minutes.
 const manyAttempts = 24
 
 // chanceError is the error about an upgrade that OLM v1 takes in one of many attempts. The library writes the fields that

@@ -32,7 +32,7 @@ func message(check, text string) string {
 	}
 	var d differences
 	for line := range strings.Lines(text) {
-		d.line(strings.ReplaceAll(line, "\u00a0", " "))
+		d.addLine(strings.ReplaceAll(line, "\u00a0", " "))
 	}
 	if details := d.details(); len(details) > 0 {
 		return unhandled + " (" + strings.Join(details, "; ") + ")"
@@ -63,8 +63,8 @@ type difference struct {
 // value is a value as it is shown, and as it is written; empty if it is absent.
 type value struct{ shown, raw string }
 
-// line reads a line.
-func (d *differences) line(text string) {
+// addLine reads a line.
+func (d *differences) addLine(text string) {
 	text = strings.TrimRight(text, " \n")
 	body := strings.TrimLeft(text, "+- ")
 	indentation := len(body) - len(strings.TrimLeft(body, "\t"))

@@ -84,7 +84,7 @@ func (p *pool) share(s *apiextensionsv1.JSONSchemaProps) (Digest, error) {
 	return Digest(sum.Sum(nil)), err
 }
 
-// shared reports whether two schemas have the same properties and items by way of a pool.
-func shared(a, b *apiextensionsv1.JSONSchemaProps) bool {
+// sharePool reports whether two schemas have the same properties and items by way of a pool.
+func sharePool(a, b *apiextensionsv1.JSONSchemaProps) bool {
 	return a.Items == b.Items && reflect.ValueOf(a.Properties).Pointer() == reflect.ValueOf(b.Properties).Pointer()
 }

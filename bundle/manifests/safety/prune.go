@@ -53,13 +53,13 @@ func (p *pruning) schemas(a, b *apiextensionsv1.JSONSchemaProps, at place) (x, y
 	if p.visits++; !p.goesOn() {
 		return nil, nil
 	}
-	x, y = bare(a), bare(b)
+	x, y = stripCompared(a), stripCompared(b)
 	differ := !equality.Semantic.DeepEqual(x, y)
 	if differ {
-		p.keep(x, at)
-		p.keep(y, at)
+		p.countCost(x, at)
+		p.countCost(y, at)
 	}
-	if shared(a, b) {
+	if sharePool(a, b) {
 		if !differ {
 			return nil, nil
 		}
@@ -70,10 +70,10 @@ func (p *pruning) schemas(a, b *apiextensionsv1.JSONSchemaProps, at place) (x, y
 		from := a.Properties[name]
 		to, ok := b.Properties[name]
 		if !ok {
-			p.keep(&from, at.in(name))
-			x.Properties, differ = with(x.Properties, name, &from), true
+			p.countCost(&from, at.in(name))
+			x.Properties, differ = setSchema(x.Properties, name, &from), true
 		} else if cx, cy := p.schemas(&from, &to, at.in(name)); cx != nil {
-			x.Properties, y.Properties, differ = with(x.Properties, name, cx), with(y.Properties, name, cy), true
+			x.Properties, y.Properties, differ = setSchema(x.Properties, name, cx), setSchema(y.Properties, name, cy), true
 		}
 	}
 	switch {
@@ -81,8 +81,8 @@ func (p *pruning) schemas(a, b *apiextensionsv1.JSONSchemaProps, at place) (x, y
 	case b.Items == nil || a.Items.Schema == nil || b.Items.Schema == nil:
 		if !equality.Semantic.DeepEqual(a.Items, b.Items) {
 			x.Items, y.Items, differ = a.Items, b.Items, true
-			p.keep(&apiextensionsv1.JSONSchemaProps{Items: a.Items}, at)
-			p.keep(&apiextensionsv1.JSONSchemaProps{Items: b.Items}, at)
+			p.countCost(&apiextensionsv1.JSONSchemaProps{Items: a.Items}, at)
+			p.countCost(&apiextensionsv1.JSONSchemaProps{Items: b.Items}, at)
 		}
 	default:
 		if cx, cy := p.schemas(a.Items.Schema, b.Items.Schema, at.in("items")); cx != nil {
@@ -98,15 +98,15 @@ func (p *pruning) schemas(a, b *apiextensionsv1.JSONSchemaProps, at place) (x, y
 	return x, y
 }
 
-// bare returns a copy of a schema without those that are compared by themselves.
-func bare(s *apiextensionsv1.JSONSchemaProps) *apiextensionsv1.JSONSchemaProps {
+// stripCompared returns a copy of a schema without those that are compared by themselves.
+func stripCompared(s *apiextensionsv1.JSONSchemaProps) *apiextensionsv1.JSONSchemaProps {
 	out := *s
 	out.Properties, out.Items = nil, nil
 	return &out
 }
 
-// keep counts what a schema costs that the library is given as a whole.
-func (p *pruning) keep(s *apiextensionsv1.JSONSchemaProps, at place) {
+// countCost counts what a schema costs that the library is given as a whole.
+func (p *pruning) countCost(s *apiextensionsv1.JSONSchemaProps, at place) {
 	if p.visits++; !p.goesOn() {
 		return
 	}
@@ -117,10 +117,10 @@ func (p *pruning) keep(s *apiextensionsv1.JSONSchemaProps, at place) {
 			return
 		}
 	}
-	each(s, func(name string, inner *apiextensionsv1.JSONSchemaProps) { p.keep(inner, at.in(name)) })
+	visitSchemas(s, func(name string, inner *apiextensionsv1.JSONSchemaProps) { p.countCost(inner, at.in(name)) })
 }
 
-func with(m map[string]apiextensionsv1.JSONSchemaProps, name string,
+func setSchema(m map[string]apiextensionsv1.JSONSchemaProps, name string,
 	s *apiextensionsv1.JSONSchemaProps) map[string]apiextensionsv1.JSONSchemaProps {
 	if m == nil {
 		m = map[string]apiextensionsv1.JSONSchemaProps{}
@@ -134,8 +134,8 @@ func empty() *apiextensionsv1.CustomResourceValidation {
 	return &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{}}
 }
 
-// same returns two definitions, whose versions are not served, for the comparison of versions of one name.
-func (p *pruning) same(from, to *crd) (a, b *apiextensionsv1.CustomResourceDefinition) {
+// pairUnserved returns two definitions, whose versions are not served, for the comparison of versions of one name.
+func (p *pruning) pairUnserved(from, to *crd) (a, b *apiextensionsv1.CustomResourceDefinition) {
 	a, b = shell(from), shell(to)
 	index := map[string]int{}
 	for i, v := range to.Spec.Versions {

@@ -15,15 +15,15 @@ type Report struct {
 	// Same is true if nothing changes, except names of roles.
 	Same bool `json:"same"`
 	// Permissions has the accounts whose permissions change, sorted.
-	Permissions []Account `json:"permissions"`
+	Permissions []account `json:"permissions"`
 	// Definitions has the CustomResourceDefinitions that change, by name.
-	Definitions []Definition `json:"definitions"`
+	Definitions []definitionChange `json:"definitions"`
 	// Added, Removed and Changed are the objects in the order of their manifests. Roles and bindings that only have
 	// another name are in Renamed.
-	Added   []Object `json:"added"`
-	Removed []Object `json:"removed"`
-	Changed []Change `json:"changed"`
-	Renamed []Rename `json:"renamed"`
+	Added   []Object       `json:"added"`
+	Removed []Object       `json:"removed"`
+	Changed []objectChange `json:"changed"`
+	Renamed []rename       `json:"renamed"`
 }
 
 // Object names an object.
@@ -39,20 +39,20 @@ func (o Object) String() string {
 	return manifests.Object{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}.String()
 }
 
-// Rename is a role or binding under another name.
-type Rename struct {
+// rename is a role or binding under another name.
+type rename struct {
 	Old Object `json:"old"`
 	New Object `json:"new"`
 }
 
-// Change is an object with other fields.
-type Change struct {
+// objectChange is an object with other fields.
+type objectChange struct {
 	Object
-	Fields []Field `json:"fields"`
+	Fields []fieldChange `json:"fields"`
 }
 
-// Field is a field with another value. A value that is absent is nil.
-type Field struct {
+// fieldChange is a field with another value. A value that is absent is nil.
+type fieldChange struct {
 	// Path has the names of fields, joined by dots, and in brackets the name or index of an item.
 	Path string          `json:"path"`
 	Old  json.RawMessage `json:"old,omitempty"`
@@ -97,8 +97,8 @@ func Compare(ctx context.Context, from, to []manifests.Object) (*Report, error) 
 	if err != nil {
 		return nil, err
 	}
-	r := &Report{Permissions: comparePermissions(before, after), Definitions: []Definition{}, Added: []Object{},
-		Removed: []Object{}, Changed: []Change{}, Renamed: []Rename{}}
+	r := &Report{Permissions: comparePermissions(before, after), Definitions: []definitionChange{}, Added: []Object{},
+		Removed: []Object{}, Changed: []objectChange{}, Renamed: []rename{}}
 	refusals, err := refusalsOf(ctx, from, to)
 	if err != nil {
 		return nil, err
@@ -120,7 +120,7 @@ func Compare(ctx context.Context, from, to []manifests.Object) (*Report, error) 
 		}
 		r.changed(old, after.items[key], refused)
 	}
-	slices.SortFunc(r.Definitions, func(x, y Definition) int { return compareText(x.Name, y.Name) })
+	slices.SortFunc(r.Definitions, func(x, y definitionChange) int { return compareText(x.Name, y.Name) })
 	r.pairRenamed(before, after)
 	r.Same = len(r.Permissions)+len(r.Definitions)+len(r.Added)+len(r.Removed)+len(r.Changed) == 0
 	return r, nil
@@ -137,10 +137,10 @@ func (r *Report) changed(from, to item, refused verdict) {
 		before, after = withoutVersions(before), withoutVersions(after)
 	}
 	if isRole(to.Object) {
-		before, after = without(before, "rules"), without(after, "rules")
+		before, after = omit(before, "rules"), omit(after, "rules")
 	}
 	if fields := compareFields(nil, "", before, after); len(fields) > 0 {
-		r.Changed = append(r.Changed, Change{to.Object, fields})
+		r.Changed = append(r.Changed, objectChange{to.Object, fields})
 	}
 }
 
@@ -151,11 +151,11 @@ func withoutVersions(content map[string]any) map[string]any {
 		return content
 	}
 	out := maps.Clone(content)
-	out["spec"] = without(spec, "versions")
+	out["spec"] = omit(spec, "versions")
 	return out
 }
 
-func without(m map[string]any, names ...string) map[string]any {
+func omit(m map[string]any, names ...string) map[string]any {
 	out := maps.Clone(m)
 	for _, name := range names {
 		delete(out, name)

@@ -8,14 +8,14 @@ import (
 	"github.com/operator-bindery/bindery/bundle/manifests/safety"
 )
 
-// Definition is what changes in a CustomResourceDefinition.
-type Definition struct {
+// definitionChange is what changes in a CustomResourceDefinition.
+type definitionChange struct {
 	Name string `json:"name"`
 	// Added and Removed are versions.
 	Added   []string `json:"versionsAdded"`
 	Removed []string `json:"versionsRemoved"`
 	// Versions are those that both have and that differ.
-	Versions []Version `json:"versions"`
+	Versions []versionChange `json:"versions"`
 	// Refusals are the changes for which OLM v1 refuses the upgrade, of the definition, of its versions, and between its
 	// served versions.
 	Refusals []safety.Change `json:"refusals"`
@@ -23,9 +23,9 @@ type Definition struct {
 	NotJudged string `json:"notJudged,omitempty"`
 }
 
-// Version is what changes in a version of a CustomResourceDefinition. Fields are paths in the schema: names joined by
-// dots, with "[]" for the items of a list and "{}" for the values of a map.
-type Version struct {
+// versionChange is what changes in a version of a CustomResourceDefinition. Fields are paths in the schema: names
+// joined by dots, with "[]" for the items of a list and "{}" for the values of a map.
+type versionChange struct {
 	Name string `json:"name"`
 	// Notes are about served, storage and deprecated.
 	Notes []string `json:"notes"`
@@ -35,11 +35,11 @@ type Version struct {
 	Retyped  []string `json:"fieldsOfOtherType"`
 	Required []string `json:"fieldsRequired"`
 	// Details are the other differences of the version and of its schema.
-	Details []Detail `json:"details"`
+	Details []detail `json:"details"`
 }
 
-// Detail is an attribute with another value. A value that is absent is nil.
-type Detail struct {
+// detail is an attribute with another value. A value that is absent is nil.
+type detail struct {
 	// Field is the field of the schema that has the attribute, "^" for the schema as a whole, and empty for the version.
 	Field string `json:"field,omitempty"`
 	// Attribute is the name of the attribute, with the path in it.
@@ -55,14 +55,15 @@ func isDefinition(o Object) bool {
 }
 
 // compareDefinition returns what differs in the versions of two definitions.
-func compareDefinition(from, to item, refused verdict) (Definition, bool) {
+func compareDefinition(from, to item, refused verdict) (definitionChange, bool) {
 	before, after := versionsOf(from), versionsOf(to)
-	d := Definition{Name: to.Name, Added: onlyIn(after, before), Removed: onlyIn(before, after), Versions: []Version{},
+	d := definitionChange{Name: to.Name, Added: onlyIn(after, before), Removed: onlyIn(before, after),
+		Versions: []versionChange{},
 		Refusals: append([]safety.Change{}, refused.changes...), NotJudged: refused.unknown}
 	for _, name := range slices.Sorted(maps.Keys(after)) {
 		if old, ok := before[name]; ok {
 			if v, differs := compareVersion(name, old, after[name]); differs {
-				v.refused(d.Refusals)
+				v.markRefused(d.Refusals)
 				d.Versions = append(d.Versions, v)
 			}
 		}
@@ -95,8 +96,8 @@ func onlyIn[V any](m, other map[string]V) []string {
 	return out
 }
 
-func compareVersion(name string, from, to map[string]any) (Version, bool) {
-	v := Version{Name: name, Notes: []string{}}
+func compareVersion(name string, from, to map[string]any) (versionChange, bool) {
+	v := versionChange{Name: name, Notes: []string{}}
 	for _, what := range []string{"served", "storage", "deprecated"} {
 		x, _ := from[what].(bool)
 		y, _ := to[what].(bool)
@@ -109,7 +110,7 @@ func compareVersion(name string, from, to map[string]any) (Version, bool) {
 	}
 	before, after := outlineOf(from), outlineOf(to)
 	v.Added, v.Removed = onlyIn(after.fields, before.fields), onlyIn(before.fields, after.fields)
-	v.Retyped, v.Required, v.Details = []string{}, []string{}, []Detail{}
+	v.Retyped, v.Required, v.Details = []string{}, []string{}, []detail{}
 	for _, path := range slices.Sorted(maps.Keys(after.fields)) {
 		old, both := before.fields[path]
 		if both && old.kind != after.fields[path].kind {
@@ -119,11 +120,11 @@ func compareVersion(name string, from, to map[string]any) (Version, bool) {
 			v.Required = append(v.Required, path)
 		}
 		if both && old.required && !after.fields[path].required {
-			v.Details = append(v.Details, Detail{Field: path, Attribute: "required", Old: text(true), New: text(false)})
+			v.Details = append(v.Details, detail{Field: path, Attribute: "required", Old: text(true), New: text(false)})
 		}
 	}
-	v.details("", without(from, "schema", "served", "storage", "deprecated"),
-		without(to, "schema", "served", "storage", "deprecated"))
+	v.details("", omit(from, "schema", "served", "storage", "deprecated"),
+		omit(to, "schema", "served", "storage", "deprecated"))
 	for _, path := range slices.Sorted(maps.Keys(after.schemas)) {
 		if old, ok := before.schemas[path]; ok {
 			v.details(path, old, after.schemas[path])
@@ -133,9 +134,9 @@ func compareVersion(name string, from, to map[string]any) (Version, bool) {
 }
 
 // details adds the attributes that differ.
-func (v *Version) details(field string, from, to map[string]any) {
+func (v *versionChange) details(field string, from, to map[string]any) {
 	for _, f := range compareFields(nil, "", from, to) {
-		v.Details = append(v.Details, Detail{Field: field, Attribute: f.Path, Old: f.Old, New: f.New})
+		v.Details = append(v.Details, detail{Field: field, Attribute: f.Path, Old: f.Old, New: f.New})
 	}
 }
 
@@ -164,7 +165,7 @@ func outlineOf(version map[string]any) outlined {
 func (o *outlined) add(path string, schema map[string]any, named bool) {
 	required := stringsOf(schema["required"])
 	properties, _ := schema["properties"].(map[string]any)
-	rest := without(schema, "properties")
+	rest := omit(schema, "properties")
 	if named {
 		delete(rest, "type")
 	}

@@ -16,7 +16,7 @@ func compareText(x, y string) int { return cmp.Compare(x, y) }
 
 // compareFields appends the fields in which two values differ. Lists whose items have distinct names are compared by
 // name, others of the same length item by item, and others as a whole.
-func compareFields(out []Field, path string, from, to any) []Field {
+func compareFields(out []fieldChange, path string, from, to any) []fieldChange {
 	if reflect.DeepEqual(from, to) {
 		return out
 	}
@@ -42,14 +42,15 @@ func compareFields(out []Field, path string, from, to any) []Field {
 			return out
 		}
 	}
-	return append(out, Field{path, text(from), text(to)})
+	return append(out, fieldChange{path, text(from), text(to)})
 }
 
 // absent is the value of a field that is not there; null is another one.
 type absent struct{}
 
 // compareMaps compares the values of two maps by key, sorted.
-func compareMaps(out []Field, path string, before, after map[string]any, at func(path, key string) string) []Field {
+func compareMaps(out []fieldChange, path string, before, after map[string]any,
+	at func(path, key string) string) []fieldChange {
 	keys := slices.Collect(maps.Keys(before))
 	for k := range after {
 		if _, ok := before[k]; !ok {

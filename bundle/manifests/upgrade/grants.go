@@ -124,7 +124,7 @@ func (r *Report) pairRenamed(before, after *set) {
 		if i < 0 {
 			continue
 		}
-		r.Renamed = append(r.Renamed, Rename{gone, r.Added[i]})
+		r.Renamed = append(r.Renamed, rename{gone, r.Added[i]})
 		r.Added = slices.Delete(r.Added, i, i+1)
 		r.Removed = slices.DeleteFunc(r.Removed, func(o Object) bool { return o == gone })
 	}

@@ -7,20 +7,20 @@ import (
 	"strings"
 )
 
-// Account is what changes in the permissions of an account in a scope.
-type Account struct {
+// account is what changes in the permissions of an account in a scope.
+type account struct {
 	// Subject is KIND NAMESPACE/NAME of the account; of a role that no manifest binds, KIND NAME.
 	Subject string `json:"subject"`
 	// Namespace is the scope; empty: the cluster.
 	Namespace string `json:"namespace,omitempty"`
 	// Gained and Lost are sorted. What another permission of the same account covers, with "*" or for the cluster, is
 	// neither gained nor lost.
-	Gained []Permission `json:"gained"`
-	Lost   []Permission `json:"lost"`
+	Gained []permissionChange `json:"gained"`
+	Lost   []permissionChange `json:"lost"`
 }
 
-// Permission is what an account may do with a resource, or with a URL.
-type Permission struct {
+// permissionChange is what an account may do with a resource, or with a URL.
+type permissionChange struct {
 	// Group and Resource have "*" for all.
 	Group    string `json:"group,omitempty"`
 	Resource string `json:"resource,omitempty"`
@@ -35,7 +35,7 @@ type Permission struct {
 }
 
 // String returns RESOURCE.GROUP [NAME]: VERBS.
-func (p Permission) String() string {
+func (p permissionChange) String() string {
 	what := p.Resource
 	if p.Group != "" {
 		what += "." + p.Group
@@ -121,7 +121,7 @@ func (g grants) allows(at scope, one grant) bool {
 }
 
 // comparePermissions returns the accounts whose permissions change.
-func comparePermissions(before, after *set) []Account {
+func comparePermissions(before, after *set) []account {
 	had, has := before.grants(), after.grants()
 	scopes := slices.Collect(maps.Keys(had))
 	for s := range has {
@@ -132,9 +132,9 @@ func comparePermissions(before, after *set) []Account {
 	slices.SortFunc(scopes, func(x, y scope) int {
 		return cmp.Or(cmp.Compare(x.subject, y.subject), cmp.Compare(x.namespace, y.namespace))
 	})
-	out := []Account{}
+	out := []account{}
 	for _, s := range scopes {
-		a := Account{s.subject, s.namespace, missing(has.at(s).all, had, s), missing(had.at(s).all, has, s)}
+		a := account{s.subject, s.namespace, findMissing(has.at(s).all, had, s), findMissing(had.at(s).all, has, s)}
 		if len(a.Gained)+len(a.Lost) > 0 {
 			out = append(out, a)
 		}
@@ -142,8 +142,8 @@ func comparePermissions(before, after *set) []Account {
 	return out
 }
 
-// missing returns the grants that other does not allow.
-func missing(all map[grant]bool, other grants, at scope) []Permission {
+// findMissing returns the grants that other does not allow.
+func findMissing(all map[grant]bool, other grants, at scope) []permissionChange {
 	verbs := map[grant][]string{}
 	for g := range all {
 		if !other.allows(at, g) {
@@ -156,9 +156,9 @@ func missing(all map[grant]bool, other grants, at scope) []Permission {
 		return cmp.Or(cmp.Compare(x.role, y.role), cmp.Compare(x.group, y.group), cmp.Compare(x.resource, y.resource),
 			cmp.Compare(x.name, y.name), cmp.Compare(x.url, y.url))
 	})
-	out := []Permission{}
+	out := []permissionChange{}
 	for _, k := range keys {
-		p := Permission{Group: k.group, Resource: k.resource, Name: k.name, URL: k.url, Role: k.role, Verbs: verbs[k]}
+		p := permissionChange{Group: k.group, Resource: k.resource, Name: k.name, URL: k.url, Role: k.role, Verbs: verbs[k]}
 		if slices.Sort(p.Verbs); p.Role != "" {
 			p.Verbs = nil
 		}

@@ -50,8 +50,8 @@ var checked = []string{"type", "enum", "default", "required", "maximum", "maxIte
 
 const unhandled = "unhandled" // the check for all other attributes
 
-// refused marks the details for which OLM v1 refuses the upgrade.
-func (v *Version) refused(all []safety.Change) {
+// markRefused marks the details for which OLM v1 refuses the upgrade.
+func (v *versionChange) markRefused(all []safety.Change) {
 	for i := range v.Details {
 		d := &v.Details[i]
 		if d.Field == "" {
@@ -61,13 +61,13 @@ func (v *Version) refused(all []safety.Change) {
 		if check, _, _ = strings.Cut(check, "["); !slices.Contains(checked, check) {
 			check = unhandled
 		}
-		d.Refused = refuses(all, v.Name, d.Field, check)
+		d.Refused = isRefused(all, v.Name, d.Field, check)
 	}
 }
 
-// refuses reports whether a check refuses a field of a version. A change in the values of a map is one of the field that
-// has the map, too.
-func refuses(all []safety.Change, version, field, check string) bool {
+// isRefused reports whether a check refuses a field of a version. A change in the values of a map is one of the field
+// that has the map, too.
+func isRefused(all []safety.Change, version, field, check string) bool {
 	has := func(field, check string) bool {
 		return slices.ContainsFunc(all, func(c safety.Change) bool {
 			return c.Version == version && c.Property == propertyOf(field) && c.Check == check
@@ -90,7 +90,7 @@ func demands(all []safety.Change, version, field string) bool {
 	if i := strings.LastIndexByte(field, '.'); i >= 0 {
 		outer, name = field[:i], field[i+1:]
 	}
-	return refuses(all, version, outer, "required") && slices.ContainsFunc(all, func(c safety.Change) bool {
+	return isRefused(all, version, outer, "required") && slices.ContainsFunc(all, func(c safety.Change) bool {
 		_, list, _ := strings.Cut(strings.TrimSuffix(c.Message, "]"), "[")
 		return c.Check == "required" && c.Version == version && slices.Contains(strings.Fields(list), name)
 	})

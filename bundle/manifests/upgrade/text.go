@@ -12,7 +12,7 @@ const maxValue = 100 // runes of a value in the text
 func (r *Report) WriteText(w io.Writer, clean func(string) string) error {
 	p := &printer{w: w, clean: clean}
 	if r.Same {
-		p.line("no differences")
+		p.printLine("no differences")
 		return p.err
 	}
 	p.permissions(r.Permissions)
@@ -21,19 +21,19 @@ func (r *Report) WriteText(w io.Writer, clean func(string) string) error {
 		p.section("objects")
 	}
 	for _, o := range r.Added {
-		p.line("  + %s", o)
+		p.printLine("  + %s", o)
 	}
 	for _, o := range r.Removed {
-		p.line("  - %s", o)
+		p.printLine("  - %s", o)
 	}
 	for _, c := range r.Changed {
-		p.line("  ~ %s", c.Object)
+		p.printLine("  ~ %s", c.Object)
 		for _, f := range c.Fields {
-			p.line("      %s: %s -> %s", f.Path, short(f.Old), short(f.New))
+			p.printLine("      %s: %s -> %s", f.Path, short(f.Old), short(f.New))
 		}
 	}
 	if n := len(r.Renamed); n > 0 {
-		p.line("\n%d roles and bindings have other names, for the same accounts", n)
+		p.printLine("\n%d roles and bindings have other names, for the same accounts", n)
 	}
 	return p.err
 }
@@ -46,7 +46,7 @@ type printer struct {
 	err     error
 }
 
-func (p *printer) line(format string, a ...any) {
+func (p *printer) printLine(format string, a ...any) {
 	if p.err == nil {
 		text := fmt.Sprintf(format, a...)
 		blank := strings.HasPrefix(text, "\n")
@@ -62,10 +62,10 @@ func (p *printer) section(title string) {
 		title = "\n" + title
 	}
 	p.started = true
-	p.line("%s", title)
+	p.printLine("%s", title)
 }
 
-func (p *printer) permissions(accounts []Account) {
+func (p *printer) permissions(accounts []account) {
 	if len(accounts) > 0 {
 		p.section("permissions")
 	}
@@ -74,54 +74,54 @@ func (p *printer) permissions(accounts []Account) {
 		if a.Namespace != "" {
 			where = "in namespace " + a.Namespace
 		}
-		p.line("  %s, %s", a.Subject, where)
+		p.printLine("  %s, %s", a.Subject, where)
 		for _, g := range a.Gained {
-			p.line("    + %s", g)
+			p.printLine("    + %s", g)
 		}
 		for _, l := range a.Lost {
-			p.line("    - %s", l)
+			p.printLine("    - %s", l)
 		}
 	}
 }
 
-func (p *printer) definitions(all []Definition) {
+func (p *printer) definitions(all []definitionChange) {
 	if len(all) > 0 {
 		p.section("definitions")
 	}
 	for _, d := range all {
-		p.line("  %s", d.Name)
-		p.each("    + version %s", d.Added)
-		p.each("    - version %s", d.Removed)
+		p.printLine("  %s", d.Name)
+		p.printEach("    + version %s", d.Added)
+		p.printEach("    - version %s", d.Removed)
 		for _, v := range d.Versions {
 			p.version(d, v)
 		}
 		if len(d.Refusals) > 0 {
-			p.line("    OLM v1 refuses the upgrade:")
+			p.printLine("    OLM v1 refuses the upgrade:")
 		}
 		for _, c := range d.Refusals {
-			p.line("        %s", c)
+			p.printLine("        %s", c)
 		}
 		if d.NotJudged != "" {
-			p.line("    not known whether OLM v1 refuses the upgrade: %s", d.NotJudged)
+			p.printLine("    not known whether OLM v1 refuses the upgrade: %s", d.NotJudged)
 		}
 	}
 }
 
 // version writes what changes in a version; a line about what OLM v1 refuses says so.
-func (p *printer) version(d Definition, v Version) {
-	p.line("    ~ version %s", v.Name)
-	p.each("        %s", v.Notes)
+func (p *printer) version(d definitionChange, v versionChange) {
+	p.printLine("    ~ version %s", v.Name)
+	p.printEach("        %s", v.Notes)
 	fields := func(format string, names []string, refused func(name string) bool) {
 		for _, name := range names {
-			p.line(format+"%s", name, mark(refused(name)))
+			p.printLine(format+"%s", name, mark(refused(name)))
 		}
 	}
 	fields("        - field %s", v.Removed, func(name string) bool { return removes(d.Refusals, v.Name, name) })
 	fields("        ~ field %s has another type", v.Retyped,
-		func(name string) bool { return refuses(d.Refusals, v.Name, name, "type") })
+		func(name string) bool { return isRefused(d.Refusals, v.Name, name, "type") })
 	fields("        ! field %s is required", v.Required,
 		func(name string) bool { return demands(d.Refusals, v.Name, name) })
-	p.each("        + field %s", v.Added)
+	p.printEach("        + field %s", v.Added)
 	for _, c := range v.Details {
 		what := c.Attribute
 		switch c.Field {
@@ -131,7 +131,7 @@ func (p *printer) version(d Definition, v Version) {
 		default:
 			what = "field " + c.Field + ": " + what
 		}
-		p.line("        ~ %s: %s -> %s%s", what, short(c.Old), short(c.New), mark(c.Refused))
+		p.printLine("        ~ %s: %s -> %s%s", what, short(c.Old), short(c.New), mark(c.Refused))
 	}
 }
 
@@ -142,9 +142,9 @@ func mark(refused bool) string {
 	return ""
 }
 
-func (p *printer) each(format string, names []string) {
+func (p *printer) printEach(format string, names []string) {
 	for _, n := range names {
-		p.line(format, n)
+		p.printLine(format, n)
 	}
 }
 

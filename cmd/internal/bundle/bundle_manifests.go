@@ -71,7 +71,7 @@ func bundleManifests(p *option.Session, c *cli.Context) error {
 		return err
 	}
 	if name := c.String("olm-labels"); name != "" {
-		if err := manifests.CheckExtension(name, runtime); err != nil {
+		if err := runtime.CheckExtension(name); err != nil {
 			return cmdline.Usagef("invalid --olm-labels value %q: %v", name, err)
 		}
 	}
@@ -207,9 +207,8 @@ func RuntimeFlag(category string) cli.Flag {
 }
 
 // ReadRuntime reads [RuntimeFlag].
-func ReadRuntime(c *cli.Context) (manifests.Runtime, error) {
-	r, err := manifests.ParseRuntime(c.String("runtime"))
-	if err != nil {
+func ReadRuntime(c *cli.Context) (r manifests.Runtime, err error) {
+	if err := r.UnmarshalText([]byte(c.String("runtime"))); err != nil {
 		return r, cmdline.Usagef("--runtime: %v", err)
 	}
 	return r, nil
@@ -218,19 +217,17 @@ func ReadRuntime(c *cli.Context) (manifests.Runtime, error) {
 // writeManifests writes the objects to where the flags say.
 func writeManifests(p *option.Session, c *cli.Context, objects []manifests.Object, format manifests.Format) error {
 	phases := []manifests.Phase{{Objects: objects}}
-	var title func(int) string
 	if c.Bool("phases") {
 		phases = manifests.Phases(objects)
-		objects, title = manifests.Ordered(phases)
 	}
 	if c.Bool("split") {
-		files, err := manifests.Split(phases, c.Bool("phases"), format)
+		files, err := format.Files(phases, c.Bool("phases"))
 		if err != nil {
 			return err
 		}
 		return writeManifestFiles(p, c, files)
 	}
-	text, err := manifests.Text(objects, format, title)
+	text, err := format.Text(phases, c.Bool("phases"))
 	if err != nil {
 		return err
 	}

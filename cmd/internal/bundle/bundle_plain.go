@@ -107,7 +107,7 @@ func buildPlainBundle(p *option.Session, c *cli.Context) error {
 
 // plainFiles returns the files of a plain+v0 bundle with these objects.
 func plainFiles(objects []manifests.Object, m generate.Metadata) (fs.FS, error) {
-	split, err := manifests.Split([]manifests.Phase{{Objects: objects}}, false, manifests.YAML)
+	split, err := manifests.YAML.Files([]manifests.Phase{{Objects: objects}}, false)
 	if err != nil {
 		return nil, err
 	}

@@ -53,11 +53,9 @@ func ReadSettings(c *cli.Context) (manifests.Settings, error) {
 			return s, cmdline.Usagef("invalid --%s value %q: %v", name, c.String(name), err)
 		}
 	}
-	provider, err := manifests.ParseCertProvider(c.String("cert-provider"))
-	if err != nil {
+	if err := s.Certs.UnmarshalText([]byte(c.String("cert-provider"))); err != nil {
 		return s, cmdline.Usagef("--cert-provider: %v", err)
 	}
-	s.Certs = provider
 	gates, err := cmdline.List(c.StringSlice("gate"))
 	if err != nil {
 		return s, err
@@ -66,8 +64,8 @@ func ReadSettings(c *cli.Context) (manifests.Settings, error) {
 		return s, cmdline.Usagef("invalid --gate value %q", "")
 	}
 	for _, name := range gates {
-		gate, err := manifests.ParseGate(name)
-		if err != nil {
+		var gate manifests.Gate
+		if err := gate.UnmarshalText([]byte(name)); err != nil {
 			return s, cmdline.Usagef("--gate: %v", err)
 		}
 		s.Gates = append(s.Gates, gate)

@@ -240,7 +240,7 @@ func checkOptions(p *option.Session, c *cli.Context) (o checkup.Options, err err
 	if o.FailOn != rules.Error && o.FailOn != rules.Warning {
 		return o, cmdline.Usagef("invalid --fail-on value %q, expected (error|warning)", o.FailOn)
 	}
-	if o.Settings.Certs, err = manifests.ParseCertProvider(c.String("cert-provider")); err != nil {
+	if err := o.Settings.Certs.UnmarshalText([]byte(c.String("cert-provider"))); err != nil {
 		return o, cmdline.Usagef("--cert-provider: %v", err)
 	}
 	gates, err := cmdline.List(c.StringSlice("gate"))

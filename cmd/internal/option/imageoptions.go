@@ -226,9 +226,13 @@ var architectures = []string{"386", "amd64", "arm", "arm64", "loong64", "mips", 
 	"ppc64le", "riscv64", "s390x"}
 
 func ParsePlatform(text string) (v1.Platform, error) {
-	p, err := build.ParsePlatform(text)
-	if err != nil {
-		return p, cmdline.Usagef("invalid --platform value %q, expected linux/ARCH or linux/ARCH/VARIANT", text)
+	parts := strings.Split(text, "/")
+	if len(parts) < 2 || len(parts) > 3 || parts[0] != "linux" || parts[1] == "" {
+		return v1.Platform{}, cmdline.Usagef("invalid --platform value %q, expected linux/ARCH or linux/ARCH/VARIANT", text)
+	}
+	p := v1.Platform{OS: parts[0], Architecture: parts[1]}
+	if len(parts) == 3 {
+		p.Variant = parts[2]
 	}
 	if !slices.Contains(architectures, p.Architecture) {
 		return p, cmdline.Usagef("invalid --platform value %q, expected linux/ARCH or linux/ARCH/VARIANT with one of (%s)",

@@ -10,7 +10,6 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/edit"
 	"github.com/operator-bindery/bindery/images"
-	"github.com/operator-bindery/bindery/images/trust"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/render"
@@ -26,7 +25,7 @@ func WithClass(err error) error {
 	var unauthorized docker.ErrUnauthorizedForCredentials
 	var status docker.UnexpectedHTTPStatusError
 	switch {
-	case errors.Is(err, trust.ErrPolicy):
+	case errors.Is(err, images.ErrPolicy):
 		return &cmdline.Error{Class: cmdline.ClassInput, Err: err}
 	case errors.As(err, &unauthorized), errors.As(err, &status), errors.Is(err, docker.ErrTooManyRequests):
 		return &cmdline.Error{Class: cmdline.ClassNetwork, Err: err}

@@ -24,7 +24,6 @@ import (
 	"github.com/operator-bindery/bindery/images/library"
 	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/store"
-	"github.com/operator-bindery/bindery/images/trust"
 	"github.com/operator-bindery/bindery/internal/archive"
 	"github.com/operator-bindery/bindery/internal/nearest"
 	"github.com/operator-bindery/bindery/internal/regularfile"
@@ -78,7 +77,7 @@ func (p *Program) WithHint(err error) error {
 	var conflict *store.ConflictError
 	var invalid *declcfg.ValidationError
 	var empty *declcfg.EmptyError
-	var policy *trust.PolicyError
+	var policy *images.PolicyError
 	switch {
 	case registryHint(err) != "":
 		text = registryHint(err)

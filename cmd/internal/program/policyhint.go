@@ -3,12 +3,12 @@ package program
 import (
 	"fmt"
 
-	"github.com/operator-bindery/bindery/images/trust"
+	"github.com/operator-bindery/bindery/images"
 )
 
 // policyHint explains how an image can be accepted that the signature policy refuses; empty if that is no matter of
 // configuration.
-func policyHint(e *trust.PolicyError) string {
+func policyHint(e *images.PolicyError) string {
 	switch {
 	case e.Unverified && e.File == "":
 		return "name a key with --trusted-key FILE, or a policy with --policy FILE whose requirement for the image " +

@@ -15,7 +15,6 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/internal/version"
 	"github.com/operator-bindery/bindery/serve"
-	"github.com/operator-bindery/bindery/serve/web"
 )
 
 // server has the flags of every command that serves a catalog.
@@ -44,7 +43,7 @@ func (o *server) flags() []cli.Flag {
 			Usage: "answer catalogd's API for the catalog `NAME` alone; other names get 404 (default any name)"},
 		&cli.StringFlag{Name: "http-gates", Value: "metas,graphql", Destination: &o.httpGates,
 			Usage: "`GATES` of catalogd's API that are on: metas, graphql, both with a comma, or none"},
-		&cli.StringFlag{Name: "title", DefaultText: web.DefaultTitle, Destination: &o.title,
+		&cli.StringFlag{Name: "title", DefaultText: serve.DefaultTitle, Destination: &o.title,
 			Usage: "`TEXT` that the web pages call the catalog by"},
 		&cli.StringFlag{Name: "metrics-addr", Destination: &o.metrics,
 			Usage: "serve Prometheus metrics over plain HTTP at `ADDRESS`, path /metrics"},
@@ -97,11 +96,11 @@ func (o *server) httpOptions(p *option.Session, with *serve.Options) (err error)
 	}
 	with.HTTPName, with.HTTPTitle = o.httpName, o.title
 	if p.Given("http-name") {
-		if err := web.CheckName(with.HTTPName); err != nil {
+		if err := with.CheckHTTPName(); err != nil {
 			return cmdline.Usagef("invalid --http-name value %q: %v", with.HTTPName, err)
 		}
 	}
-	if with.HTTPGates, err = web.ParseGates(o.httpGates); err != nil {
+	if err := with.SetHTTPGates(o.httpGates); err != nil {
 		return cmdline.Usagef("invalid --http-gates value: %v", err)
 	}
 	return nil

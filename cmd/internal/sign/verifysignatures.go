@@ -16,7 +16,6 @@ import (
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/signature"
 	"github.com/operator-bindery/bindery/images/store"
-	"github.com/operator-bindery/bindery/images/trust"
 	"github.com/operator-bindery/bindery/internal/printable"
 	"github.com/operator-bindery/bindery/internal/redact"
 )
@@ -238,7 +237,7 @@ func verifyByPolicy(p *option.Session, c *cli.Context, asJSON bool) error {
 	defer cancel()
 	found, err := describeAccepted(ctx, client, name)
 	verdict := PolicyVerdict{Image: name, Verified: err == nil}
-	var policy *trust.PolicyError
+	var policy *images.PolicyError
 	switch {
 	case err == nil:
 		verdict.Image = found.Top.String()

@@ -27,11 +27,11 @@ func (e *endReader) archiveError(err error) error {
 
 func (e *endReader) Read(p []byte) (int, error) {
 	n, err := e.r.Read(p)
-	e.note(p[:n])
+	e.addTail(p[:n])
 	return n, err
 }
 
-func (e *endReader) note(p []byte) {
+func (e *endReader) addTail(p []byte) {
 	if e.n < int64(len(e.head)) {
 		copy(e.head[e.n:], p)
 	}

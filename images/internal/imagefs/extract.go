@@ -131,7 +131,7 @@ func (s *Layers) read(ctx context.Context, x *extraction) error {
 
 // complete tells whether lower layers can have nothing more that is wanted.
 func (x *extraction) complete() bool {
-	return !slices.ContainsFunc(x.wanted, func(w string) bool { return !x.tree.settled(w) })
+	return !slices.ContainsFunc(x.wanted, func(w string) bool { return !x.tree.isHidden(w) })
 }
 
 // readLayer reads one layer, and returns its uncompressed size.
@@ -167,8 +167,9 @@ func (r *Reader) Read(ctx context.Context, s *Layers, n int,
 	return s.readLayer(ctx, &r.x, &prefetch{}, n, take)
 }
 
-// blame returns the error to report for an invalid layer: if its digest does not match either, that is the cause.
-func blame(err error, rest io.Reader) error {
+// explainFailure returns the error to report for an invalid layer: if its digest does not match either, that is the
+// cause.
+func explainFailure(err error, rest io.Reader) error {
 	if errors.Is(err, fault.ErrInvalid) || errors.Is(err, fault.ErrIntegrity) {
 		if _, other := io.CopyN(io.Discard, rest, maxBlame); errors.Is(other, fault.ErrIntegrity) {
 			return other
@@ -218,7 +219,7 @@ func (x *extraction) layer(blob io.Reader, l v1.Descriptor, diffID digest.Digest
 		counted := archive.Bound(plain, x.limits, l.Size, &x.uncompressed)
 		return x.archive(verify.NewReader(counted, diffID, -1), take)
 	}
-	err := blame(read(), blob)
+	err := explainFailure(read(), blob)
 	return x.uncompressed - before, err
 }
 

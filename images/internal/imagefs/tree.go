@@ -60,9 +60,9 @@ func (t *Tree) covered(name string) bool {
 	return t.opaque[""]
 }
 
-// settled tells whether upper layers hide a name and everything below it: they have a file there or above it, or have
+// isHidden tells whether upper layers hide a name and everything below it: they have a file there or above it, or have
 // removed or replaced it. The name of the root is empty.
-func (t *Tree) settled(name string) bool {
+func (t *Tree) isHidden(name string) bool {
 	if name == "" {
 		return t.opaque[""]
 	}

@@ -43,7 +43,7 @@ func NewOutput(ctx context.Context, n Name, config []byte) (_ *Output, err error
 		return nil, err
 	}
 	reclaim(out.store)
-	if out.id, err = out.look(config); err != nil {
+	if out.id, err = out.findMissing(config); err != nil {
 		return nil, err
 	}
 	if out.stage, err = layouts.NewStage(ctx, out.store.GraphRoot()); err != nil {
@@ -57,9 +57,9 @@ func (out *Output) Reference() (types.ImageReference, error) {
 	return transport.Transport.NewStoreReference(out.store.Store, nil, out.id)
 }
 
-// look finds out which parts of the image are not in the store. It returns the ID of the image there: the digest of its
-// configuration.
-func (out *Output) look(config []byte) (id string, err error) {
+// findMissing finds out which parts of the image are not in the store. It returns the ID of the image there: the digest
+// of its configuration.
+func (out *Output) findMissing(config []byte) (id string, err error) {
 	var image v1.Image
 	if err := json.Unmarshal(config, &image); err != nil {
 		return "", fmt.Errorf("%w: configuration: %v", fault.ErrInvalid, err)

@@ -17,8 +17,8 @@ import (
 	"go.podman.io/storage"
 
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/internal/trust"
 	"github.com/operator-bindery/bindery/images/policy"
-	"github.com/operator-bindery/bindery/images/trust"
 	"github.com/operator-bindery/bindery/internal/testing/supplytest"
 )
 

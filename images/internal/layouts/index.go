@@ -61,7 +61,7 @@ func (x *layoutIndex) find(dir, tag string, refers func(v1.Descriptor) bool) (v1
 		return x.Entries[i].Descriptor, nil
 	}
 	if tag == "" {
-		return x.only(dir, refers)
+		return x.findOnly(dir, refers)
 	}
 	var tags []string
 	for _, d := range x.Entries {
@@ -80,8 +80,8 @@ func (x *layoutIndex) find(dir, tag string, refers func(v1.Descriptor) bool) (v1
 	return v1.Descriptor{}, fmt.Errorf("%w: %s has no image with the tag %q: %s", fault.ErrInvalid, dir, tag, have)
 }
 
-// only returns the only image of the layout.
-func (x *layoutIndex) only(dir string, refers func(v1.Descriptor) bool) (v1.Descriptor, error) {
+// findOnly returns the only image of the layout.
+func (x *layoutIndex) findOnly(dir string, refers func(v1.Descriptor) bool) (v1.Descriptor, error) {
 	if len(x.Entries) == 1 {
 		return x.Entries[0].Descriptor, nil
 	}

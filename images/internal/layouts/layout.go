@@ -50,7 +50,7 @@ func (w *Writer) merge(ctx context.Context, dir string) (err error) {
 			return err
 		}
 	}
-	if err := w.again(ctx, dir, old); err != nil {
+	if err := w.reapplyTags(ctx, dir, old); err != nil {
 		return err
 	}
 	var undo []string

@@ -46,14 +46,14 @@ func NewOutput(ctx context.Context, p transport.Destination) (*Output, error) {
 	if out.made, err = Parents(in); err != nil {
 		return nil, err
 	}
-	if err := out.begin(ctx, in); err != nil {
+	if err := out.makeStage(ctx, in); err != nil {
 		return nil, err
 	}
 	return out, nil
 }
 
-// begin makes the stage in a directory, with an empty layout if the output is one. After an error nothing is left.
-func (out *Output) begin(ctx context.Context, in string) (err error) {
+// makeStage makes the stage in a directory, with an empty layout if the output is one. After an error nothing is left.
+func (out *Output) makeStage(ctx context.Context, in string) (err error) {
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, out.Discard())

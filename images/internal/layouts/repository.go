@@ -283,11 +283,11 @@ func (r *Repository) signatures(ctx context.Context, of digest.Digest) ([][]byte
 	}
 	text, _, err := r.Manifest(ctx, tag)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", tag, missing(err))
+		return nil, fmt.Errorf("%s: %w", tag, newMissingError(err))
 	}
 	found, err := sigblob.Attached(ctx, text, func(ctx context.Context, d v1.Descriptor, _ int64) (io.ReadCloser, error) {
 		blob, err := r.Blob(ctx, d, 0)
-		return blob, missing(err)
+		return blob, newMissingError(err)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", tag, err)
@@ -295,8 +295,8 @@ func (r *Repository) signatures(ctx context.Context, of digest.Digest) ([][]byte
 	return found, nil
 }
 
-// missing makes a blob that is named and not there an error about the layout.
-func missing(err error) error {
+// newMissingError makes a blob that is named and not there an error about the layout.
+func newMissingError(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%w: %w", fault.ErrIntegrity, err)
 	}

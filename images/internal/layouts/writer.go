@@ -83,7 +83,7 @@ func NewAddition(ctx context.Context, p transport.Destination, limits limit.Limi
 		return nil, err
 	}
 	out := &Output{place: p, within: true}
-	if err := out.begin(ctx, in); err != nil {
+	if err := out.makeStage(ctx, in); err != nil {
 		return nil, err
 	}
 	return out.open(ctx, limits, temp)
@@ -235,7 +235,7 @@ func (w *Writer) writeBlob(ctx context.Context, d v1.Descriptor, c store.Content
 				return err
 			}
 		} else if r, err := w.old.Blob(ctx, d, 0); err == nil {
-			// Another process may replace the archive, so that the stage needs it all the same.
+			// Another process may replace the archive: the stage gets the blob although the archive has it now.
 			err = errors.Join(w.write(to, r), r.Close())
 			if err == nil || ctx.Err() != nil {
 				return err
@@ -403,9 +403,9 @@ func (w *Writer) apply(ctx context.Context, u tagUpdate, old []byte) ([]byte, er
 	return text, nil
 }
 
-// again makes the changes of those tags again that another process has written: in dir is the layout as it is now, with
-// its index. The caller holds the lock of the layout.
-func (w *Writer) again(ctx context.Context, dir string, index *layoutIndex) error {
+// reapplyTags makes the changes of those tags again that another process has written: in dir is the layout as it is
+// now, with its index. The caller holds the lock of the layout.
+func (w *Writer) reapplyTags(ctx context.Context, dir string, index *layoutIndex) error {
 	if index == nil {
 		index = &layoutIndex{}
 	}

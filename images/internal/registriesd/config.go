@@ -150,8 +150,8 @@ func (c *Config) add(name string) error {
 	return nil
 }
 
-// of returns the namespaces of an image, the most specific one first. The name has a tag or a digest.
-func (c *Config) of(image reference.Named) []namespace {
+// namespacesOf returns the namespaces of an image, the most specific one first. The name has a tag or a digest.
+func (c *Config) namespacesOf(image reference.Named) []namespace {
 	var names []string
 	if identity, err := policyconfiguration.DockerReferenceIdentity(image); err == nil {
 		names = append(names, identity)
@@ -171,7 +171,7 @@ func (c *Config) of(image reference.Named) []namespace {
 // Attachments tells whether signatures that are attached to an image, under the tag sha256-HEX.sig, are looked for. By
 // default they are not. file is the file that says so; it is empty if none does.
 func (c *Config) Attachments(image reference.Named) (use bool, file string) {
-	for _, n := range c.of(image) {
+	for _, n := range c.namespacesOf(image) {
 		if n.Attachments != nil {
 			return *n.Attachments, n.file
 		}
@@ -182,7 +182,7 @@ func (c *Config) Attachments(image reference.Named) (use bool, file string) {
 // Lookaside returns the URL below which the signatures of an image are, without the path of the repository; empty if no
 // file names one.
 func (c *Config) Lookaside(image reference.Named) (*url.URL, error) {
-	for _, n := range c.of(image) {
+	for _, n := range c.namespacesOf(image) {
 		text := cmp.Or(n.Lookaside, n.SigStore)
 		if text == "" {
 			continue

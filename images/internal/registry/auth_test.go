@@ -420,7 +420,7 @@ func TestCertificateDirectories(t *testing.T) {
 	}
 }
 
-// Not to verify certificates is not to speak plain HTTP, with credentials or without.
+// Skipping the verification of certificates does not permit plain HTTP, with credentials or without.
 func TestSkippedVerificationReadsNoPlainHTTP(t *testing.T) {
 	yes := true
 	reg := testregistry.New(t)

@@ -57,8 +57,8 @@ func (w *stallWatch) wait(most time.Duration) func() {
 	}
 }
 
-// moved adds bytes that have been transferred.
-func (w *stallWatch) moved(n int) {
+// addBytes adds bytes that have been transferred.
+func (w *stallWatch) addBytes(n int) {
 	if w.bytes += n; w.bytes >= stallProgress {
 		w.bytes, w.left = 0, w.limit
 	}
@@ -92,8 +92,8 @@ func (b *watchedBody) Read(p []byte) (int, error) {
 	done := b.watch.wait(b.watch.limit)
 	n, err := b.body.Read(p)
 	done()
-	b.watch.moved(n)
-	b.watch.throttle.take(b.watch.ctx, n)
+	b.watch.addBytes(n)
+	b.watch.throttle.wait(b.watch.ctx, n)
 	if err != nil && b.watch.release != nil {
 		b.watch.release() // the answer has been read, whenever it is closed
 	}
@@ -141,7 +141,7 @@ func (b *registryBlob) connect() error {
 	var resp *http.Response
 	q := request{path: "/blobs/" + b.d.Digest.String(), from: b.at, size: b.d.Size}
 	err := b.repo.retry(b.ctx, b.retries, func() (err error) {
-		resp, err = b.repo.once(b.ctx, q)
+		resp, err = b.repo.sendOnce(b.ctx, q)
 		return err
 	})
 	if err != nil {
@@ -210,12 +210,12 @@ func (b *registryBlob) restart(cause error) error {
 		if b.ctx.Err() != nil {
 			return context.Cause(b.ctx)
 		}
-		if b.retries <= 0 || !transient(cause) {
+		if b.retries <= 0 || !isTransient(cause) {
 			return remoteError(fmt.Errorf("%s: after %d of %d bytes: %w", b.d.Digest, b.at, b.d.Size, cause))
 		}
 		b.retries--
 		_ = b.body.Close()
-		if err := b.repo.again(b.ctx, b.repo.host.r.o.Retries-b.retries, cause, b.d.Digest); err != nil {
+		if err := b.repo.waitToRetry(b.ctx, b.repo.host.r.o.Retries-b.retries, cause, b.d.Digest); err != nil {
 			return err
 		}
 		if cause = b.connect(); cause == nil {

@@ -44,8 +44,8 @@ func remoteError(err error) error {
 	return Wrap(err)
 }
 
-// failure is remoteError for what may be missing: the answer 404 is an [fs.ErrNotExist].
-func failure(err error) error {
+// notFoundError is remoteError for what may be missing: the answer 404 is an [fs.ErrNotExist].
+func notFoundError(err error) error {
 	if hasStatus(err, http.StatusNotFound) {
 		return ofClass(fs.ErrNotExist, remoteError(err))
 	}

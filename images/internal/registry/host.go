@@ -205,7 +205,7 @@ func (h *host) base(ctx context.Context) (*url.URL, error) {
 				h.scheme.Store(&scheme)
 			}
 			if ctx.Err() != nil {
-				err = nil // which is not about the registry
+				err = nil // the request was cancelled, which says nothing about the registry
 			}
 			return nil, err
 		})

@@ -34,7 +34,7 @@ func (k *knownBlobs) mounts() bool {
 	return k.mounted > 0 || k.refused < mountRefusals
 }
 
-func (k *knownBlobs) of(d digest.Digest) []string {
+func (k *knownBlobs) repositoriesOf(d digest.Digest) []string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if name, ok := k.at[d]; ok {
@@ -43,7 +43,7 @@ func (k *knownBlobs) of(d digest.Digest) []string {
 	return nil
 }
 
-func (k *knownBlobs) note(name string, d digest.Digest) {
+func (k *knownBlobs) addRepository(name string, d digest.Digest) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if _, ok := k.at[d]; !ok && len(k.at) < maxKnownBlobs {
@@ -51,10 +51,10 @@ func (k *knownBlobs) note(name string, d digest.Digest) {
 	}
 }
 
-// begin waits until nothing else writes the blob: to the repository, or to the registry if that mounts blobs. The
-// caller calls done with what has happened: whether the repository has the blob, whether a mount was tried, and whether
-// it was granted.
-func (k *knownBlobs) begin(ctx context.Context, name string,
+// startWriting waits until nothing else writes the blob: to the repository, or to the registry if that mounts blobs.
+// The caller calls done with what has happened: whether the repository has the blob, whether a mount was tried, and
+// whether it was granted.
+func (k *knownBlobs) startWriting(ctx context.Context, name string,
 	d digest.Digest) (done func(there, tried, mounted bool), err error) {
 	key := d.String()
 	if !k.mounts() {
@@ -78,7 +78,7 @@ func (k *knownBlobs) begin(ctx context.Context, name string,
 	}
 	return func(there, tried, mounted bool) {
 		if there {
-			k.note(name, d)
+			k.addRepository(name, d)
 		}
 		k.mu.Lock()
 		defer k.mu.Unlock()

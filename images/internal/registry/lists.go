@@ -39,7 +39,7 @@ func (r *Repository) Tags(ctx context.Context, pages int) (tags []string, all bo
 		return tags, false, nil
 	}
 	if err != nil {
-		return nil, false, failure(fmt.Errorf("tags of %s: %w", r.Name(), err))
+		return nil, false, notFoundError(fmt.Errorf("tags of %s: %w", r.Name(), err))
 	}
 	return tags, true, nil
 }
@@ -50,7 +50,7 @@ var errMorePages = fmt.Errorf("%w: too many pages", fault.ErrLimit)
 // Repositories returns the paths of all repositories of a registry, in its order. The error is [ErrNoCatalog] if the
 // registry does not tell them.
 func (r *Client) Repositories(ctx context.Context, host string) ([]string, error) {
-	p, err := r.whole(host, "registry:catalog:*")
+	p, err := r.openRegistry(host, "registry:catalog:*")
 	if err != nil {
 		return nil, redact.Error(Wrap(err))
 	}
@@ -67,7 +67,7 @@ func (r *Client) Repositories(ctx context.Context, host string) ([]string, error
 
 // Ping asks the registry of HOST[:PORT][/PATH] whether it is one and accepts the credentials for that path.
 func (r *Client) Ping(ctx context.Context, at string) error {
-	p, err := r.whole(at)
+	p, err := r.openRegistry(at)
 	if err != nil {
 		return redact.Error(Wrap(err))
 	}
@@ -87,8 +87,9 @@ func registryOf(at string) string {
 	return host
 }
 
-// whole returns a registry as a repository without a path, with the credentials for what is at HOST[:PORT][/PATH].
-func (r *Client) whole(at string, scopes ...string) (*repository, error) {
+// openRegistry returns a registry as a repository without a path, with the credentials for what is at
+// HOST[:PORT][/PATH].
+func (r *Client) openRegistry(at string, scopes ...string) (*repository, error) {
 	named, err := reference.ParseNormalizedNamed(at + "/registry")
 	if err != nil || reference.Domain(named) != registryOf(at) {
 		return nil, fmt.Errorf("%w: %.300q is no HOST[:PORT] of a registry", fault.ErrInvalid, at)
@@ -140,7 +141,7 @@ func pages[T any](ctx context.Context, p *repository, q request, most, entries i
 		seen[at.RawQuery] = true
 		var page []T
 		var next *url.URL
-		err := p.get(ctx, q, p.host.r.o.Retries, func(resp *http.Response) (err error) {
+		err := p.sendRetrying(ctx, q, p.host.r.o.Retries, func(resp *http.Response) (err error) {
 			if page, err = read(resp); err == nil {
 				next, err = nextPage(at, resp.Header.Values("Link"))
 			}

@@ -19,7 +19,7 @@ import (
 	"golang.org/x/crypto/openpgp/packet" //nolint:staticcheck
 
 	"github.com/operator-bindery/bindery/images"
-	"github.com/operator-bindery/bindery/images/trust"
+	"github.com/operator-bindery/bindery/images/internal/trust"
 	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 )
 

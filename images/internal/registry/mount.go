@@ -83,7 +83,8 @@ func (m *mounter) mount(ctx context.Context, u *blobUpload, names []string) (fro
 		mounted := err == nil && resp.StatusCode == http.StatusCreated
 		if mounted {
 			stored := digest.Digest(resp.Header.Get("Docker-Content-Digest"))
-			mounted = verify.Digest(stored) != nil || stored == u.blob.Digest // not another blob
+			// A registry that names another digest has not mounted the blob.
+			mounted = verify.Digest(stored) != nil || stored == u.blob.Digest
 		}
 		if mounted {
 			by.mounted.Add(1)

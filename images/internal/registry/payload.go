@@ -131,7 +131,7 @@ func (b *uploadBody) Read(p []byte) (int, error) {
 	}
 	p = b.u.watch.throttle.cut(p)
 	n, err := b.r.Read(p)
-	b.u.watch.throttle.take(b.u.watch.ctx, n)
+	b.u.watch.throttle.wait(b.u.watch.ctx, n)
 	b.u.resumed(err)
 	return n, err
 }

@@ -191,7 +191,7 @@ func (r *Repository) WriteManifest(ctx context.Context, text []byte, mediaType s
 			return err
 		}
 	}
-	write, only := r.put, http.Header(nil)
+	write, only := r.putManifest, http.Header(nil)
 	if o.Sparse {
 		write = r.putOnce // a registry that wants the missing manifests is asked once
 	}

@@ -45,8 +45,8 @@ func (e *RefusedError) Error() string {
 
 func (e *RefusedError) Unwrap() error { return e.Err }
 
-// refused makes the answer to writing a blob or a manifest a [RefusedError] if it is one.
-func (p *repository) refused(d digest.Digest, size int64, err error) error {
+// classifyRefusal makes the answer to writing a blob or a manifest a [RefusedError] if it is one.
+func (p *repository) classifyRefusal(d digest.Digest, size int64, err error) error {
 	var answer *StatusError
 	if !errors.As(err, &answer) {
 		return err

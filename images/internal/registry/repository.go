@@ -79,7 +79,7 @@ var repositoryTypes = append(slices.Clone(manifestTypes), artifactManifest)
 func (r *Repository) Manifest(ctx context.Context, name string) (text []byte, mediaType string, err error) {
 	text, mediaType, err = r.repo.cachedManifest(ctx, r.cache, name, repositoryTypes, r.retries())
 	if err != nil {
-		return nil, "", failure(err)
+		return nil, "", notFoundError(err)
 	}
 	return text, mediaType, nil
 }
@@ -107,7 +107,7 @@ func (r *Repository) Blob(ctx context.Context, d v1.Descriptor, from int64) (io.
 	default:
 		fetched, err := r.repo.blob(ctx, d, from)
 		if err != nil {
-			return nil, failure(err)
+			return nil, notFoundError(err)
 		}
 		if from > 0 {
 			return fetched, nil
@@ -144,12 +144,12 @@ const smallBlob = 16 << 10
 // sent; one that is just being sent to another repository is waited for.
 func (r *Repository) WriteBlob(ctx context.Context, d v1.Descriptor, c store.Content) (from string, err error) {
 	known := r.repo.host.known
-	done, err := known.begin(ctx, r.Name(), d.Digest)
+	done, err := known.startWriting(ctx, r.Name(), d.Digest)
 	if err != nil {
 		return "", err
 	}
 	if known.mounts() {
-		c.Repositories = append(known.of(d.Digest), c.Repositories...)
+		c.Repositories = append(known.repositoriesOf(d.Digest), c.Repositories...)
 	} else {
 		c.Repositories = nil
 	}
@@ -200,11 +200,11 @@ func (r *Repository) writeBlob(ctx context.Context, d v1.Descriptor, c store.Con
 			return "", nil
 		}
 		// An attempt that made progress does not count, as for images.
-		if ctx.Err() != nil || !transient(err) || u.offset-before < restartProgress || u.at == nil {
+		if ctx.Err() != nil || !isTransient(err) || u.offset-before < restartProgress || u.at == nil {
 			if isUnopened(err) {
 				u.cancel(ctx)
 			}
-			return "", wrapBlob(d, r.repo.refused(d.Digest, d.Size, err))
+			return "", wrapBlob(d, r.repo.classifyRefusal(d.Digest, d.Size, err))
 		}
 	}
 }
@@ -216,8 +216,8 @@ func wrapBlob(d v1.Descriptor, err error) error {
 	return remoteError(fmt.Errorf("blob %s: %w", d.Digest, err))
 }
 
-// put sends a manifest under a tag or its digest, and returns the header of the answer.
-func (r *Repository) put(ctx context.Context, name string, text []byte, mediaType string,
+// putManifest sends a manifest under a tag or its digest, and returns the header of the answer.
+func (r *Repository) putManifest(ctx context.Context, name string, text []byte, mediaType string,
 	only http.Header) (header http.Header, err error) {
 	for _, pause := range unseenPauses {
 		header, err = r.putOnce(ctx, name, text, mediaType, only)
@@ -263,7 +263,7 @@ func (r *Repository) putOnce(ctx context.Context, name string, text []byte, medi
 	})
 	if err != nil {
 		refused := remoteError(fmt.Errorf("manifest %s: %w", name,
-			r.repo.refused(digest.FromBytes(text), int64(len(text)), err)))
+			r.repo.classifyRefusal(digest.FromBytes(text), int64(len(text)), err)))
 		if unseenBlob(err) {
 			r.sent.Clear() // one of them is not there any more
 			refused = ofClass(store.ErrIncomplete, refused)
@@ -319,7 +319,7 @@ func (r *Repository) Head(ctx context.Context, name string) (v1.Descriptor, erro
 	case IsUnauthorized(err):
 		err = ofClass(fs.ErrNotExist, err)
 	case hasCode(err, "NAME_INVALID"): // which an answer to HEAD does not tell
-		err = remoteError(r.repo.refused("", 0, err))
+		err = remoteError(r.repo.classifyRefusal("", 0, err))
 	}
 	return v1.Descriptor{MediaType: mediaType, Digest: digest.FromBytes(text), Size: int64(len(text))}, err
 }
@@ -386,5 +386,5 @@ func (r *Repository) Delete(ctx context.Context, d digest.Digest) error {
 	case hasStatus(err, http.StatusMethodNotAllowed, http.StatusNotImplemented), hasCode(err, "UNSUPPORTED"):
 		return remoteError(fmt.Errorf("%w: %w", ErrNoDelete, err))
 	}
-	return failure(fmt.Errorf("deleting %s: %w", d, err))
+	return notFoundError(fmt.Errorf("deleting %s: %w", d, err))
 }

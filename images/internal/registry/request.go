@@ -145,11 +145,11 @@ func (h *host) do(req *http.Request, q *request, w *stallWatch, up *uploading) (
 	return resp, err
 }
 
-// get sends a request with the credentials, and repeats it after temporary failures. An error of reading the answer
-// counts like a failure of the request.
-func (p *repository) get(ctx context.Context, q request, retries int, read func(*http.Response) error) error {
+// sendRetrying sends a request with the credentials, and repeats it after temporary failures. An error of reading the
+// answer counts like a failure of the request.
+func (p *repository) sendRetrying(ctx context.Context, q request, retries int, read func(*http.Response) error) error {
 	return p.retry(ctx, retries, func() error {
-		resp, err := p.once(ctx, q)
+		resp, err := p.sendOnce(ctx, q)
 		if err != nil {
 			return err
 		}
@@ -160,7 +160,7 @@ func (p *repository) get(ctx context.Context, q request, retries int, read func(
 // try sends a request once, and closes the body of the answer. A status that is a success in HTTP but not in the
 // registry's protocol means that the server is no registry.
 func (p *repository) try(ctx context.Context, q request) (*http.Response, error) {
-	resp, err := p.once(ctx, q)
+	resp, err := p.sendOnce(ctx, q)
 	if err != nil {
 		var status *StatusError
 		if errors.As(err, &status) && status.Status < 300 {
@@ -171,15 +171,15 @@ func (p *repository) try(ctx context.Context, q request) (*http.Response, error)
 	return resp, resp.Body.Close()
 }
 
-// once sends a request with the credentials that the registry requires, as far as they are known, and once more if it
-// answers with another challenge, as it does for the first request and for expired tokens.
-func (p *repository) once(ctx context.Context, q request) (*http.Response, error) {
+// sendOnce sends a request with the credentials that the registry requires, as far as they are known, and once more if
+// it answers with another challenge, as it does for the first request and for expired tokens.
+func (p *repository) sendOnce(ctx context.Context, q request) (*http.Response, error) {
 	base, err := p.host.base(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if q.url == nil {
-		if q.url, err = p.at(base, q.path, q.query); err != nil {
+		if q.url, err = p.urlOf(base, q.path, q.query); err != nil {
 			return nil, err
 		}
 	}
@@ -228,7 +228,7 @@ func (p *repository) exchange(ctx context.Context, base *url.URL, q request) (_ 
 func (p *repository) manifest(ctx context.Context, name string, accept []string,
 	retries int) (text []byte, kind string, header http.Header, err error) {
 	q := request{path: "/manifests/" + name, accept: accept}
-	err = p.get(ctx, q, retries, func(resp *http.Response) error {
+	err = p.sendRetrying(ctx, q, retries, func(resp *http.Response) error {
 		header = resp.Header
 		kind, _, _ = mime.ParseMediaType(resp.Header.Get("Content-Type"))
 		text, err = io.ReadAll(io.LimitReader(resp.Body, limit.MaxManifest+1))
@@ -259,9 +259,9 @@ func checkContentDigest(header http.Header, text []byte) error {
 	return nil
 }
 
-// at returns the address of something in the repository. Its name is a tag or a digest wherever it comes from: a list
-// of a registry could have one that leads to another repository.
-func (p *repository) at(base *url.URL, path, query string) (*url.URL, error) {
+// urlOf returns the address of something in the repository. Its name is a tag or a digest wherever it comes from: a
+// list of a registry could have one that leads to another repository.
+func (p *repository) urlOf(base *url.URL, path, query string) (*url.URL, error) {
 	kind, name, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	valid := true
 	switch kind {

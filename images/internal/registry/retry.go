@@ -25,18 +25,18 @@ const maxBackoff = 30 * time.Second
 func (p *repository) retry(ctx context.Context, retries int, try func() error) error {
 	for attempt := 1; ; attempt++ {
 		err := try()
-		if err == nil || attempt > retries || ctx.Err() != nil || !transient(err) {
+		if err == nil || attempt > retries || ctx.Err() != nil || !isTransient(err) {
 			return err
 		}
-		if cause := p.again(ctx, attempt, err, ""); cause != nil {
+		if cause := p.waitToRetry(ctx, attempt, err, ""); cause != nil {
 			return errors.Join(cause, err)
 		}
 	}
 }
 
-// again reports that a request, or the reading of a blob, is repeated, and waits: the pauses double, with jitter so
-// that many clients do not return at the same time.
-func (p *repository) again(ctx context.Context, attempt int, err error, blob digest.Digest) error {
+// waitToRetry reports that a request, or the reading of a blob, is repeated, and waits: the pauses double, with jitter
+// so that many clients do not return at the same time.
+func (p *repository) waitToRetry(ctx context.Context, attempt int, err error, blob digest.Digest) error {
 	p.host.r.event(store.Event{Kind: store.EventRetry, Destination: p.name.Name(), Blob: blob, Attempt: attempt,
 		Err: redact.Error(err)})
 	pause := p.host.r.o.Backoff
@@ -64,9 +64,9 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// transient tells whether another attempt may succeed: the registry is busy or fails, or the connection broke. The
+// isTransient tells whether another attempt may succeed: the registry is busy or fails, or the connection broke. The
 // caller checks that the context has not ended.
-func transient(err error) bool {
+func isTransient(err error) bool {
 	// It is also context.DeadlineExceeded if the connection was not made in time.
 	var connection *net.OpError
 	if errors.As(err, &connection) && connection.Timeout() {

@@ -37,12 +37,12 @@ func TestTransient(t *testing.T) {
 		syscall.ENOSPC, fault.ErrIntegrity,
 	}
 	for _, err := range yes {
-		if !transient(fmt.Errorf("doing: %w", err)) {
+		if !isTransient(fmt.Errorf("doing: %w", err)) {
 			t.Errorf("%v is not tried again", err)
 		}
 	}
 	for _, err := range no {
-		if transient(fmt.Errorf("doing: %w", err)) {
+		if isTransient(fmt.Errorf("doing: %w", err)) {
 			t.Errorf("%v is tried again", err)
 		}
 	}
@@ -66,7 +66,7 @@ func TestTransientErrors(t *testing.T) {
 		{&StatusError{Status: http.StatusTooManyRequests}, true},
 		{&StatusError{Status: http.StatusNotFound}, false},
 	} {
-		if got := transient(c.err); got != c.want {
+		if got := isTransient(c.err); got != c.want {
 			t.Errorf("%v: %v", c.err, got)
 		}
 	}

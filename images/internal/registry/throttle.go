@@ -62,8 +62,8 @@ func (t *Throttle) cut(p []byte) []byte {
 	return p[:min(int64(len(p)), max(t.rate/16, 512))]
 }
 
-// take waits as long as that many bytes take, or until the context ends.
-func (t *Throttle) take(ctx context.Context, n int) {
+// wait waits as long as that many bytes take, or until the context ends.
+func (t *Throttle) wait(ctx context.Context, n int) {
 	if t == nil || t.rate == 0 || n <= 0 {
 		return
 	}

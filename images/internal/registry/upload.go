@@ -78,7 +78,7 @@ func (u *blobUpload) attempt(ctx context.Context) error {
 	first := !before && !restored
 	noPatch := &u.repo.host.noPatch
 	if u.at == nil || u.offset > 0 && noPatch.Load() {
-		if err := u.begin(ctx); err != nil {
+		if err := u.openSession(ctx); err != nil {
 			return err
 		}
 	}
@@ -93,7 +93,7 @@ func (u *blobUpload) attempt(ctx context.Context) error {
 			return u.classify(err)
 		}
 		// The registry has removed the upload session that a check has begun, or accepts no blob in one request.
-		if err := u.begin(ctx); err != nil {
+		if err := u.openSession(ctx); err != nil {
 			return err
 		}
 	}
@@ -103,7 +103,7 @@ func (u *blobUpload) attempt(ctx context.Context) error {
 			// It takes each blob in one request only. The session has nothing, unless it is of an earlier process.
 			noPatch.Store(true)
 			if u.offset > 0 {
-				if err := u.begin(ctx); err != nil {
+				if err := u.openSession(ctx); err != nil {
 					return err
 				}
 			}
@@ -116,8 +116,8 @@ func (u *blobUpload) attempt(ctx context.Context) error {
 	return u.classify(u.finish(ctx, nil))
 }
 
-// begin opens an upload session.
-func (u *blobUpload) begin(ctx context.Context) error {
+// openSession opens an upload session.
+func (u *blobUpload) openSession(ctx context.Context) error {
 	q := request{method: http.MethodPost, path: "/blobs/uploads/", success: []int{http.StatusAccepted},
 		header: idempotent}
 	resp, err := u.repo.try(ctx, q)
@@ -128,7 +128,7 @@ func (u *blobUpload) begin(ctx context.Context) error {
 	if err := u.follow(resp); err != nil {
 		return err
 	}
-	u.keep()
+	u.storeProgress()
 	return nil
 }
 
@@ -141,7 +141,7 @@ func (u *blobUpload) follow(resp *http.Response) (err error) {
 	return err
 }
 
-// next is follow for answers that need not have a Location.
+// next continues the upload at the Location of an answer, or at the same address if it has none.
 func (u *blobUpload) next(resp *http.Response) error {
 	if resp.Header.Get("Location") == "" {
 		return nil
@@ -260,7 +260,7 @@ func (u *blobUpload) ask(ctx context.Context) error {
 		return nil
 	}
 	resp, err := u.repo.try(ctx, request{url: u.at, foreign: u.foreign, success: accepted})
-	if err != nil && (ctx.Err() != nil || transient(err)) {
+	if err != nil && (ctx.Err() != nil || isTransient(err)) {
 		return err
 	}
 	if err != nil {
@@ -281,7 +281,7 @@ func (u *blobUpload) ask(ctx context.Context) error {
 	if err := u.next(resp); err != nil {
 		return err
 	}
-	u.keep()
+	u.storeProgress()
 	return nil
 }
 
@@ -298,7 +298,7 @@ const beginsFor = time.Minute
 // it; [Repository.Discard] cancels it.
 func (r *Repository) Begin(ctx context.Context) error {
 	u := &begunUpload{blobUpload{repo: r.repo}, time.Now()}
-	if err := r.retry(ctx, func() error { return u.begin(ctx) }); err != nil {
+	if err := r.retry(ctx, func() error { return u.openSession(ctx) }); err != nil {
 		return remoteError(err)
 	}
 	r.begun.Store(u)
@@ -327,7 +327,7 @@ func (r *Repository) Discard() error {
 type Uploads interface {
 	// Load returns the location of the upload of a blob to a repository, HOST/PATH.
 	Load(repository string, d digest.Digest) (location string, ok bool)
-	// Save keeps a location in place of an earlier one.
+	// Save stores the location of an upload. It replaces the location stored before.
 	Save(repository string, d digest.Digest, location string)
 	// Forget removes a location.
 	Forget(repository string, d digest.Digest)
@@ -344,8 +344,8 @@ func (u *blobUpload) keeps() Uploads {
 	return u.repo.host.r.o.Uploads
 }
 
-// restore takes the upload session of an earlier process. Whether it is still there is asked by the first attempt. What
-// is stored may come from elsewhere: only an upload to this repository of this registry goes on.
+// restore continues the upload session of an earlier process; the first attempt finds out whether the registry still
+// has it. The stored location is not trusted: it must belong to this repository of this registry.
 func (u *blobUpload) restore() {
 	kept := u.keeps()
 	if kept == nil || u.at != nil {
@@ -363,7 +363,7 @@ func (u *blobUpload) restore() {
 	}
 	answer := &http.Response{Header: http.Header{"Location": {text}}, Request: &http.Request{URL: at}}
 	var err error
-	if u.at, u.foreign, err = u.repo.location(answer); err != nil || !u.own() {
+	if u.at, u.foreign, err = u.repo.location(answer); err != nil || !u.isOwn() {
 		u.at = nil
 		kept.Forget(u.repo.name.Name(), u.blob.Digest)
 		return
@@ -371,14 +371,14 @@ func (u *blobUpload) restore() {
 	u.restored = true
 }
 
-// own tells whether the upload session is one of this repository, at this registry.
-func (u *blobUpload) own() bool {
+// isOwn tells whether the upload session is one of this repository, at this registry.
+func (u *blobUpload) isOwn() bool {
 	return !u.foreign && strings.HasPrefix(path.Clean(u.at.Path), "/v2/"+u.repo.path+"/blobs/uploads/")
 }
 
-// keep stores where the upload continues.
-func (u *blobUpload) keep() {
-	if kept := u.keeps(); kept != nil && u.at != nil && u.own() {
+// storeProgress stores where the upload continues.
+func (u *blobUpload) storeProgress() {
+	if kept := u.keeps(); kept != nil && u.at != nil && u.isOwn() {
 		kept.Save(u.repo.name.Name(), u.blob.Digest, u.at.String())
 	}
 }

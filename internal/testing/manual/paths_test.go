@@ -23,9 +23,9 @@ var (
 	madeIn = regexp.MustCompile(`(?:\bmkdir (?:-p )?|> ?|\bcp (?:-\w+ )?\S+ )([^;&|<>]+)`)
 )
 
-// missing lists the paths and names in the code of a page that are not in the clone. Paths are those below its
-// directories, and names without a directory count in tables. A path may also be below what a command of the page makes,
-// or gives to bindery: other tests run these commands with the files that they name.
+// missing lists the paths and names in the code of a page that are not in the clone. A path begins with a
+// directory of the clone; in tables a name without a directory is looked for too. Paths below what a command of the
+// page makes or gives to bindery are passed over: other tests run these commands with the files that they name.
 func missing(clone fs.FS, p *Page) (out []string) {
 	type line struct {
 		number       int

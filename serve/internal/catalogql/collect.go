@@ -18,8 +18,8 @@ type selection struct {
 	inside     map[*graphql.Object][]*selection
 }
 
-// below returns what is selected of the field's objects.
-func (s *selection) below(x *execution, t *graphql.Object) []*selection {
+// selectBelow returns what is selected of the field's objects.
+func (s *selection) selectBelow(x *execution, t *graphql.Object) []*selection {
 	if all, ok := s.inside[t]; ok {
 		return all
 	}

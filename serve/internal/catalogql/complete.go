@@ -30,7 +30,7 @@ func (x *execution) value(as graphql.Output, t *graphql.Object, s *selection, va
 	case *graphql.Enum:
 		return x.scalar(as.Serialize(value))
 	case *graphql.Object:
-		return x.object(as, s.below(x, as), value, at)
+		return x.object(as, s.selectBelow(x, as), value, at)
 	default: // catalogs have no interfaces and unions
 		return x.failed(s, at, fmt.Sprintf("Cannot complete value of unexpected type \"%v.\"", as))
 	}

@@ -83,7 +83,7 @@ func modelAnswer(t *testing.T, schema graphql.Schema, query string) string {
 	return string(text)
 }
 
-// decoded returns an answer with sorted errors, without the order of what the library gives in any order.
+// decoded returns an answer with its errors sorted, since the library returns them in no particular order.
 func decoded(t *testing.T, text string) any {
 	t.Helper()
 	var v anyMap

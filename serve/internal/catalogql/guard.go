@@ -125,7 +125,7 @@ func (e *expansion) fragment(name string) int {
 func (e *expansion) conflicts(sets ...*ast.SelectionSet) int {
 	byName := map[string][]*ast.Field{}
 	for _, set := range sets {
-		e.fields(set, byName)
+		e.collectFields(set, byName)
 	}
 	all := 0
 	for _, fields := range byName {
@@ -161,8 +161,8 @@ func (e *expansion) conflicts(sets ...*ast.SelectionSet) int {
 	return all
 }
 
-// fields collects the fields of a set and of its fragments by their names in the answer.
-func (e *expansion) fields(set *ast.SelectionSet, byName map[string][]*ast.Field) {
+// collectFields collects the fields of a set and of its fragments by their names in the answer.
+func (e *expansion) collectFields(set *ast.SelectionSet, byName map[string][]*ast.Field) {
 	if set == nil {
 		return
 	}
@@ -171,10 +171,10 @@ func (e *expansion) fields(set *ast.SelectionSet, byName map[string][]*ast.Field
 		case *ast.Field:
 			byName[nameOf(s)] = append(byName[nameOf(s)], s)
 		case *ast.InlineFragment:
-			e.fields(s.SelectionSet, byName)
+			e.collectFields(s.SelectionSet, byName)
 		case *ast.FragmentSpread:
 			if f := e.fragments[s.Name.Value]; f != nil {
-				e.fields(f.SelectionSet, byName)
+				e.collectFields(f.SelectionSet, byName)
 			}
 		}
 	}

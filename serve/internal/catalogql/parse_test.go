@@ -35,7 +35,7 @@ func TestSyntaxErrorsInLongLines(t *testing.T) {
 	}
 }
 
-// A long query that is right is parsed, and the places of what is wrong in it are its own.
+// A valid query of one long line is parsed, and errors in an invalid one have their right places.
 func TestPlacesInLongLines(t *testing.T) {
 	s := sampleService(t)
 	for name, test := range map[string]struct{ query, want string }{

@@ -97,7 +97,7 @@ type page struct {
 	from, to int
 }
 
-// most is how many blobs a field of the query has at most, and without an argument.
+// most is the maximum number of blobs that a field of the query returns, and the number without an argument.
 const most = 100
 
 // root returns the query's field for a schema.
@@ -138,13 +138,13 @@ func objectType(name string, fields map[string]*field) *graphql.Object {
 		if len(f.nested) > 0 {
 			all[fieldName] = &graphql.Field{
 				Type:    graphql.NewList(objectType(name+typeName(fieldName), f.nested)),
-				Resolve: func(p graphql.ResolveParams) (any, error) { return member(p.Source, fieldName), nil },
+				Resolve: func(p graphql.ResolveParams) (any, error) { return memberOf(p.Source, fieldName), nil },
 			}
 			continue
 		}
 		all[fieldName] = &graphql.Field{
 			Type:    f.output(),
-			Resolve: func(p graphql.ResolveParams) (any, error) { return leaf(member(p.Source, fieldName)), nil },
+			Resolve: func(p graphql.ResolveParams) (any, error) { return leaf(memberOf(p.Source, fieldName)), nil },
 		}
 	}
 	return graphql.NewObject(graphql.ObjectConfig{Name: name, Fields: all})

@@ -11,9 +11,9 @@ import (
 // raw is a value of a blob as canonical JSON. Lists and objects stay so until they are written.
 type raw []byte
 
-// member returns the value of an object's member for a field: that of the key with the field's very name, or else of
+// memberOf returns the value of an object's member for a field: that of the key with the field's very name, or else of
 // the first key that has this name in GraphQL; nil if there is none.
-func member(source any, name string) raw {
+func memberOf(source any, name string) raw {
 	object, ok := source.(raw)
 	if !ok {
 		return nil
