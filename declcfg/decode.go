@@ -114,7 +114,8 @@ func (m *Meta) Parse() (Blob, error) {
 	return b, err
 }
 
-// parse is [Meta.Parse]. odd is whether the blob is of an unknown schema or may have fields that its schema does not define.
+// parse is [Meta.Parse]. odd is whether the blob is of an unknown schema or may have fields that its schema does not
+// define.
 func parse(m *Meta) (b Blob, odd bool, err error) {
 	if s := schemaNamed(m.Schema); s != nil {
 		return s.decode(m)

@@ -124,7 +124,7 @@ func (c *ChannelNode) Head() (*entryNode, error) {
 	for i, h := range heads {
 		names[i] = h.Name
 	}
-	return nil, fmt.Errorf("multiple channel heads found in graph: %s", joined(names, ", "))
+	return nil, fmt.Errorf("multiple channel heads found in graph: %s", joinNames(names, ", "))
 }
 
 // cycle describes a cycle of upgrade edges in a channel without a head: every entry is then replaced or skipped by
@@ -191,7 +191,7 @@ func (c *ChannelNode) checkChain() error {
 	for cur != nil && cur.Replaces != "" {
 		if i, ok := at[cur.Replaces]; ok {
 			return fmt.Errorf("detected cycle in replaces chain of upgrade graph: %s",
-				joined(append(chain[i:], cur.Replaces), " -> "))
+				joinNames(append(chain[i:], cur.Replaces), " -> "))
 		}
 		if skipped[cur.Replaces] {
 			break
@@ -207,7 +207,7 @@ func (c *ChannelNode) checkChain() error {
 		}
 	}
 	if len(stranded) > 0 {
-		return fmt.Errorf("channel contains one or more stranded bundles: %s", joined(stranded, ", "))
+		return fmt.Errorf("channel contains one or more stranded bundles: %s", joinNames(stranded, ", "))
 	}
 	return nil
 }

@@ -222,7 +222,7 @@ func (b *graphBuilder) link() {
 				}
 				b.reportAt(channel.Channel, []any{"entries", missing[channel][0].index}, RuleEntryBundle,
 					"no %s blobs found in package %q for %s entries [%s]", SchemaBundle, pkg.Name, SchemaChannel,
-					bounded(joined(names, " ")))
+					bounded(joinNames(names, " ")))
 			}
 		}
 	}

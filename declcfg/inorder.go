@@ -74,7 +74,7 @@ func inOrder[T any](ctx context.Context, o LoadOptions, units, most int,
 			defer d.close()
 			for i := range next {
 				hand := func(p piece) error {
-					room.take(i, p.bytes)
+					room.reserve(i, p.bytes)
 					select {
 					case results(i) <- p:
 						return nil
@@ -102,7 +102,7 @@ func inOrder[T any](ctx context.Context, o LoadOptions, units, most int,
 
 	invalid := problemList{omitted: o.Omitted}
 	for i := range units {
-		room.first(i)
+		room.setCurrent(i)
 		for last := false; !last; {
 			var p piece
 			select {
@@ -113,7 +113,7 @@ func inOrder[T any](ctx context.Context, o LoadOptions, units, most int,
 			if last = p.last; last {
 				<-window
 			}
-			room.give(p.bytes)
+			room.release(p.bytes)
 			var problems *ValidationError
 			if errors.As(p.err, &problems) {
 				invalid.join(problems)

@@ -13,8 +13,8 @@ const (
 	maxNames   = 100     // names in a list
 )
 
-// joined lists the first names of a list and the number of the others.
-func joined(names []string, separator string) string {
+// joinNames lists the first names of a list and the number of the others.
+func joinNames(names []string, separator string) string {
 	more := ""
 	if n := len(names) - maxNames; n > 0 {
 		names, more = names[:maxNames], fmt.Sprintf(" and %d more", n)

@@ -92,7 +92,7 @@ func validateByPackage(ctx context.Context, fsys fs.FS, o LoadOptions, warned *h
 	check := func() bool {
 		g := newGraph(part, false, &v.problems)
 		for _, pkg := range g.Packages {
-			v.pkg(pkg)
+			v.validatePackage(pkg)
 		}
 		if name != "" {
 			packages++
@@ -180,7 +180,8 @@ type Place struct {
 	Path []any
 }
 
-// FindLines sets line and column of each place to that of the value, as far as it can be found. Each file is read once more.
+// FindLines sets line and column of each place to that of the value, as far as it can be found. Each file is read
+// once more.
 //
 // The lines of places in JSON are looked for in as many bytes as take one or two seconds.
 func (l Limits) FindLines(fsys fs.FS, places []Place) {

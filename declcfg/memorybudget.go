@@ -25,8 +25,8 @@ func newMemoryBudget(ctx context.Context, most int) *memoryBudget {
 	return r
 }
 
-// take adds bytes of a file, when they fit or when the file is the current one.
-func (r *memoryBudget) take(file, bytes int) {
+// reserve waits until bytes of a file fit into the budget, and counts them. It does not wait for the current file.
+func (r *memoryBudget) reserve(file, bytes int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for r.used > 0 && r.used+bytes > r.most && file != r.current && !r.ended {
@@ -35,16 +35,16 @@ func (r *memoryBudget) take(file, bytes int) {
 	r.used += bytes
 }
 
-// give subtracts bytes that were handed over.
-func (r *memoryBudget) give(bytes int) {
+// release gives back bytes that were handed over.
+func (r *memoryBudget) release(bytes int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.used -= bytes
 	r.more.Broadcast()
 }
 
-// first sets the file that is handed over next.
-func (r *memoryBudget) first(file int) {
+// setCurrent sets the file that is handed over next.
+func (r *memoryBudget) setCurrent(file int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.current = file

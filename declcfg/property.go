@@ -98,8 +98,9 @@ func (p *Property) Check() error { return parseProperty(p) }
 // Single reports whether OLM expects at most one property of this type, besides olm.package: of two it uses none.
 func (p *Property) Single() bool { return p.Type == "olm.maxOpenShiftVersion" }
 
-// VersionNumbers calls found for each number in the property where a version is meant: the value of a type, or of a key,
-// that ends with "version". YAML reads 4.20 without quotes as the number 4.2. path is that of the number in the value.
+// VersionNumbers calls found for each number in the property where a version is meant: the value of a type, or of a
+// key, that ends with "version". YAML reads 4.20 without quotes as the number 4.2. path is that of the number in the
+// value.
 func (p *Property) VersionNumbers(found func(path []any, number string)) {
 	versionNumbers(p.Type, p.Value, nil, found)
 }

@@ -33,7 +33,7 @@ func (c *Catalog) Repair() []Repair {
 	channels := map[string][]string{}
 	for i := range c.Channels {
 		channels[c.Channels[i].Package] = append(channels[c.Channels[i].Package], c.Channels[i].Name)
-		r.channel(&c.Channels[i])
+		r.repairChannel(&c.Channels[i])
 	}
 	for i := range c.Packages {
 		p := &c.Packages[i]
@@ -46,7 +46,7 @@ func (c *Catalog) Repair() []Repair {
 		}
 	}
 	for i := range c.Bundles {
-		r.bundle(&c.Bundles[i])
+		r.repairBundle(&c.Bundles[i])
 	}
 	return r.made
 }
@@ -55,7 +55,7 @@ type repairer struct{ made []Repair }
 
 func (r *repairer) add(made Repair) { r.made = append(r.made, made) }
 
-func (r *repairer) bundle(b *Bundle) {
+func (r *repairer) repairBundle(b *Bundle) {
 	at := Repair{Package: b.Package, Bundle: b.Name}
 	if image, ok := plainPullSpec(b.Image); ok {
 		at.Field, at.Before, at.After, at.Reason = "image", b.Image, image, "a pull spec has no transport and no blanks"
@@ -105,7 +105,7 @@ func sameEntry(a, b ChannelEntry) bool {
 	return a.Name == b.Name && a.Replaces == b.Replaces && a.SkipRange == b.SkipRange && slices.Equal(a.Skips, b.Skips)
 }
 
-func (r *repairer) channel(c *Channel) {
+func (r *repairer) repairChannel(c *Channel) {
 	names := map[string]bool{}
 	for _, e := range c.Entries {
 		names[e.Name] = true

@@ -26,7 +26,7 @@ func Stream(ctx context.Context, fsys fs.FS, o LoadOptions, wanted func(pkg stri
 		x, err := NewIndex(ctx, fsys, o)
 		switch {
 		case errors.Is(err, ErrIrregular):
-			loaded(ctx, fsys, o, wanted)(yield)
+			streamLoaded(ctx, fsys, o, wanted)(yield)
 		case err != nil:
 			yield(nil, wholeError(ctx, fsys, o, err))
 		default:
@@ -35,8 +35,8 @@ func Stream(ctx context.Context, fsys fs.FS, o LoadOptions, wanted func(pkg stri
 	}
 }
 
-// loaded is Stream for catalogs that must be loaded completely.
-func loaded(ctx context.Context, fsys fs.FS, o LoadOptions, wanted func(pkg string) bool) iter.Seq2[Blob, error] {
+// streamLoaded is Stream for catalogs that must be loaded completely.
+func streamLoaded(ctx context.Context, fsys fs.FS, o LoadOptions, wanted func(pkg string) bool) iter.Seq2[Blob, error] {
 	return func(yield func(Blob, error) bool) {
 		c, err := Load(ctx, fsys, o)
 		if err != nil {
@@ -112,7 +112,7 @@ func (x *Index) inOrder(ctx context.Context, documents func() []int,
 					if err := ctx.Err(); err != nil {
 						return err
 					}
-					b, err := d.at(x.fsys, &x.docs[n])
+					b, err := d.readAt(x.fsys, &x.docs[n])
 					if err != nil {
 						return d.problem(err)
 					}

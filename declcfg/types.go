@@ -27,8 +27,8 @@ type Catalog struct {
 	Others       []Meta
 }
 
-// Blob is one document of a catalog: a *[Package], *[Channel], *[Bundle], *[Deprecations] or *[Meta]. What has nothing to
-// say about a type handles its blobs as those of a Meta.
+// Blob is one document of a catalog: a *[Package], *[Channel], *[Bundle], *[Deprecations] or *[Meta]. What has
+// nothing to say about a type handles its blobs as those of a Meta.
 type Blob interface {
 	// BlobSchema returns the value of the blob's "schema" field.
 	BlobSchema() string
@@ -54,8 +54,8 @@ type Position struct {
 	dir string // see [LoadOptions.Dir]
 }
 
-// String returns "file:line:column", "file:line", "file", or the empty string. The file is prefixed with [LoadOptions.Dir], so that it can
-// be opened.
+// String returns "file:line:column", "file:line", "file", or the empty string. The file is prefixed with
+// [LoadOptions.Dir], so that it can be opened.
 func (p Position) String() string {
 	file := p.File
 	if file != "" && p.dir != "" {

@@ -42,7 +42,7 @@ func validate(c *Catalog, anyImages bool, problems problemList) *validator {
 	v := &validator{problems: problems}
 	v.graph = newGraph(c, anyImages, &v.problems)
 	for _, pkg := range v.graph.Packages {
-		v.pkg(pkg)
+		v.validatePackage(pkg)
 	}
 	return v
 }
@@ -63,7 +63,7 @@ func (v *validator) report(p Problem, rule, format string, args ...any) {
 	v.problems.report(p, format, args...)
 }
 
-func (v *validator) pkg(pkg *PackageNode) {
+func (v *validator) validatePackage(pkg *PackageNode) {
 	at := Problem{Position: pkg.Pos, Package: pkg.Name}
 	defaultMissing := false
 	switch {
@@ -77,7 +77,7 @@ func (v *validator) pkg(pkg *PackageNode) {
 	}
 	checked := map[*BundleNode]bool{}
 	for _, channel := range pkg.Channels {
-		v.channel(channel, checked)
+		v.validateChannel(channel, checked)
 	}
 	if defaultMissing {
 		missing := at
@@ -93,7 +93,7 @@ func (v *validator) pkg(pkg *PackageNode) {
 	}
 }
 
-func (v *validator) channel(channel *ChannelNode, checked map[*BundleNode]bool) {
+func (v *validator) validateChannel(channel *ChannelNode, checked map[*BundleNode]bool) {
 	at := Problem{Position: channel.Pos, Package: channel.Package.Name, Channel: channel.Name}
 	if len(channel.Entries) == 0 {
 		v.report(at, RuleEmpty, "channel must contain at least one bundle")
@@ -105,11 +105,11 @@ func (v *validator) channel(channel *ChannelNode, checked map[*BundleNode]bool) 
 		v.report(broken, RuleGraph, "%s", bounded(err.Error()))
 	}
 	for _, e := range channel.Entries {
-		v.entry(at, e)
+		v.validateEntry(at, e)
 		v.dangling(at, e)
 		if e.Bundle != nil && !checked[e.Bundle] {
 			checked[e.Bundle] = true
-			v.bundle(at, e.Bundle)
+			v.validateBundle(at, e.Bundle)
 		}
 	}
 	if channel.Deprecation != nil && *channel.Deprecation == "" {
@@ -133,7 +133,7 @@ func (v *validator) dangling(at Problem, e *entryNode) {
 	v.notes = append(v.notes, at)
 }
 
-func (v *validator) entry(at Problem, e *entryNode) {
+func (v *validator) validateEntry(at Problem, e *entryNode) {
 	if len(e.Skips) == 0 && e.SkipRange == "" {
 		return
 	}
@@ -154,7 +154,7 @@ func (v *validator) entry(at Problem, e *entryNode) {
 	}
 }
 
-func (v *validator) bundle(at Problem, b *BundleNode) {
+func (v *validator) validateBundle(at Problem, b *BundleNode) {
 	at.Bundle, at.Position = b.Name, b.Pos
 	if b.Image == "" && !b.HasObjects {
 		v.report(at, RuleImage, "bundle image must be set")
@@ -203,7 +203,7 @@ func (v *validator) versions(pkg *PackageNode, at Problem) {
 	})
 	texts := make([]string, len(duplicates))
 	for i, g := range duplicates {
-		texts[i] = fmt.Sprintf("{%s: [%s]}", g.version, joined(g.names, ", "))
+		texts[i] = fmt.Sprintf("{%s: [%s]}", g.version, joinNames(g.names, ", "))
 	}
 	v.report(at, RuleVersion, "duplicate versions found in bundles: [%s]", errors.New(strings.Join(texts, " ")))
 }

@@ -155,7 +155,7 @@ func (f *filter) apply() {
 			f.report(true, name, ErrInvalid, "package %q, channel %q: %v", p.name, name, err)
 			return
 		}
-		f.channel(name, p.channels[name], in)
+		f.filterChannel(name, p.channels[name], in)
 		if len(p.channels[name].entries) == 0 {
 			if len(s.Channels) > 0 {
 				f.report(false, name, ErrNotFound, "package %q, channel %q: no bundle has a version in %q", p.name,
@@ -198,8 +198,8 @@ func parseRange(text string) (semver.Range, error) {
 	return r, nil
 }
 
-// channel keeps the bundles of a channel whose versions are in a range.
-func (f *filter) channel(name string, c *channel, in semver.Range) {
+// filterChannel keeps the bundles of a channel whose versions are in a range.
+func (f *filter) filterChannel(name string, c *channel, in semver.Range) {
 	kept := map[string]bool{}
 	for bundle := range c.entries {
 		if m := f.part.bundles[bundle]; m != nil && in(m.version.Version) {

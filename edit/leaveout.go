@@ -28,7 +28,7 @@ func LeaveOut(c *declcfg.Catalog, bundles []Name, why string) (*declcfg.Catalog,
 		}
 		return problems
 	}
-	return l.from(c)
+	return l.removeFrom(c)
 }
 
 // leaving removes entries from the channels of packages.
@@ -46,8 +46,8 @@ type leaving struct {
 	after func(before, now *part) []Problem
 }
 
-// from carries out the removal.
-func (l leaving) from(c *declcfg.Catalog) (*declcfg.Catalog, *Account, error) {
+// removeFrom removes the bundles from a catalog.
+func (l leaving) removeFrom(c *declcfg.Catalog) (*declcfg.Catalog, *Account, error) {
 	before, problems := split(c, l.names)
 	if problems = append(problems, l.check(before)...); len(problems) > 0 {
 		return nil, nil, asError(problems)

@@ -80,7 +80,7 @@ func Merge(catalogs []*declcfg.Catalog, o MergeOptions) (*declcfg.Catalog, *Acco
 	}
 	account.finish()
 	out = join(catalogs[0], merged)
-	out.Others = once(others)
+	out.Others = withoutRepeated(others)
 	return out, account, nil
 }
 
@@ -95,8 +95,8 @@ func (a *Account) overwritten(before, after *part) {
 	}
 }
 
-// once removes blobs that existed before. The content of skeletons is unknown.
-func once(blobs []declcfg.Meta) []declcfg.Meta {
+// withoutRepeated leaves out blobs that are equal to an earlier one. The content of skeletons is unknown.
+func withoutRepeated(blobs []declcfg.Meta) []declcfg.Meta {
 	seen := map[string]bool{}
 	var out []declcfg.Meta
 	for _, m := range blobs {

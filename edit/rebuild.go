@@ -16,8 +16,8 @@ type rebuild struct {
 	leads  map[*channel]*incoming
 }
 
-// channel computes a channel again; nil if it is removed.
-func (b *rebuild) channel(name string) *channel {
+// rebuildChannel computes a channel again; nil if it is removed.
+func (b *rebuild) rebuildChannel(name string) *channel {
 	if b.made > maxEdges {
 		return nil // reported for an earlier channel
 	}

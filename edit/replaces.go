@@ -48,7 +48,7 @@ func (e *packageEdit) addReplaces() {
 	b := &rebuild{packageEdit: e, wishes: wishes, known: map[string]Origin{}, leads: map[*channel]*incoming{}}
 	channels := map[string]*channel{}
 	for _, name := range sorted(touched) {
-		if c := b.channel(name); c != nil {
+		if c := b.rebuildChannel(name); c != nil {
 			channels[name] = c
 		}
 	}

@@ -57,7 +57,7 @@ func TakeOut(c *declcfg.Catalog, items []Item, o TakeOutOptions) (*declcfg.Catal
 		}
 		return problems
 	}
-	return l.from(c)
+	return l.removeFrom(c)
 }
 
 // missing says what of the item a package lacks, or is empty.

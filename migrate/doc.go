@@ -1,6 +1,6 @@
-// Package migrate converts index databases, and catalog directories with older kinds of blobs, to catalog directories,
-// and reports the content of both sides. [Options.Run] does it all; [Options.Prepare] stops before the catalog is put in its place. An
-// image of either is a source too.
+// Package migrate converts index databases, and catalog directories with older kinds of blobs, to catalog
+// directories, and reports the content of both sides. [Options.Run] does it all; [Options.Prepare] stops before the
+// catalog is put in its place. An image of either is a source too.
 //
 //	database or directory ──> render ──> migration level ──> catalog directory
 //	          │                                                     │

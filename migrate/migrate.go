@@ -108,8 +108,8 @@ type Prepared struct {
 	staged *declcfg.StagedFS
 }
 
-// Prepare does a migration up to the final rename, see [Options.Run]. With a *[verificationError] or a *[declcfg.EmptyError]
-// the result has a report and cannot be committed; with any other error it is nil.
+// Prepare does a migration up to the final rename, see [Options.Run]. With a *[verificationError] or a
+// *[declcfg.EmptyError] the result has a report and cannot be committed; with any other error it is nil.
 func (o Options) Prepare(ctx context.Context, src, out string) (_ *Prepared, err error) {
 	o.Format = cmp.Or(o.Format, declcfg.FormatJSON)
 	level, err := edit.ParseLevel(string(o.Render.Level))

@@ -125,7 +125,7 @@ type outputCounts struct {
 	counts map[string]*Counts
 }
 
-func (o *outputCounts) at(pkg string) *Counts {
+func (o *outputCounts) countsOf(pkg string) *Counts {
 	if o.counts == nil {
 		o.counts = map[string]*Counts{}
 	}
@@ -141,7 +141,7 @@ func (o *outputCounts) add(b declcfg.Blob) {
 	if b.BlobPackage() == "" {
 		return
 	}
-	c := o.at(b.BlobPackage())
+	c := o.countsOf(b.BlobPackage())
 	switch b := b.(type) {
 	case *declcfg.Package:
 		c.DefaultChannel = b.DefaultChannel

@@ -59,7 +59,7 @@ func verify(ctx context.Context, dir string, facts *sqlite.Facts, findings []sql
 		if err != nil {
 			return nil, fmt.Errorf("verify package %q: %w", name, err)
 		}
-		if err := v.pkg(name, c); err != nil {
+		if err := v.verifyPackage(name, c); err != nil {
 			return nil, fmt.Errorf("verify package %q: %w", name, err)
 		}
 	}
@@ -136,21 +136,21 @@ func repaired(f sqlite.Finding, d difference) bool {
 // whatProperty is the What of a difference in the properties of a bundle.
 const whatProperty = "property"
 
-// of is a difference of the same package and channel.
-func (d difference) of(bundle, what, source, output string) difference {
+// withValues returns a difference of the same package and channel with other values.
+func (d difference) withValues(bundle, what, source, output string) difference {
 	d.Bundle, d.What, d.Source, d.Output = bundle, what, source, output
 	return d
 }
 
-// same compares one value of both sides.
-func (v *verifier) same(d difference, source, output string) {
+// compareValues compares one value of both sides.
+func (v *verifier) compareValues(d difference, source, output string) {
 	if source != output {
 		d.Source, d.Output = source, output
 		v.differ(d, false)
 	}
 }
 
-func (v *verifier) pkg(name string, c *declcfg.Catalog) error {
+func (v *verifier) verifyPackage(name string, c *declcfg.Catalog) error {
 	facts := v.facts.Packages[name]
 	graph, err := c.GraphAnyImages()
 	if err != nil {
@@ -160,7 +160,7 @@ func (v *verifier) pkg(name string, c *declcfg.Catalog) error {
 	if len(graph.Packages) != 1 || node == nil {
 		return fmt.Errorf("its directory holds %d packages", len(graph.Packages))
 	}
-	v.same(difference{Package: name, What: "default channel"}, facts.DefaultChannel, node.DefaultChannel)
+	v.compareValues(difference{Package: name, What: "default channel"}, facts.DefaultChannel, node.DefaultChannel)
 	for _, channel := range node.Channels {
 		if facts.Channels[channel.Name] == nil {
 			v.differ(difference{Package: name, Channel: channel.Name, What: "channel", Output: "written"}, false)
@@ -168,20 +168,20 @@ func (v *verifier) pkg(name string, c *declcfg.Catalog) error {
 	}
 	for _, channel := range sortedKeys(facts.Channels) {
 		if written := node.Channel(channel); written != nil {
-			v.channel(name, facts.Channels[channel], written)
+			v.verifyChannel(name, facts.Channels[channel], written)
 		} else {
 			v.differ(difference{Package: name, Channel: channel, What: "channel", Source: "there"}, true)
 		}
 	}
 	for i := range c.Bundles {
-		if err := v.bundle(name, &c.Bundles[i]); err != nil {
+		if err := v.verifyBundle(name, &c.Bundles[i]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (v *verifier) channel(pkg string, facts *sqlite.ChannelFacts, written *declcfg.ChannelNode) {
+func (v *verifier) verifyChannel(pkg string, facts *sqlite.ChannelFacts, written *declcfg.ChannelNode) {
 	at := difference{Package: pkg, Channel: written.Name}
 	entries, edges := map[string]bool{}, map[sqlite.Edge]bool{}
 	for _, e := range written.Entries {
@@ -190,7 +190,7 @@ func (v *verifier) channel(pkg string, facts *sqlite.ChannelFacts, written *decl
 			edge := sqlite.Edge{From: e.Name, To: e.Replaces}
 			edges[edge] = true
 			if !facts.Chain[edge] {
-				v.differ(at.of(e.Name, "replaces", "", e.Replaces), false)
+				v.differ(at.withValues(e.Name, "replaces", "", e.Replaces), false)
 			}
 		}
 		for _, skip := range e.Skips {
@@ -199,18 +199,18 @@ func (v *verifier) channel(pkg string, facts *sqlite.ChannelFacts, written *decl
 		if b := v.facts.Bundles[e.Name]; b != nil {
 			d := at
 			d.Bundle, d.What = e.Name, "skipRange"
-			v.same(d, b.SkipRange, e.SkipRange)
+			v.compareValues(d, b.SkipRange, e.SkipRange)
 		}
 	}
 	v.sets(at, "entry", facts.Entries, entries)
 	for edge := range edges {
 		if !facts.Edges[edge] {
-			v.differ(at.of(edge.From, "edge", "", edge.To), false)
+			v.differ(at.withValues(edge.From, "edge", "", edge.To), false)
 		}
 	}
 	for edge := range facts.Edges {
 		if entries[edge.From] && !edges[edge] {
-			v.differ(at.of(edge.From, "edge", edge.To, ""), false)
+			v.differ(at.withValues(edge.From, "edge", edge.To, ""), false)
 		}
 	}
 	head := ""
@@ -218,7 +218,7 @@ func (v *verifier) channel(pkg string, facts *sqlite.ChannelFacts, written *decl
 		head = e.Name
 	}
 	if head != facts.Head {
-		v.differ(at.of(facts.Head, "head", facts.Head, head), true)
+		v.differ(at.withValues(facts.Head, "head", facts.Head, head), true)
 	}
 }
 
@@ -227,17 +227,17 @@ func (v *verifier) channel(pkg string, facts *sqlite.ChannelFacts, written *decl
 func (v *verifier) sets(at difference, what string, source, output map[string]bool) {
 	for _, name := range sortedKeys(source) {
 		if !output[name] {
-			v.differ(at.of(name, what, "there", ""), true)
+			v.differ(at.withValues(name, what, "there", ""), true)
 		}
 	}
 	for _, name := range sortedKeys(output) {
 		if !source[name] {
-			v.differ(at.of(name, what, "", "written"), false)
+			v.differ(at.withValues(name, what, "", "written"), false)
 		}
 	}
 }
 
-func (v *verifier) bundle(pkg string, b *declcfg.Bundle) error {
+func (v *verifier) verifyBundle(pkg string, b *declcfg.Bundle) error {
 	at := difference{Package: pkg, Bundle: b.Name}
 	facts := v.facts.Bundles[b.Name]
 	if facts == nil {
@@ -246,12 +246,12 @@ func (v *verifier) bundle(pkg string, b *declcfg.Bundle) error {
 		return nil
 	}
 	with := func(what string) difference { d := at; d.What = what; return d }
-	v.same(with("image"), facts.Image, b.Image)
+	v.compareValues(with("image"), facts.Image, b.Image)
 	p, err := b.PackageProperty()
 	if err != nil {
 		return err
 	}
-	v.same(with("version"), facts.Version, p.Version)
+	v.compareValues(with("version"), facts.Version, p.Version)
 	properties, images := map[string]bool{}, map[string]bool{}
 	metadata := false
 	for _, p := range b.Properties {
@@ -266,12 +266,12 @@ func (v *verifier) bundle(pkg string, b *declcfg.Bundle) error {
 	for _, text := range sortedKeys(properties) {
 		// The olm.package property may be derived from the columns for package and version.
 		if !facts.Properties[text] && !strings.HasPrefix(text, declcfg.PropertyPackage+" ") {
-			v.differ(at.of(at.Bundle, whatProperty, "", text), false)
+			v.differ(at.withValues(at.Bundle, whatProperty, "", text), false)
 		}
 	}
 	for _, text := range sortedKeys(facts.Properties) {
 		if !properties[text] {
-			v.differ(at.of(at.Bundle, whatProperty, text, ""), true)
+			v.differ(at.withValues(at.Bundle, whatProperty, text, ""), true)
 		}
 	}
 	for _, image := range b.RelatedImages {
@@ -279,12 +279,12 @@ func (v *verifier) bundle(pkg string, b *declcfg.Bundle) error {
 	}
 	for _, image := range sortedKeys(facts.RelatedImages) {
 		if !images[image] {
-			v.differ(at.of(at.Bundle, "related image", image, ""), false)
+			v.differ(at.withValues(at.Bundle, "related image", image, ""), false)
 		}
 	}
 	for _, image := range v.images[[2]string{pkg, b.Name}] {
 		if !images[image] {
-			v.differ(at.of(at.Bundle, "repaired image", image, ""), false)
+			v.differ(at.withValues(at.Bundle, "repaired image", image, ""), false)
 		}
 	}
 	if metadata {
@@ -299,9 +299,9 @@ func (v *verifier) bundle(pkg string, b *declcfg.Bundle) error {
 		written[sqlite.ObjectDigest(object)]++
 	}
 	for digest, n := range facts.Objects {
-		v.same(with("manifest "+digest), fmt.Sprint(n), fmt.Sprint(written[digest]))
+		v.compareValues(with("manifest "+digest), fmt.Sprint(n), fmt.Sprint(written[digest]))
 	}
-	v.same(with("number of manifests"), fmt.Sprint(total(facts.Objects)), fmt.Sprint(total(written)))
+	v.compareValues(with("number of manifests"), fmt.Sprint(total(facts.Objects)), fmt.Sprint(total(written)))
 	return nil
 }
 

@@ -70,8 +70,8 @@ func (a *Account) repaired(r declcfg.Repair) {
 	a.Repairs = append(a.Repairs, r)
 }
 
-// begin records what is known about a database before its first blob.
-func (a *Account) begin(ctx context.Context, db *sqlite.DB) (err error) {
+// recordDatabase records what is known about a database before its first blob.
+func (a *Account) recordDatabase(ctx context.Context, db *sqlite.DB) (err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.Packages, err = db.Packages(ctx)

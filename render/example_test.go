@@ -18,7 +18,7 @@ import (
 
 // A bundle image in a registry is rendered as a blob of a catalog. For a registry with TLS that this machine is
 // configured for, the options can be empty.
-func ExampleReference() {
+func ExampleOptions_Render() {
 	ctx := context.Background()
 	registry := testregistry.Start()
 	defer registry.Close()
@@ -44,7 +44,7 @@ func ExampleReference() {
 }
 
 // Files and directories need no options.
-func ExampleReference_directory() {
+func ExampleOptions_Render_directory() {
 	blobs, err := render.Options{}.Render(context.Background(), "../testdata/bundles/etcd/0.9.4")
 	if err != nil {
 		log.Fatal(err)

@@ -36,8 +36,8 @@ func openManifests(ctx context.Context, dir string, o *Options) (*appregistry.Tr
 	})
 }
 
-// RenderManifests renders the catalog of a directory with package manifests, without determining its kind first. Everything
-// is validated before the first blob.
+// RenderManifests renders the catalog of a directory with package manifests, without determining its kind first.
+// Everything is validated before the first blob.
 func (o Options) RenderManifests(ctx context.Context, dir string) iter.Seq2[declcfg.Blob, error] {
 	if o.account = o.Account; o.account == nil {
 		o.account = &Account{}

@@ -59,6 +59,14 @@ func TestPackageManifestsAreRendered(t *testing.T) {
 	if err := c.Validate(); err != nil || len(c.Bundles) != 12 {
 		t.Errorf("%d bundles, %v", len(c.Bundles), err)
 	}
+	again, err := declcfg.Collect(render.Options{}.RenderManifests(t.Context(), dir))
+	if err != nil || len(again.Bundles) != len(c.Bundles) {
+		t.Errorf("without determining the kind: %v, %v", again, err)
+	}
+	var of *render.ReferenceError
+	if _, err := declcfg.Collect(render.Options{}.RenderManifests(t.Context(), "absent")); !errors.As(err, &of) {
+		t.Errorf("a directory that is not there: %v", err)
+	}
 	if _, err := (render.Options{Allow: []render.Kind{render.CatalogDirectory}}).Render(t.Context(), dir); !errors.Is(err, render.ErrNotAllowed) {
 		t.Errorf("got %v", err)
 	}

@@ -37,7 +37,7 @@ func (o Options) RenderAll(ctx context.Context, refs []string) (iter.Seq2[declcf
 			return
 		}
 		f := &fetcher{o: prepared, spool: newSpool(o.TempDir), streams: make([]stream, len(refs)), client: done}
-		err = f.all(ctx, refs, kinds)
+		err = f.fetchAll(ctx, refs, kinds)
 		if err == nil {
 			err = f.merge(yield)
 		}
@@ -67,8 +67,8 @@ type stream struct {
 	done  func() error
 }
 
-// all fetches images and bundles. Catalog directories and databases are read during the iteration.
-func (f *fetcher) all(ctx context.Context, refs []string, kinds []Kind) error {
+// fetchAll fetches images and bundles. Catalog directories and databases are read during the iteration.
+func (f *fetcher) fetchAll(ctx context.Context, refs []string, kinds []Kind) error {
 	for i, ref := range refs {
 		f.streams[i] = stream{ref: ref, done: nothing}
 	}
@@ -103,7 +103,7 @@ func (f *fetcher) fetch(ctx context.Context, s *stream, kind Kind) (err error) {
 	if err := finish(c.bundle, f.o.Level); err != nil {
 		return err
 	}
-	k, err := f.spool.put(c.bundle)
+	k, err := f.spool.store(c.bundle)
 	s.one = &k
 	return err
 }

@@ -351,7 +351,7 @@ func database(ctx context.Context, path string, o *Options) iter.Seq2[declcfg.Bl
 			return
 		}
 		defer func() { _ = db.Close() }() // a remaining temporary copy does not invalidate the catalog
-		if err := o.account.begin(ctx, db); err != nil {
+		if err := o.account.recordDatabase(ctx, db); err != nil {
 			yield(nil, err)
 			return
 		}

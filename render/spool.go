@@ -29,8 +29,8 @@ type spooled struct {
 
 func newSpool(dir string) *blobSpool { return &blobSpool{s: spool.New(dir, 0)} }
 
-// put stores a bundle, which must not be changed afterwards.
-func (s *blobSpool) put(b *declcfg.Bundle) (spooled, error) {
+// store stores a bundle, which must not be changed afterwards.
+func (s *blobSpool) store(b *declcfg.Bundle) (spooled, error) {
 	size := int64(0)
 	for _, p := range b.Properties {
 		size += int64(len(p.Value))

@@ -34,16 +34,16 @@ func Compare(old, current iter.Seq2[declcfg.Blob, error], o Options) (_ *Report,
 			break
 		}
 		p := pair[pkg]{name: name}
-		if p.old, err = a.take(name); err != nil {
+		if p.old, err = a.readPackage(name); err != nil {
 			return nil, err
 		}
-		if p.new, err = b.take(name); err != nil {
+		if p.new, err = b.readPackage(name); err != nil {
 			return nil, a.errorOr(err)
 		}
 		if p.old == nil && p.new == nil {
 			continue // there are only blobs of no package
 		}
-		if d, differs := c.pkg(p); differs {
+		if d, differs := c.comparePackage(p); differs {
 			r.Packages = append(r.Packages, d)
 		}
 	}
@@ -58,7 +58,7 @@ func Compare(old, current iter.Seq2[declcfg.Blob, error], o Options) (_ *Report,
 			r.New.Images++
 		}
 		switch {
-		case !c.on(Images):
+		case !c.includes(Images):
 		case in == isNew:
 			r.Images.Added = append(r.Images.Added, name)
 		case in == isOld:
@@ -98,7 +98,7 @@ func comparePackages(a, b string) int {
 
 type comparison struct{ only []Section }
 
-func (c comparison) on(s Section) bool { return len(c.only) == 0 || slices.Contains(c.only, s) }
+func (c comparison) includes(s Section) bool { return len(c.only) == 0 || slices.Contains(c.only, s) }
 
 // pair is the value of a name on both sides; nil on a side that lacks it.
 type pair[V any] struct {
@@ -141,7 +141,7 @@ func or[V any](p *V) V {
 	return *p
 }
 
-func (c comparison) pkg(p pair[pkg]) (packageDiff, bool) {
+func (c comparison) comparePackage(p pair[pkg]) (packageDiff, bool) {
 	d := packageDiff{Name: p.name, Change: p.change()}
 	a, b := or(p.old), or(p.new)
 	if d.Change == Changed && a.there != b.there {
@@ -150,71 +150,71 @@ func (c comparison) pkg(p pair[pkg]) (packageDiff, bool) {
 			d.Change = Removed
 		}
 	}
-	if c.on(Packages) {
+	if c.includes(Packages) {
 		for _, f := range []string{"defaultChannel", "description", "icon"} {
 			if old, current := a.fields[f], b.fields[f]; old != current {
 				d.Fields = append(d.Fields, fieldDiff{f, old, current})
 			}
 		}
 	}
-	if c.on(Properties) {
+	if c.includes(Properties) {
 		d.Properties = propertyDiffs(a.properties, b.properties)
 	}
 	for _, x := range pairs(a.channels, b.channels) {
-		if x, differs := c.channel(x); differs {
+		if x, differs := c.compareChannel(x); differs {
 			d.Channels = append(d.Channels, x)
 		}
 	}
 	for _, x := range pairs(a.bundles, b.bundles) {
-		if x, differs := c.bundle(x); differs {
+		if x, differs := c.compareBundle(x); differs {
 			d.Bundles = append(d.Bundles, x)
 		}
 	}
-	if c.on(Deprecations) {
+	if c.includes(Deprecations) {
 		d.Deprecations = deprecationDiffs(a.deprecations, b.deprecations)
 	}
 	d.Others = c.others(a.others, b.others)
 	differs := len(d.Fields)+len(d.Properties)+len(d.Channels)+len(d.Bundles)+len(d.Deprecations)+len(d.Others) > 0
-	return d, differs || d.Change != Changed && c.on(Packages)
+	return d, differs || d.Change != Changed && c.includes(Packages)
 }
 
-func (c comparison) channel(p pair[channel]) (channelDiff, bool) {
+func (c comparison) compareChannel(p pair[channel]) (channelDiff, bool) {
 	d := channelDiff{Name: p.name, Change: p.change()}
 	a, b := or(p.old), or(p.new)
-	if a.heads != b.heads && (d.Change == Changed && c.on(Heads) || d.Change != Changed && c.on(Channels)) {
+	if a.heads != b.heads && (d.Change == Changed && c.includes(Heads) || d.Change != Changed && c.includes(Channels)) {
 		d.Fields = append(d.Fields, fieldDiff{"head", a.heads, b.heads})
 	}
-	if c.on(Properties) {
+	if c.includes(Properties) {
 		d.Properties = propertyDiffs(a.properties, b.properties)
 	}
-	if c.on(Edges) {
+	if c.includes(Edges) {
 		for _, x := range pairs(pointers(a.entries), pointers(b.entries)) {
 			if x.old == nil || x.new == nil || !x.old.equal(x.new) {
 				d.Entries = append(d.Entries, entryDiff{x.name, x.change(), x.old, x.new})
 			}
 		}
 	}
-	return d, len(d.Fields)+len(d.Properties)+len(d.Entries) > 0 || d.Change != Changed && c.on(Channels)
+	return d, len(d.Fields)+len(d.Properties)+len(d.Entries) > 0 || d.Change != Changed && c.includes(Channels)
 }
 
 func (e *edge) equal(o *edge) bool {
 	return e.Replaces == o.Replaces && e.SkipRange == o.SkipRange && slices.Equal(e.Skips, o.Skips)
 }
 
-func (c comparison) bundle(p pair[bundle]) (bundleDiff, bool) {
+func (c comparison) compareBundle(p pair[bundle]) (bundleDiff, bool) {
 	d := bundleDiff{Name: p.name, Change: p.change()}
 	a, b := or(p.old), or(p.new)
 	d.Version = cmp.Or(b.version, a.version)
-	if c.on(Images) {
+	if c.includes(Images) {
 		if a.image != b.image {
 			d.Fields = append(d.Fields, fieldDiff{"image", a.image, b.image})
 		}
 		d.RelatedImages = relatedDiffs(a.related, b.related)
 	}
-	if c.on(Properties) {
+	if c.includes(Properties) {
 		d.Properties = propertyDiffs(a.properties, b.properties)
 	}
-	return d, len(d.Fields)+len(d.Properties)+len(d.RelatedImages) > 0 || d.Change != Changed && c.on(Bundles)
+	return d, len(d.Fields)+len(d.Properties)+len(d.RelatedImages) > 0 || d.Change != Changed && c.includes(Bundles)
 }
 
 // pointers returns a map of pointers to the values of another map.

@@ -102,8 +102,8 @@ func (s *side) peek() (pkg string, more bool, err error) {
 	return s.blob.BlobPackage(), true, nil
 }
 
-// take reads a package if it is next. Its error is that of the stream, or reports a value that is not JSON.
-func (s *side) take(name string) (*pkg, error) {
+// readPackage reads a package if it is next. Its error is that of the stream, or reports a value that is not JSON.
+func (s *side) readPackage(name string) (*pkg, error) {
 	s.pkg = nil
 	for {
 		next, more, err := s.peek()

@@ -25,7 +25,7 @@ func (r *Report) WriteText(w io.Writer, o TextOptions) error {
 	}
 	t := &text{w: bufio.NewWriter(w), o: o}
 	for i := range r.Packages {
-		t.pkg(&r.Packages[i])
+		t.writePackage(&r.Packages[i])
 	}
 	for _, b := range r.Others {
 		t.blob(0, b)
@@ -88,19 +88,19 @@ func label(field string) string {
 	return field
 }
 
-func (t *text) pkg(p *packageDiff) {
+func (t *text) writePackage(p *packageDiff) {
 	t.line(0, p.Change, "package %s%s", t.name(p.Name), p.summary())
 	if p.Change == Changed {
-		t.fields(1, p.Fields)
+		t.writeFields(1, p.Fields)
 		t.properties(1, p.Properties)
 	} else if d := p.field("defaultChannel"); d != "" {
 		t.line(1, p.Change, "default channel %s", t.name(d))
 	}
 	for i := range p.Channels {
-		t.channel(&p.Channels[i])
+		t.writeChannel(&p.Channels[i])
 	}
 	for i := range p.Bundles {
-		t.bundle(&p.Bundles[i])
+		t.writeBundle(&p.Bundles[i])
 	}
 	for _, d := range p.Deprecations {
 		t.deprecation(d)
@@ -127,7 +127,7 @@ func (p *packageDiff) field(name string) string {
 	return ""
 }
 
-func (t *text) fields(depth int, fields []fieldDiff) {
+func (t *text) writeFields(depth int, fields []fieldDiff) {
 	for _, f := range fields {
 		switch {
 		case f.Old == "":
@@ -178,7 +178,7 @@ func count(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-func (t *text) channel(c *channelDiff) {
+func (t *text) writeChannel(c *channelDiff) {
 	if c.Change != Changed {
 		var facts []string
 		if len(c.Entries) > 0 {
@@ -195,7 +195,7 @@ func (t *text) channel(c *channelDiff) {
 		return
 	}
 	t.line(1, Changed, "channel %s", t.name(c.Name))
-	t.fields(2, c.Fields)
+	t.writeFields(2, c.Fields)
 	t.properties(2, c.Properties)
 	for _, e := range c.Entries {
 		switch e.Change {
@@ -243,7 +243,7 @@ func (t *text) list(names []string) string {
 
 // edges prints the changed edges of an entry.
 func (t *text) edges(old, current *edge) {
-	t.fields(3,
+	t.writeFields(3,
 		slices.DeleteFunc([]fieldDiff{{"replaces", old.Replaces, current.Replaces},
 			{"skipRange", old.SkipRange, current.SkipRange}},
 			func(f fieldDiff) bool { return f.Old == f.New }))
@@ -261,7 +261,7 @@ func (t *text) edges(old, current *edge) {
 	}
 }
 
-func (t *text) bundle(b *bundleDiff) {
+func (t *text) writeBundle(b *bundleDiff) {
 	version := ""
 	if b.Version != "" {
 		version = " (" + t.name(b.Version) + ")"
@@ -275,7 +275,7 @@ func (t *text) bundle(b *bundleDiff) {
 		return
 	}
 	t.line(1, Changed, "bundle %s%s", t.name(b.Name), version)
-	t.fields(2, b.Fields)
+	t.writeFields(2, b.Fields)
 	t.properties(2, b.Properties)
 	for _, r := range b.RelatedImages {
 		name := ""

@@ -98,7 +98,7 @@ func deprecationDiffs(old, current map[declcfg.Reference]string) []deprecationDi
 // others compares blobs of unknown schemas and unknown fields. Those of the same name with different values are paired
 // as a change.
 func (c comparison) others(old, current map[blobKey]bool) []blobDiff {
-	if !c.on(Others) {
+	if !c.includes(Others) {
 		return nil
 	}
 	type name struct{ schema, name, field string }

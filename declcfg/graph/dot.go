@@ -25,7 +25,7 @@ func (o Options) WriteDOT(w io.Writer, c *declcfg.Catalog) error {
 		"  graph [fontname=\"sans-serif\"];\n  node [shape=box, style=rounded, fontname=\"monospace\", " +
 			"fontsize=11];\n  edge [fontname=\"sans-serif\", fontsize=9];\n")
 	for i, s := range sheets {
-		if err := d.sheet(i, s); err != nil {
+		if err := d.writeSheet(i, s); err != nil {
 			return err
 		}
 	}
@@ -40,7 +40,7 @@ type dot struct {
 
 func (d *dot) printf(format string, args ...any) { fmt.Fprintf(d.w, format, args...) }
 
-func (d *dot) sheet(i int, s *sheet) error {
+func (d *dot) writeSheet(i int, s *sheet) error {
 	label := visible(s.name)
 	if s.deprecation != nil {
 		label += " (deprecated)"

@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// sheet draws one package. The only error is that of the writer.
-func (p *picture) sheet(d *layout, width float64) error {
+// drawSheet draws one package. The only error is that of the writer.
+func (p *picture) drawSheet(d *layout, width float64) error {
 	y := d.top + 18
 	if !d.bare {
-		p.text(d.left, y, "name", shown(d.name, maxName))
-		p.text(d.left, y+lineHeight, "says", d.summary())
+		p.writeText(d.left, y, "name", shown(d.name, maxName))
+		p.writeText(d.left, y+lineHeight, "says", d.summary())
 		y += 2 * lineHeight
 	}
 	for _, n := range d.said {
@@ -19,7 +19,7 @@ func (p *picture) sheet(d *layout, width float64) error {
 		if n.strong {
 			class = "warn"
 		}
-		p.text(d.left, y, class, n.text)
+		p.writeText(d.left, y, class, n.text)
 		y += lineHeight
 	}
 	p.bands(d, width)
@@ -30,7 +30,7 @@ func (p *picture) sheet(d *layout, width float64) error {
 		p.lane(d, &d.lanes[i])
 	}
 	for i, r := range d.rows {
-		if err := p.row(d, r, d.words[i]); err != nil {
+		if err := p.drawRow(d, r, d.words[i]); err != nil {
 			return err
 		}
 	}
@@ -229,8 +229,8 @@ func (p *picture) shape(x, y float64, absent, head, skipped, deprecated bool) {
 	}
 }
 
-// row writes the text of a row.
-func (p *picture) row(d *layout, r *row, words []word) error {
+// drawRow writes the text of a row.
+func (p *picture) drawRow(d *layout, r *row, words []word) error {
 	mark := p.rowMark(r)
 	if d.versionsAt > 0 {
 		p.printf(`<text class="tag" x="%s" y="%s">%s</text>`+"\n", num(d.versionsAt), num(d.rowAt(r)+4.5),
@@ -254,7 +254,7 @@ func (p *picture) legend(x, y float64) {
 	at := x + 8
 	sign := func(text string, absent, head, skipped, deprecated bool) {
 		p.shape(at, y+14, absent, head, skipped, deprecated)
-		p.text(at+14, y+18, "note", text)
+		p.writeText(at+14, y+18, "note", text)
 		at += 14 + float64(columns(text))*wordWidth + 22
 	}
 	sign("bundle", false, false, false, false)
@@ -266,12 +266,12 @@ func (p *picture) legend(x, y float64) {
 	line := func(class, text string) {
 		p.printf(`<path class="%s" d="M%s,%sh28"/>`, class, num(at), num(y+38))
 		p.printf(`<path class="tip" d="M%s,%sl-7,-4v8z"/>`, num(at+36), num(y+38))
-		p.text(at+44, y+42, "note", text)
+		p.writeText(at+44, y+42, "note", text)
 		at += 44 + float64(columns(text))*wordWidth + 22
 	}
 	line("replaces", "replaces")
 	line("skips", "skips")
 	line("range", "skipRange")
-	p.text(at, y+42, "note", "Upgrades go upwards, to the tip of a line. ★ is the default channel.")
+	p.writeText(at, y+42, "note", "Upgrades go upwards, to the tip of a line. ★ is the default channel.")
 	p.printf("</g>\n")
 }

@@ -35,7 +35,7 @@ func (p *picture) inline(s *sheet) error {
 	d := newLayout(s, 4, 0, true)
 	p.printf(`<svg class="upgrades" width="%s" height="%s" viewBox="0 0 %[1]s %[2]s" role="img" aria-label="%s">`+"\n",
 		num(d.width), num(d.bottom+4), escape(s.describe()))
-	if err := p.sheet(&d, d.width); err != nil {
+	if err := p.drawSheet(&d, d.width); err != nil {
 		return err
 	}
 	p.printf("</svg>\n")

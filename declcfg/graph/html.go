@@ -12,8 +12,9 @@ import (
 )
 
 // WriteHTML draws the upgrade graphs of a catalog as one HTML page: a table of contents, and for every package its
-// drawing, as [Options.WriteSVG] draws it, and its edges as a table. The page needs no other files, and its policy forbids
-// loading any. It can be read without scripts; with them, packages can be filtered and upgrade paths highlighted.
+// drawing, as [Options.WriteSVG] draws it, and its edges as a table. The page needs no other files, and its policy
+// forbids loading any. It can be read without scripts; with them, packages can be filtered and upgrade paths
+// highlighted.
 func (o Options) WriteHTML(w io.Writer, c *declcfg.Catalog) error {
 	sheets, err := o.sheets(c)
 	if err != nil {
@@ -21,7 +22,7 @@ func (o Options) WriteHTML(w io.Writer, c *declcfg.Catalog) error {
 	}
 	out := bufio.NewWriter(w)
 	p := &page{picture: picture{w: out, marked: true}}
-	p.head(title(sheets))
+	p.writeHead(title(sheets))
 	p.contents(sheets)
 	p.printf("<main>\n")
 	for i, s := range sheets {
@@ -46,7 +47,7 @@ func sourceHash(s string) string {
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-func (p *page) head(title string) {
+func (p *page) writeHead(title string) {
 	style := "\n" + pageStyle + stylesheet
 	p.printf("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n")
 	p.printf(`<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src %s; script-src %s; base-uri 'none'; form-action 'none'">`+"\n",

@@ -189,7 +189,7 @@ func (m *mermaid) write(w *bufio.Writer) error {
 			}
 			fmt.Fprintf(w, "  %%%% package %q\n  subgraph %s\n", ch.Package, mermaidLabel(ch.Package))
 		}
-		if err := m.channel(w, ch); err != nil {
+		if err := m.writeChannel(w, ch); err != nil {
 			return err
 		}
 	}
@@ -199,8 +199,8 @@ func (m *mermaid) write(w *bufio.Writer) error {
 	return m.styles(w)
 }
 
-// channel writes the subgraph of one channel.
-func (m *mermaid) channel(w *bufio.Writer, ch *mermaidChannel) error {
+// writeChannel writes the subgraph of one channel.
+func (m *mermaid) writeChannel(w *bufio.Writer, ch *mermaidChannel) error {
 	id := m.id(ch.Package) + "-" + m.id(ch.Name)
 	fmt.Fprintf(w, "    %%%% channel %q\n    subgraph %s[%s]\n", ch.Name, id, mermaidLabel(ch.Name))
 	node := func(name string) string { return id + "-" + m.id(name) + "[" + mermaidLabel(name) + "]" }

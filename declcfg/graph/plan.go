@@ -117,7 +117,7 @@ func awayFrom(part, c *declcfg.Catalog) map[string]map[string]*away {
 func newSheets(c *declcfg.Catalog, away map[string]map[string]*away) []*sheet {
 	p := planner{sheets: map[string]*sheet{}, away: away}
 	for i := range c.Packages {
-		if s := p.sheet(c.Packages[i].Name); s.pkg == nil {
+		if s := p.sheetOf(c.Packages[i].Name); s.pkg == nil {
 			s.pkg = &c.Packages[i]
 		}
 	}
@@ -131,7 +131,7 @@ func newSheets(c *declcfg.Catalog, away map[string]map[string]*away) []*sheet {
 	p.deprecate(c.Deprecations)
 	for i, l := range lanes {
 		if l != nil {
-			l.link(p.sheet(c.Channels[i].Package))
+			l.link(p.sheetOf(c.Channels[i].Package))
 		}
 	}
 	out := make([]*sheet, 0, len(p.sheets))
@@ -148,7 +148,7 @@ type planner struct {
 	away   map[string]map[string]*away
 }
 
-func (p *planner) sheet(name string) *sheet {
+func (p *planner) sheetOf(name string) *sheet {
 	s := p.sheets[name]
 	if s == nil {
 		s = &sheet{name: name, byName: map[string]*row{}, laneOf: map[string]*lane{}, away: p.away[name]}
@@ -157,8 +157,8 @@ func (p *planner) sheet(name string) *sheet {
 	return s
 }
 
-// row returns the row of a name and creates it if needed.
-func (s *sheet) row(name string) *row {
+// rowOf returns the row of a name and creates it if needed.
+func (s *sheet) rowOf(name string) *row {
 	r := s.byName[name]
 	if r == nil {
 		r = &row{name: name}
@@ -173,7 +173,7 @@ func (s *sheet) row(name string) *row {
 }
 
 func (p *planner) addBundle(b *declcfg.Bundle) {
-	r := p.sheet(b.Package).row(b.Name)
+	r := p.sheetOf(b.Package).rowOf(b.Name)
 	if r.bundle == nil {
 		r.setBundle(b)
 	}
@@ -188,7 +188,7 @@ func (r *row) setBundle(b *declcfg.Bundle) {
 
 // addChannel creates a lane with its entries, without their edges. It returns nil for a repeated channel.
 func (p *planner) addChannel(ch *declcfg.Channel) *lane {
-	s := p.sheet(ch.Package)
+	s := p.sheetOf(ch.Package)
 	if s.laneOf[ch.Name] != nil {
 		return nil
 	}
@@ -197,7 +197,7 @@ func (p *planner) addChannel(ch *declcfg.Channel) *lane {
 	s.lanes = append(s.lanes, l)
 	s.laneOf[l.name] = l
 	for i := range ch.Entries {
-		if n := l.node(s.row(ch.Entries[i].Name)); n.entry == nil {
+		if n := l.node(s.rowOf(ch.Entries[i].Name)); n.entry == nil {
 			n.entry = &ch.Entries[i]
 		}
 	}
@@ -222,7 +222,7 @@ func (l *lane) link(s *sheet) {
 	entries := slices.Clone(l.nodes)
 	for _, n := range entries {
 		if n.entry.Replaces != "" {
-			n.replaces = l.node(s.row(n.entry.Replaces))
+			n.replaces = l.node(s.rowOf(n.entry.Replaces))
 			incoming[n.replaces] = true
 		}
 	}
@@ -230,7 +230,7 @@ func (l *lane) link(s *sheet) {
 		for _, skip := range n.entry.Skips {
 			r := s.byName[skip]
 			if r == nil && s.away[skip] != nil {
-				r = s.row(skip)
+				r = s.rowOf(skip)
 			}
 			if r == nil || r.bundle == nil && l.byRow[r] == nil {
 				n.absent++

@@ -37,10 +37,10 @@ func (o Options) WriteSVG(w io.Writer, c *declcfg.Catalog) error {
 	p.printf("<style>\n%s</style>\n", stylesheet)
 	p.printf(`<rect class="bg" width="100%%" height="100%%"/>` + "\n")
 	if len(sheets) == 0 {
-		p.text(margin, margin+rowHeight, "says", "The catalog has no packages.")
+		p.writeText(margin, margin+rowHeight, "says", "The catalog has no packages.")
 	}
 	for i := range layouts {
-		if err := p.sheet(&layouts[i], width); err != nil {
+		if err := p.drawSheet(&layouts[i], width); err != nil {
 			return err
 		}
 	}
@@ -73,8 +73,8 @@ func (p *picture) open(width, height float64, title, describe string) {
 	p.printf("<title>%s</title>\n<desc>%s</desc>\n", escape(title), escape(describe))
 }
 
-// text writes one line of visible text.
-func (p *picture) text(x, y float64, class, s string) {
+// writeText writes one line of visible text.
+func (p *picture) writeText(x, y float64, class, s string) {
 	p.printf(`<text class="%s" x="%s" y="%s">%s</text>`+"\n", class, num(x), num(y), escape(s))
 }
 

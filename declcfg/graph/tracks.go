@@ -81,7 +81,7 @@ func (l *lane) placeEdges() {
 	for _, e := range bypasses {
 		first, last := span(e)
 		// a track can be reused from the row where an edge ends
-		e.track = 1 + min(tracks.place(first, last-1), maxLeftTracks-1)
+		e.track = 1 + min(tracks.occupyTrack(first, last-1), maxLeftTracks-1)
 		l.left = max(l.left, e.track)
 	}
 }
@@ -96,7 +96,7 @@ func (l *lane) placeRails() {
 	for _, r := range candidates {
 		first, last := r.span()
 		if tracks.free(first, last) < maxRightTracks {
-			tracks.place(first, last)
+			tracks.occupyTrack(first, last)
 			chosen = append(chosen, r)
 		}
 	}
@@ -104,7 +104,7 @@ func (l *lane) placeRails() {
 	shortestFirst(chosen, (*rail).span)
 	tracks = trackSet{}
 	for _, r := range chosen {
-		r.track = tracks.place(r.span())
+		r.track = tracks.occupyTrack(r.span())
 		l.rails = append(l.rails, *r)
 		l.right = max(l.right, r.track+1)
 	}
@@ -187,8 +187,8 @@ func reaching(spans [][2]int, row int) int {
 	return sort.Search(len(spans), func(i int) bool { return spans[i][1] >= row })
 }
 
-// place occupies the first free track.
-func (t *trackSet) place(first, last int) int {
+// occupyTrack occupies the first free track.
+func (t *trackSet) occupyTrack(first, last int) int {
 	i := t.free(first, last)
 	if i == len(*t) {
 		*t = append(*t, nil)

@@ -28,7 +28,7 @@ func TestTracks(t *testing.T) {
 			if free := tracks.free(span[0], span[1]); free != want {
 				t.Fatalf("%v: track %d is free, want %d", span, free, want)
 			}
-			if got := tracks.place(span[0], span[1]); got != want {
+			if got := tracks.occupyTrack(span[0], span[1]); got != want {
 				t.Fatalf("%v: on track %d, want %d", span, got, want)
 			}
 			if want < lastTrack {

@@ -49,7 +49,7 @@ type bundleRef struct {
 // Images lists the images of bundles and their related images, sorted and without duplicates. A bundle without an image
 // has its manifests in the catalog and contributes only related images.
 func (l *Listing) Images(o ImageOptions) ([]Image, error) {
-	packages, err := l.of(o.Package)
+	packages, err := l.packagesNamed(o.Package)
 	if err != nil {
 		return nil, err
 	}

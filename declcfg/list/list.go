@@ -88,7 +88,7 @@ func (l *Listing) Packages() []Package {
 
 // Channels lists the channels of one package, or of all if pkg is empty, sorted by package and name.
 func (l *Listing) Channels(pkg string) ([]Channel, error) {
-	packages, err := l.of(pkg)
+	packages, err := l.packagesNamed(pkg)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +103,7 @@ func (l *Listing) Channels(pkg string) ([]Channel, error) {
 
 // Bundles lists the channel entries of one package, or of all if pkg is empty, sorted by package, channel and name.
 func (l *Listing) Bundles(pkg string) (Bundles, error) {
-	packages, err := l.of(pkg)
+	packages, err := l.packagesNamed(pkg)
 	if err != nil {
 		return nil, err
 	}
@@ -118,8 +118,8 @@ func (l *Listing) Bundles(pkg string) (Bundles, error) {
 	return rows, nil
 }
 
-// of returns the package with a name, or all if the name is empty.
-func (l *Listing) of(name string) ([]pkg, error) {
+// packagesNamed returns the package with a name, or all if the name is empty.
+func (l *Listing) packagesNamed(name string) ([]pkg, error) {
 	if name == "" {
 		return l.packages, nil
 	}

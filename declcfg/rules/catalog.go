@@ -108,9 +108,9 @@ func CatalogRules() []Rule {
 		[]Rule{RelatedAccessible, RelatedMediaType, RuleUpgrade}, waiverRules)
 }
 
-// CheckCatalog checks a catalog: its image, its files, and then one package after the other, so that no more than one bundle
-// is in memory with its manifests. What is wrong with the catalog is in the run; the error is that of the context or of
-// reading a file.
+// CheckCatalog checks a catalog: its image, its files, and then one package after the other, so that no more than one
+// bundle is in memory with its manifests. What is wrong with the catalog is in the run; the error is that of the
+// context or of reading a file.
 func (r *Run) CheckCatalog(ctx context.Context, s CatalogSubject) error {
 	c := &catalogCheck{CatalogSubject: &s, run: r}
 	c.ocp = c.openShift()
@@ -250,8 +250,8 @@ const (
 	typePackage  = "olm.package"
 )
 
-// at returns a finding at a blob. path is the value in it.
-func at(b declcfg.Blob, path []any, message string) Finding {
+// findingAt returns a finding at a blob. path is the value in it.
+func findingAt(b declcfg.Blob, path []any, message string) Finding {
 	f := Finding{Package: b.BlobPackage(), File: b.Position().File, Line: b.Position().Line, Message: message,
 		path: path}
 	switch b.(type) {

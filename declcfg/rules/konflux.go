@@ -17,7 +17,8 @@ var (
 	onCatalogs  = []Scope{OnCatalog}
 )
 
-// The rules of the task validate-fbc (OLMV1 section 8.1). Konflux has no identifiers for them.
+// The rules of the task validate-fbc of https://github.com/konflux-ci/build-definitions, which has no identifiers for
+// them.
 var (
 	fbcBase = Rule{ID: "fbc:base-image", Severity: Error, Profiles: konfluxOnly, Scopes: onCatalogs,
 		Title: "The base image is one that Konflux permits, and there is an image for amd64.",
@@ -222,7 +223,7 @@ var pinnedPattern = regexp.MustCompile(`@sha256:[a-fA-F0-9]{64}$`)
 // findFragmentBundle has the rules of Konflux on a bundle of a catalog.
 func findFragmentBundle(_ context.Context, b bundleCheck, emit Emit) {
 	report := func(rule Rule, path []any, text string) {
-		f := at(b.bundle, path, text)
+		f := findingAt(b.bundle, path, text)
 		f.Rule = rule.ID
 		emit(f)
 	}

@@ -72,31 +72,33 @@ var bundleChecks = []Check[bundleCheck]{
 	{[]Rule{relatedRegistries, relatedPinned, RelatedAccessible, RelatedMediaType}, findRelated},
 }
 
-// findDependency implements OLMV1 section 4.4: the first property of these types is named.
+// findDependency reports the first property that declares a dependency, as operator-controller does before it installs
+// a bundle: it resolves no dependencies.
 func findDependency(_ context.Context, b bundleCheck, emit Emit) {
 	typ, ok := resolve.Dependency(b.bundle)
 	if !ok {
 		return
 	}
 	i := slices.IndexFunc(b.bundle.Properties, func(q declcfg.Property) bool { return q.Type == typ })
-	emit(at(b.bundle, []any{"properties", i}, fmt.Sprintf(
+	emit(findingAt(b.bundle, []any{"properties", i}, fmt.Sprintf(
 		"bundle %q has a dependency declared via property %q which is currently not supported", b.bundle.Name, typ)))
 }
 
-// findVersion implements OLMV1 section 4.2.
+// findVersion reports a bundle whose first olm.package property has no version that operator-controller can parse.
 func findVersion(_ context.Context, b bundleCheck, emit Emit) {
 	if _, _, err := b.gates().Version(b.bundle); err != nil {
 		var path []any
 		if i := slices.IndexFunc(b.bundle.Properties, isPackage); i >= 0 {
 			path = []any{"properties", i}
 		}
-		emit(at(b.bundle, path, err.Error()))
+		emit(findingAt(b.bundle, path, err.Error()))
 	}
 }
 
 func isPackage(q declcfg.Property) bool { return q.Type == typePackage }
 
-// findInMetadata implements OLMV1 section 1.2 as far as olm.csv.metadata says it.
+// findInMetadata reports what the values of olm.csv.metadata say of a bundle that operator-controller does not install:
+// its install modes and API services. The manifests say the same, and are preferred.
 func findInMetadata(_ context.Context, b bundleCheck, emit Emit) {
 	i := slices.IndexFunc(b.bundle.Properties, func(q declcfg.Property) bool { return q.Type == typeMetadata })
 	if i < 0 || b.manifests {
@@ -108,7 +110,7 @@ func findInMetadata(_ context.Context, b bundleCheck, emit Emit) {
 	}
 	path := []any{"properties", i}
 	if len(m.APIServiceDefinitions.Owned) > 0 {
-		f := at(b.bundle, path, "unsupported bundle: apiServiceDefintions are not supported")
+		f := findingAt(b.bundle, path, "unsupported bundle: apiServiceDefintions are not supported")
 		f.Rule = RuleAPIService.ID
 		emit(f)
 	}
@@ -119,7 +121,7 @@ func findInMetadata(_ context.Context, b bundleCheck, emit Emit) {
 	for _, mode := range m.InstallModes {
 		supported[mode.Type] = supported[mode.Type] || mode.Supported
 	}
-	f := at(b.bundle, path, "")
+	f := findingAt(b.bundle, path, "")
 	f.Rule = RuleInstallMode.ID
 	switch {
 	case !b.SingleOwn && !supported["AllNamespaces"]:
@@ -134,7 +136,7 @@ func findInMetadata(_ context.Context, b bundleCheck, emit Emit) {
 
 func findUnreachable(_ context.Context, b bundleCheck, emit Emit) {
 	if len(b.membershipsOf(b.bundle.Name).channels) == 0 {
-		emit(at(b.bundle, nil, fmt.Sprintf("bundle %q is in no channel of package %q", b.bundle.Name, b.name)))
+		emit(findingAt(b.bundle, nil, fmt.Sprintf("bundle %q is in no channel of package %q", b.bundle.Name, b.name)))
 	}
 }
 
@@ -163,7 +165,7 @@ func findPackageName(_ context.Context, p *packageCheck, emit Emit) {
 	if why := dns1123(p.name); why != "" {
 		f := Finding{Package: p.name, Message: fmt.Sprintf("package name %q: %s", p.name, why)}
 		if p.pkg != nil {
-			f = at(p.pkg, []any{"name"}, f.Message)
+			f = findingAt(p.pkg, []any{"name"}, f.Message)
 		}
 		emit(f)
 	}
@@ -172,7 +174,7 @@ func findPackageName(_ context.Context, p *packageCheck, emit Emit) {
 func findChannelName(_ context.Context, p *packageCheck, emit Emit) {
 	for _, c := range p.channels {
 		if why := dns1123(c.Name); why != "" {
-			emit(at(c, []any{"name"}, fmt.Sprintf("channel name %q: %s", c.Name, why)))
+			emit(findingAt(c, []any{"name"}, fmt.Sprintf("channel name %q: %s", c.Name, why)))
 		}
 	}
 }
@@ -188,7 +190,7 @@ func findShadowed(_ context.Context, p *packageCheck, emit Emit) {
 	}
 	for _, group := range p.gates().Shadowed(bundles) {
 		for _, other := range group[1:] {
-			f := at(named[other.Bundle], []any{"name"}, fmt.Sprintf(
+			f := findingAt(named[other.Bundle], []any{"name"}, fmt.Sprintf(
 				"bundle %q has the version %s of bundle %q, which is found first", other.Bundle,
 				versionText(group[0]), group[0].Bundle))
 			f.first = group[0].Bundle
@@ -214,7 +216,8 @@ var blobChecks = []Check[*catalogCheck]{
 		Fix:   "give it its schema, or remove it: catalogd serves it, and opm refuses the catalog"}}, findSchemaless},
 }
 
-// findOverwritten implements OLMV1 section 4.1: blobs are filed under their schema, package and name.
+// findOverwritten reports blobs that operator-controller does not see: it files the blobs of a catalog under their
+// schema, package and name, and the last of one key remains.
 func findOverwritten(_ context.Context, c *catalogCheck, emit Emit) {
 	type key struct{ schema, pkg, name string }
 	last := map[key]declcfg.IndexedDocument{}
@@ -225,7 +228,7 @@ func findOverwritten(_ context.Context, c *catalogCheck, emit Emit) {
 		k := key{d.Schema, d.Package, d.Name}
 		if before, ok := last[k]; ok {
 			f := Finding{Package: d.Package, File: before.File, Line: before.Line, Message: fmt.Sprintf(
-				"the %s %q is overwritten by the one in %s", d.Schema, d.Name, place(d))}
+				"the %s %q is overwritten by the one in %s", d.Schema, d.Name, placeOf(d))}
 			switch d.Schema {
 			case declcfg.SchemaBundle:
 				f.Bundle = d.Name
@@ -238,8 +241,8 @@ func findOverwritten(_ context.Context, c *catalogCheck, emit Emit) {
 	}
 }
 
-// findSchemaless implements OLMV1 section 5: catalogd stores a blob without a schema; to operator-controller it is none
-// of the package's.
+// findSchemaless reports blobs without a schema: catalogd stores them, and operator-controller takes them for no part
+// of a package.
 func findSchemaless(_ context.Context, c *catalogCheck, emit Emit) {
 	for _, d := range c.all {
 		if d.Schema == "" {
@@ -249,7 +252,7 @@ func findSchemaless(_ context.Context, c *catalogCheck, emit Emit) {
 	}
 }
 
-func place(d declcfg.IndexedDocument) string {
+func placeOf(d declcfg.IndexedDocument) string {
 	return Finding{File: d.File, Line: d.Line}.Place()
 }
 

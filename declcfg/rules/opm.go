@@ -100,7 +100,7 @@ func findVersionNumbers(_ context.Context, b bundleCheck, emit Emit) {
 			continue // manifests
 		}
 		p.VersionNumbers(func(path []any, number string) {
-			emit(at(b.bundle, slices.Concat([]any{"properties", i, "value"}, path),
+			emit(findingAt(b.bundle, slices.Concat([]any{"properties", i, "value"}, path),
 				fmt.Sprintf("the version %s of the property %q is a number", number, p.Type)))
 		})
 	}
@@ -110,7 +110,7 @@ func findTwice(_ context.Context, b bundleCheck, emit Emit) {
 	seen := map[string]bool{}
 	for i, p := range b.bundle.Properties {
 		if p.Single() && seen[p.Type] {
-			emit(at(b.bundle, []any{"properties", i}, fmt.Sprintf("a second property %q", p.Type)))
+			emit(findingAt(b.bundle, []any{"properties", i}, fmt.Sprintf("a second property %q", p.Type)))
 		}
 		seen[p.Type] = true
 	}

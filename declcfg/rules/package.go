@@ -8,9 +8,9 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// CheckPackage returns the blobs of a catalog, in the order of [declcfg.Stream], and checks those of one package as they
-// pass. The rules on the package as a whole are called at their end. An error of the check is yielded like one of the
-// blobs. Of the subject count the gates and Manifests.
+// CheckPackage returns the blobs of a catalog, in the order of [declcfg.Stream], and checks those of one package as
+// they pass. The rules on the package as a whole are called at their end. An error of the check is yielded like one
+// of the blobs. Of the subject count the gates and Manifests.
 func (r *Run) CheckPackage(ctx context.Context, s CatalogSubject, name string,
 	blobs iter.Seq2[declcfg.Blob, error]) iter.Seq2[declcfg.Blob, error] {
 	return func(yield func(declcfg.Blob, error) bool) {

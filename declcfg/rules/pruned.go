@@ -9,7 +9,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// The rule of the task fbc-target-index-pruning-check (OLMV1 section 8.1).
+// The rule of the task fbc-target-index-pruning-check of https://github.com/konflux-ci/build-definitions.
 var fbcPruned = Rule{ID: "fbc:pruned", Severity: Error, Profiles: konfluxOnly, Scopes: onCatalogs,
 	Title: "No channel or entry of a package is missing that the released catalog has.",
 	Fix:   "keep the channel and its entries, or wait for a release that may drop them"}

@@ -9,8 +9,9 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// The rules on the related images of a catalog's bundles that the released catalog does not have (OLMV1 sections 8.1
-// and 8.2). Those of the second list need a registry: the caller runs them.
+// The rules on the related images of a catalog's bundles that the released catalog does not have: those of Conforma's
+// package olm (https://github.com/conforma/policy) and of Konflux' task validate-fbc. Those of
+// the second list need a registry: the caller runs them.
 var (
 	relatedRegistries = Rule{ID: "olm.allowed_registries_related", Severity: Error, Profiles: []Profile{Conforma},
 		Scopes: onCatalogs, Title: "The name of each related image begins with a prefix of the rule data.",
@@ -54,18 +55,18 @@ func findRelated(_ context.Context, b bundleCheck, emit Emit) {
 		if prefixes != nil && !slices.ContainsFunc(prefixes, func(p string) bool {
 			return strings.HasPrefix(repository, p)
 		}) {
-			f := at(b.bundle, path, fmt.Sprintf("The %q related image reference is not from an allowed registry.",
+			f := findingAt(b.bundle, path, fmt.Sprintf("The %q related image reference is not from an allowed registry.",
 				r.Image))
 			f.Rule = relatedRegistries.ID
 			emit(f)
 		}
 		if !strings.Contains(r.Image, "@") {
-			f := at(b.bundle, path, fmt.Sprintf("The %q related image reference is not pinned.", r.Image))
+			f := findingAt(b.bundle, path, fmt.Sprintf("The %q related image reference is not pinned.", r.Image))
 			f.Rule = relatedPinned.ID
 			emit(f)
 		}
 		if b.Related != nil {
-			b.Related(r.Image, at(b.bundle, path, ""))
+			b.Related(r.Image, findingAt(b.bundle, path, ""))
 		}
 	}
 }

@@ -220,9 +220,9 @@ var sameMistake = map[string]string{
 	ruleVersion.ID:    opmPrefix + declcfg.RuleVersion,
 }
 
-// once removes findings of OLM v1 about mistakes that the rules of opm or of bundles find, too: one mistake is one
-// finding.
-func (r *Run) once(out *Report) {
+// dropRepeated removes findings of OLM v1 about mistakes that the rules of opm or of bundles find, too: one mistake
+// is one finding.
+func (r *Run) dropRepeated(out *Report) {
 	type mistake struct {
 		rule, pkg, bundle, file string
 		line                    int
@@ -297,7 +297,7 @@ func (r *Run) Report(subject string, kind Scope) *Report {
 	defer r.mu.Unlock()
 	out := r.out
 	out.Subject, out.Kind = subject, kind
-	r.once(&out)
+	r.dropRepeated(&out)
 	slices.SortStableFunc(out.Findings, Finding.compare)
 	for id, rule := range r.ran {
 		if r.notRun[id] == "" {

@@ -62,7 +62,7 @@ func Open(ctx context.Context, dir string, o Options) (*Dir, error) {
 	o.Wait = cmp.Or(o.Wait, defaultWait)
 	o.Format = cmp.Or(o.Format, declcfg.FormatJSON)
 	d := &Dir{name: dir, options: o}
-	err := d.take(ctx)
+	err := d.lockDir(ctx)
 	if err == nil {
 		err = d.settle()
 	}
@@ -72,8 +72,8 @@ func Open(ctx context.Context, dir string, o Options) (*Dir, error) {
 	return d, nil
 }
 
-// take opens and locks the directory. The lock is on the directory itself, so no lock file is needed.
-func (d *Dir) take(ctx context.Context) error {
+// lockDir opens and locks the directory. The lock is on the directory itself, so no lock file is needed.
+func (d *Dir) lockDir(ctx context.Context) error {
 	waiting, cancel := context.WithTimeoutCause(ctx, d.options.Wait, ErrLocked)
 	defer cancel()
 	for {

@@ -39,8 +39,8 @@ func (es *edits) get(name string) *fileEdit {
 	return e
 }
 
-// of returns the edit of an existing file.
-func (es *edits) of(f *file) *fileEdit {
+// editOf returns the edit of an existing file.
+func (es *edits) editOf(f *file) *fileEdit {
 	e := es.get(f.name)
 	e.file = f
 	return e
@@ -62,10 +62,10 @@ func (es *edits) sorted() []*fileEdit {
 	return slices.SortedFunc(maps.Values(es.byName), func(a, b *fileEdit) int { return compareNames(a.name, b.name) })
 }
 
-// behind returns the index of the document after which a new blob is inserted: the last one of its schema and package
-// in the file; or else the last one of the package whose schema precedes it in the writing order; or the last of the
-// package; or the last of the file.
-func (f *file) behind(k key) int {
+// insertionPoint returns the index of the document after which a new blob is inserted: the last one of its schema and
+// package in the file; or else the last one of the package whose schema precedes it in the writing order; or the last
+// of the package; or the last of the file.
+func (f *file) insertionPoint(k key) int {
 	best := -1
 	for _, doc := range f.docs {
 		if doc.pkg == k.pkg && (declcfg.Rank(doc.schema) < declcfg.Rank(k.schema) || doc.schema == k.schema) &&

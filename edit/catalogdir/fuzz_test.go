@@ -48,7 +48,7 @@ func FuzzRewrite(f *testing.F) {
 		if file.info, err = os.Stat(path); err != nil {
 			t.Fatal(err)
 		}
-		e := (&edits{byName: map[string]*fileEdit{}}).of(file)
+		e := (&edits{byName: map[string]*fileEdit{}}).editOf(file)
 		n := int(how/9) % len(file.docs)
 		text, err := (&declcfg.Channel{Name: strings.ToValidUTF8(value, "?")}).MarshalJSON()
 		if err == nil {

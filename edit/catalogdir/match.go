@@ -21,8 +21,8 @@ type wanted struct {
 	done bool // it has a document
 }
 
-// restored returns the blob with the values that a skeleton load dropped, taken from the existing blob.
-func (w *wanted) restored(there declcfg.Blob) (declcfg.Blob, error) {
+// restore returns the blob with the values that a skeleton load dropped, taken from the existing blob.
+func (w *wanted) restore(there declcfg.Blob) (declcfg.Blob, error) {
 	switch b := w.blob.(type) {
 	case *declcfg.Bundle:
 		if full, ok := there.(*declcfg.Bundle); ok {
@@ -47,8 +47,8 @@ func isReduced(b declcfg.Blob) bool {
 	return false
 }
 
-// wish returns the blobs that the packages should have, in writing order.
-func wish(packages map[string]bool, now *declcfg.Catalog) []*wanted {
+// wantedBlobs returns the blobs that the packages should have, in writing order.
+func wantedBlobs(packages map[string]bool, now *declcfg.Catalog) []*wanted {
 	var all []*wanted
 	for b := range now.Blobs() {
 		if packages[b.BlobPackage()] {
@@ -67,7 +67,7 @@ func withoutContent(b declcfg.Blob) error {
 // which are dropped. It returns the blobs without a document.
 func (d *Dir) match(ctx context.Context, packages map[string]bool, now *declcfg.Catalog,
 	edits *edits) ([]*wanted, error) {
-	all := wish(packages, now)
+	all := wantedBlobs(packages, now)
 	byKey := map[key][]*wanted{}
 	stays := map[string]bool{}
 	for _, w := range all {
@@ -88,7 +88,7 @@ func (d *Dir) match(ctx context.Context, packages map[string]bool, now *declcfg.
 			if !slices.Contains(rest, doc) {
 				continue
 			}
-			e := edits.of(f)
+			e := edits.editOf(f)
 			if i := slices.IndexFunc(byKey[doc.key()], func(w *wanted) bool { return !w.done }); i >= 0 {
 				w := byKey[doc.key()][i]
 				w.done = true
@@ -121,7 +121,7 @@ func (d *Dir) matchFile(ctx context.Context, f *file, packages, stays map[string
 			return context.Cause(ctx)
 		}
 		if !stays[doc.pkg] {
-			edits.of(f).drop(doc)
+			edits.editOf(f).drop(doc)
 			continue
 		}
 		if r == nil {
@@ -146,7 +146,7 @@ func (d *Dir) matchFile(ctx context.Context, f *file, packages, stays map[string
 				continue
 			}
 			// A bundle from a skeleton load is compared with its dropped values restored.
-			want, err := w.restored(blob)
+			want, err := w.restore(blob)
 			if err != nil {
 				return err
 			}

@@ -30,7 +30,7 @@ type pattern struct {
 // patterns returns the patterns that match the path of a document's file, the most specific first.
 func patterns(doc *document) (all []pattern) {
 	for _, of := range [...]part{wholeName, shortName, version} {
-		token := of.of(doc.name, doc.pkg, doc.version)
+		token := of.partOf(doc.name, doc.pkg, doc.version)
 		if text, ok := replaceWord(doc.file.name, token, of == version); ok {
 			all = append(all, pattern{text, of})
 		}
@@ -38,8 +38,8 @@ func patterns(doc *document) (all []pattern) {
 	return all
 }
 
-// of returns the part of a blob; empty if it has none.
-func (p part) of(name, pkg string, v *declcfg.VersionRelease) string {
+// partOf returns the part of a blob; empty if it has none.
+func (p part) partOf(name, pkg string, v *declcfg.VersionRelease) string {
 	switch p {
 	case wholeName:
 		return name
@@ -63,7 +63,7 @@ func (p pattern) fill(b declcfg.Blob) (string, bool) {
 			v = &found
 		}
 	}
-	token := p.part.of(b.BlobName(), b.BlobPackage(), v)
+	token := p.part.partOf(b.BlobName(), b.BlobPackage(), v)
 	if !isElement(token) {
 		return "", false
 	}

@@ -29,8 +29,8 @@ func (d *Dir) newPlacer(es *edits) *placer {
 	return p
 }
 
-// place records in the edits where a new blob goes.
-func (p *placer) place(b declcfg.Blob) error {
+// placeBlob records in the edits where a new blob goes.
+func (p *placer) placeBlob(b declcfg.Blob) error {
 	k := keyOf(b)
 	docs := p.byPkg[k.pkg]
 	if len(docs) == 0 {
@@ -63,7 +63,9 @@ func (p *placer) place(b declcfg.Blob) error {
 	return nil
 }
 
-func (p *placer) append(f *file, b declcfg.Blob) { p.edits.of(f).add(f.behind(keyOf(b)), b) }
+func (p *placer) append(f *file, b declcfg.Blob) {
+	p.edits.editOf(f).add(f.insertionPoint(keyOf(b)), b)
+}
 
 // neighbour returns the document that precedes a new blob: by version for bundles, by name for others. If all follow
 // it, the first of them is returned.

@@ -75,7 +75,7 @@ func (d *Dir) plan(ctx context.Context, packages []string, now *declcfg.Catalog)
 	refused := map[string]bool{}
 	for _, w := range added {
 		if pkg := w.blob.BlobPackage(); !refused[pkg] { // one error per package
-			if err := p.place(w.blob); err != nil {
+			if err := p.placeBlob(w.blob); err != nil {
 				refused[pkg] = true
 				errs = append(errs, err)
 			}

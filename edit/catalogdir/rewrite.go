@@ -48,7 +48,7 @@ func rewrite(ctx context.Context, w io.Writer, e *fileEdit, from *documentReader
 	case e.file == nil:
 		err = r.fresh(like)
 	default:
-		err = r.all()
+		err = r.rewriteAll()
 	}
 	if err != nil {
 		return nil, err
@@ -78,8 +78,8 @@ func (r *rewriter) fresh(like form) error {
 	return nil
 }
 
-// all writes the documents of an existing file.
-func (r *rewriter) all() error {
+// rewriteAll writes the documents of an existing file.
+func (r *rewriter) rewriteAll() error {
 	docs := r.edit.file.docs
 	head, err := r.from.text(0, min(64<<10, r.edit.file.info.Size()))
 	if err != nil {
@@ -176,7 +176,7 @@ func (r *rewriter) document(doc *document, gap []byte) error {
 			if err != nil {
 				return err
 			}
-			if to, err = (&wanted{blob: to}).restored(there); err != nil {
+			if to, err = (&wanted{blob: to}).restore(there); err != nil {
 				return err
 			}
 		}

@@ -46,8 +46,8 @@ func newOwn(before, added edit.Origins, then, now map[string]*declcfg.Catalog, c
 	return &ownEdges{before, added, then, now, changed, map[string]map[string]*places{}}
 }
 
-// of returns the edges that a bundle of the result declares for itself. It is not safe for concurrent use.
-func (o *ownEdges) of(pkg, bundle string) (sqlite.Origin, bool) {
+// edgesOf returns the edges that a bundle of the result declares for itself. It is not safe for concurrent use.
+func (o *ownEdges) edgesOf(pkg, bundle string) (sqlite.Origin, bool) {
 	name := edit.Name{Package: pkg, Bundle: bundle}
 	if w, ok := o.added[name]; ok {
 		return origin(w), true

@@ -53,7 +53,7 @@ func apply(ctx context.Context, r reader, e Edit, o Options) (*plan, error) {
 	}
 	for _, list := range []map[string]*declcfg.Catalog{then, p.after} {
 		for name := range list {
-			p.changed[name] = p.changed[name] || !same(then[name], p.after[name])
+			p.changed[name] = p.changed[name] || !sameContent(then[name], p.after[name])
 		}
 	}
 	maps.DeleteFunc(p.changed, func(_ string, changed bool) bool { return !changed })
@@ -64,7 +64,7 @@ func apply(ctx context.Context, r reader, e Edit, o Options) (*plan, error) {
 	}
 	slices.Sort(p.names)
 	own := newOwn(b.origins, account.Origins, then, p.after, p.changed)
-	p.result = &Result{Kind: r.kind(), Account: account, Findings: b.findings, Origins: own.of,
+	p.result = &Result{Kind: r.kind(), Account: account, Findings: b.findings, Origins: own.edgesOf,
 		Unchanged: len(p.changed) == 0 && !e.Always}
 	p.result.Changed = slices.Sorted(maps.Keys(p.changed))
 	return p, nil
@@ -99,16 +99,17 @@ func withoutBroken(before, after *declcfg.Catalog, list []broken, o Options) (_,
 	return without(before), without(after), errs.Join("broken packages")
 }
 
-// same reports whether two states of a package would be written in the same way.
-func same(a, b *declcfg.Catalog) bool {
+// sameContent reports whether two states of a package would be written in the same way.
+func sameContent(a, b *declcfg.Catalog) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
-	return shared(a, b) || slices.Equal(sums(a), sums(b))
+	return shareMemory(a, b) || slices.Equal(sums(a), sums(b))
 }
 
-// shared reports whether two catalogs share the memory of all blobs: edits pass on unchanged blobs without copying.
-func shared(a, b *declcfg.Catalog) bool {
+// shareMemory reports whether two catalogs share the memory of all blobs: edits pass on unchanged blobs without
+// copying.
+func shareMemory(a, b *declcfg.Catalog) bool {
 	return slices.EqualFunc(a.Packages, b.Packages, func(x, y declcfg.Package) bool {
 		return x.Name == y.Name && x.DefaultChannel == y.DefaultChannel && x.Description == y.Description &&
 			x.Icon == y.Icon &&
@@ -168,7 +169,7 @@ func (p *plan) blobs(ctx context.Context, wanted func(pkg string) bool) iter.Seq
 			}
 			var blobs iter.Seq2[declcfg.Blob, error]
 			if p.changed[name] {
-				blobs = s.restored(p.after[name], name)
+				blobs = s.restore(p.after[name], name)
 			} else {
 				blobs = s.pass(name)
 			}
@@ -228,8 +229,8 @@ func (s *cursor) pass(pkg string) iter.Seq2[declcfg.Blob, error] {
 	}
 }
 
-// restored yields the blobs of a package and adds the manifests from the stream to its bundles.
-func (s *cursor) restored(c *declcfg.Catalog, pkg string) iter.Seq2[declcfg.Blob, error] {
+// restore yields the blobs of a package and adds the manifests from the stream to its bundles.
+func (s *cursor) restore(c *declcfg.Catalog, pkg string) iter.Seq2[declcfg.Blob, error] {
 	return func(yield func(declcfg.Blob, error) bool) {
 		for b := range c.Blobs() {
 			bundle, ok := b.(*declcfg.Bundle)

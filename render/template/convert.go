@@ -65,8 +65,8 @@ func (o ConvertOptions) Convert(w io.Writer, c *declcfg.Catalog) error {
 	return err
 }
 
-// formatted returns a template in a format. What [ParseOptions.Parse] would refuse for its size or depth is an error, as is a document
-// that indentation makes too long.
+// formatted returns a template in a format. What [ParseOptions.Parse] would refuse for its size or depth is an error,
+// as is a document that indentation makes too long.
 func formatted(doc []byte, f declcfg.Format) (out []byte, err error) {
 	limits := Limits{}.withDefaults()
 	most := min(limits.MaxSize, indented.Most(len(doc)))

@@ -11,5 +11,6 @@
 //	                                │
 //	                                └─ RenderOptions.Render, for each image once, several concurrently
 //
-// [ConvertOptions.Convert] does the opposite. The package reads no images itself and accesses neither files nor the network.
+// [ConvertOptions.Convert] does the opposite. The package reads no images itself and accesses neither files nor the
+// network.
 package template
