@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -17,6 +18,7 @@ const (
 	Failed  Status = "failed"
 	Skipped Status = "skipped" // not copied since something else failed, or in a dry run
 	Blocked Status = "blocked" // left out by blockedImages
+	Planned Status = "planned" // would be copied; only in dry runs
 )
 
 // Kind says what an image is in the image set. The texts are those of oc-mirror's lists.
@@ -148,6 +150,15 @@ func (p Problem) String() string {
 type RepositoryBytes struct {
 	Name  string `json:"name"`
 	Bytes int64  `json:"bytes"`
+}
+
+// ByRepository lists sizes by the names of repositories, sorted.
+func ByRepository(of map[string]int64) []RepositoryBytes {
+	out := []RepositoryBytes{}
+	for _, name := range slices.Sorted(maps.Keys(of)) {
+		out = append(out, RepositoryBytes{name, of[name]})
+	}
+	return out
 }
 
 // Totals count images and bytes.

@@ -105,8 +105,8 @@ func TestDelta(t *testing.T) {
 	}
 }
 
-// A medium that never arrives is made again: by an inventory, or with all. What the target lacks is reported before, and
-// not published.
+// A medium that never arrives is made again: by an inventory, or with all. What the target lacks is reported before,
+// and not published.
 func TestLostMedium(t *testing.T) {
 	w := newWorld(t, large)
 	w.must(mirror.ToDisk)

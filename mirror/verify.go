@@ -21,6 +21,8 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/mirror/filter"
 	"github.com/operator-bindery/bindery/mirror/imageset"
+	"github.com/operator-bindery/bindery/mirror/internal/atmirror"
+	"github.com/operator-bindery/bindery/mirror/internal/workdir"
 	"github.com/operator-bindery/bindery/mirror/stock"
 	"github.com/operator-bindery/bindery/render"
 )
@@ -111,9 +113,6 @@ type expected struct {
 	by     []string
 }
 
-// ErrNoCatalog is the error about nothing to verify.
-var ErrNoCatalog = fault.New(fault.Usage, "no catalog to verify")
-
 var errAbsent = errors.New("the target has no such catalog")
 
 // Verify looks whether the catalogs at a target load, and whether every image that they name is there with all that it
@@ -191,7 +190,7 @@ func wantedOf(all map[string]*expected) func(func(stock.Wanted) bool) {
 func (o *VerifyOptions) expected() ([]imageset.Ref, map[string]*expected, error) {
 	catalogs := slices.Clone(o.Catalogs)
 	all := map[string]*expected{}
-	rec, err := readRecord(o.Workspace, o.Target)
+	rec, err := workdir.ReadRecord(o.Workspace.files(), o.Target)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -207,7 +206,7 @@ func (o *VerifyOptions) expected() ([]imageset.Ref, map[string]*expected, error)
 		if err != nil {
 			return nil, nil, err
 		}
-		from, err := recorded(i.Source)
+		from, err := atmirror.ParseSource(i.Source)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -245,7 +244,7 @@ func nameOf(w stock.Wanted) string {
 }
 
 func expect(all map[string]*expected, to, from imageset.Ref, platforms []v1.Platform, by string) {
-	w := stock.Wanted{Repository: to.Repository(), Name: pulledBy(to), Digest: from.Digest, Platforms: platforms}
+	w := stock.Wanted{Repository: to.Repository(), Name: atmirror.PullName(to), Digest: from.Digest, Platforms: platforms}
 	if from.Digest != "" {
 		w.Name = from.Digest.String() // the tag may be that of another image of the repository
 	}
@@ -267,7 +266,7 @@ func (o *VerifyOptions) catalog(ctx context.Context, ref imageset.Ref,
 	if err != nil {
 		return out, err
 	}
-	name, top, err := headPulled(ctx, at, ref)
+	name, top, err := atmirror.Head(ctx, at, ref)
 	if errors.Is(err, fs.ErrNotExist) {
 		return out, errAbsent
 	}
@@ -288,7 +287,7 @@ func (o *VerifyOptions) catalog(ctx context.Context, ref imageset.Ref,
 			return out, err
 		}
 	}
-	if err := c.apply(ctx, filter.Options{}, nil); err != nil {
+	if err := c.filter(ctx, filter.Options{}, nil); err != nil {
 		return out, err
 	}
 	if err := c.result.Catalog.ValidateAnyImages(); err != nil {
@@ -298,7 +297,7 @@ func (o *VerifyOptions) catalog(ctx context.Context, ref imageset.Ref,
 	var errs []error
 	for i := range c.result.Catalog.Bundles {
 		b := &c.result.Catalog.Bundles[i]
-		for image := range imagesOf(b) {
+		for image := range atmirror.ImagesOf(b) {
 			from, err := imageset.ParseRef(image)
 			if err != nil {
 				errs = append(errs, fmt.Errorf("bundle %s: %w", b.Name, err))
@@ -310,8 +309,8 @@ func (o *VerifyOptions) catalog(ctx context.Context, ref imageset.Ref,
 	return out, errors.Join(errs...)
 }
 
-// compare compares a catalog at the target with what an image set selects of its source. A rebuilt catalog says what was
-// selected, and what was not there.
+// compare compares a catalog at the target with what an image set selects of its source. A rebuilt catalog says what
+// was selected, and what was not there.
 func (c *catalog) compare(ctx context.Context, op imageset.Operator, at store.Reader, top digest.Digest,
 	out *VerifiedCatalog) error {
 	text, _, err := at.Manifest(ctx, top.String())
@@ -334,7 +333,7 @@ func (c *catalog) compare(ctx context.Context, op imageset.Operator, at store.Re
 	}
 	asked := &catalog{selects: op, index: c.index}
 	var wrong *filter.Error
-	if err := asked.apply(ctx, filter.Options{AutoDefaultChannel: true}, nil); err != nil && !errors.As(err, &wrong) {
+	if err := asked.filter(ctx, filter.Options{AutoDefaultChannel: true}, nil); err != nil && !errors.As(err, &wrong) {
 		return err
 	} else if err == nil {
 		for _, p := range asked.result.Problems {

@@ -17,6 +17,7 @@ import (
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/reflist"
 	"github.com/operator-bindery/bindery/mirror/imageset"
 	"github.com/operator-bindery/bindery/mirror/medium"
@@ -232,33 +233,28 @@ func (m *mediumCheck) checkSet(ctx context.Context, o VerifyOptions, set *images
 		defer func() { err = errors.Join(err, client.Close()) }()
 	}
 	run.Images, run.Render = client, render.Options{Images: client}
-	r, err := run.begin(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		r.reader = nil // it is closed by the caller
-		err = errors.Join(err, r.close())
-	}()
-	r.readFrom(m.reader)
-	r.to = noTarget{}
+	options := run.withDefaults()
+	report := newReport(options)
+	input := newArchive(m.reader, options, noTarget{})
+	found, err := collect(ctx, options, report, input)
+	defer func() { err = errors.Join(err, found.close()) }()
 	var wrong *CollectError
-	if err := r.collect(ctx); err != nil && !errors.As(err, &wrong) {
+	if err != nil && !errors.As(err, &wrong) {
 		return err
 	}
 	if wrong != nil && wrong.Additional > 0 {
 		m.fault(name, wrong.Error())
 	}
-	for _, c := range slices.Concat(r.catalogs, r.absent) {
-		m.catalog(r, c, set == o.Set)
+	for _, c := range slices.Concat(found.catalogs, found.absent) {
+		m.addCatalog(c, set == o.Set)
 	}
-	list := r.items.sorted()
-	if err := r.checkItems(ctx, list); err != nil && !errors.Is(err, errNoImages) {
+	list, err := checkDestinations(ctx, options, report, input, noTarget{}, found)
+	if err != nil && !errors.Is(err, errNoImages) {
 		m.fault(name, err.Error())
 	}
 	for _, i := range list {
 		if i.account.Status != Blocked {
-			if err := m.item(ctx, r, i); err != nil {
+			if err := m.checkImage(ctx, input, i); err != nil {
 				return err
 			}
 		}
@@ -281,17 +277,20 @@ func (m *mediumCheck) imageSet() ([]byte, string, error) {
 		return nil, "", err
 	}
 	defer f.Close()
-	text, err := readAll(f, imageset.MaxConfig)
+	text, err := io.ReadAll(io.LimitReader(f, imageset.MaxConfig+1))
+	if err == nil && len(text) > imageset.MaxConfig {
+		err = fmt.Errorf("%w: more than %d bytes", fault.ErrLimit, imageset.MaxConfig)
+	}
 	return text, name, err
 }
 
-// catalog notes what a run would say of a catalog, of a wish if it is of another image set than that of the archive.
-func (m *mediumCheck) catalog(r *run, c *catalog, wish bool) {
+// addCatalog notes what a run would say of a catalog, of a wish if it is of another image set than that of the archive.
+func (m *mediumCheck) addCatalog(c *catalog, wish bool) {
 	if c.account.Error == "" {
 		if at := m.listed(c.onMedium); at != nil {
 			at.Missing = c.account.Missing
-		} else if r.contained == nil || len(c.account.Missing) > 0 {
-			c.describe()
+		} else if m.reader.Contents() == nil || len(c.account.Missing) > 0 {
+			c.accountPackages()
 			m.out.Catalogs = append(m.out.Catalogs, VerifiedCatalog{Name: c.op.Catalog.Name(), Digest: c.digest,
 				Packages: len(c.account.Packages), Bundles: len(c.bundles), Missing: c.account.Missing})
 		}
@@ -302,7 +301,7 @@ func (m *mediumCheck) catalog(r *run, c *catalog, wish bool) {
 		}
 		return
 	}
-	if errors.Is(c.failed, medium.ErrLeftOut) || r.contained == nil && len(m.leftOut) > 0 && c.onMedium != "" &&
+	if errors.Is(c.failed, medium.ErrLeftOut) || m.reader.Contents() == nil && len(m.leftOut) > 0 && c.onMedium != "" &&
 		errors.Is(c.failed, fs.ErrNotExist) {
 		if wish {
 			m.out.Catalogs = append(m.out.Catalogs, VerifiedCatalog{Name: c.op.Catalog.Name(), Digest: c.digest,
@@ -327,14 +326,14 @@ func (m *mediumCheck) listed(name string) *VerifiedCatalog {
 	return nil
 }
 
-// item looks for an image as a run does that reads it from the archive.
-func (m *mediumCheck) item(ctx context.Context, r *run, i *item) error {
+// checkImage looks for an image as a run does that reads it from the archive.
+func (m *mediumCheck) checkImage(ctx context.Context, input *archive, i *item) error {
 	name := i.onMedium.Path + ":" + i.onMedium.Tag
 	m.platforms[name] = append(m.platforms[name], i.platforms...)
 	if i.all {
 		m.platforms[name] = nil
 	}
-	at, err := r.from.open(ctx, i)
+	at, err := input.open(ctx, i)
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
@@ -535,7 +534,7 @@ func (s *storedRepository) HasBlob(ctx context.Context, d v1.Descriptor) (bool, 
 // noTarget is a target with nothing, to which nothing is written.
 type noTarget struct{}
 
-func (noTarget) repository(imageset.Ref) (repository, error) { return nothing{}, nil }
+func (noTarget) repository(imageset.Ref) (store.Writer, error) { return nothing{}, nil }
 
 // nothing is a repository of it.
 type nothing struct{ store.Writer }

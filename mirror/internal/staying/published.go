@@ -1,11 +1,11 @@
-package mirror
+package staying
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
+	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -17,12 +17,13 @@ import (
 
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/mirror/imageset"
+	"github.com/operator-bindery/bindery/mirror/internal/atmirror"
+	"github.com/operator-bindery/bindery/mirror/internal/workdir"
 	"github.com/operator-bindery/bindery/render"
 )
 
@@ -44,8 +45,8 @@ type naming struct {
 	direct bool
 }
 
-// flat is a path at a mirror whatever --max-nested-paths was when it was written.
-func flat(path string) string { return strings.ReplaceAll(path, "/", "-") }
+// flatten makes paths comparable that were written with different values of --max-nested-paths: it joins all parts.
+func flatten(path string) string { return strings.ReplaceAll(path, "/", "-") }
 
 // isAt tells whether the image is below a flattened path.
 func (x naming) isAt(below string) bool {
@@ -55,29 +56,29 @@ func (x naming) isAt(below string) bool {
 	case x.by.below != nil:
 		return below == *x.by.below
 	}
-	return below == "" || strings.HasPrefix(flat(x.by.at.Path), below+"-")
+	return below == "" || strings.HasPrefix(flatten(x.by.at.Path), below+"-")
 }
 
 // findPublished looks for the catalogs of a registry that no record names, in every repository that it lists.
-func (n *needs) findPublished(ctx context.Context) ([]*published, error) {
+func (n *Needs) findPublished(ctx context.Context) ([]*published, error) {
 	names, err := n.o.Remote.Repositories(ctx, n.o.Target.Host)
 	if errors.Is(err, registries.ErrNoCatalog) {
-		n.log.warn(fmt.Sprintf("%s does not list its repositories: catalogs that this workspace did not mirror are not "+
+		n.o.Warn(fmt.Sprintf("%s does not list its repositories: catalogs that this workspace did not mirror are not "+
 			"known, and what they need is not looked for", n.o.Target.Host))
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	s := &search{needs: n, isCatalog: map[digest.Digest]bool{}}
+	s := &search{Needs: n, isCatalog: map[digest.Digest]bool{}}
 	g, gctx := errgroup.WithContext(ctx)
-	g.SetLimit(asksAtOnce)
+	g.SetLimit(requestsAtOnce)
 	for _, name := range names {
 		g.Go(func() error {
 			ref := imageset.Ref{Transport: imageset.Docker, Host: n.o.Target.Host, Path: name}
-			err := s.repository(gctx, ref)
-			if unauthorized(err) && !n.isBelow(name) {
-				n.log.warn(fmt.Sprintf("%s cannot be looked into, and may have catalogs: %v", ref.Name(), err))
+			err := s.searchRepository(gctx, ref)
+			if atmirror.IsRefused(err) && !n.isBelow(name) {
+				n.o.Warn(fmt.Sprintf("%s cannot be looked into, and may have catalogs: %v", ref.Name(), err))
 				return nil
 			}
 			if err != nil {
@@ -94,33 +95,28 @@ func (n *needs) findPublished(ctx context.Context) ([]*published, error) {
 }
 
 // isBelow tells whether a repository is below the path of the target.
-func (n *needs) isBelow(path string) bool {
-	return n.o.Target.Path == "" || strings.HasPrefix(flat(path), flat(n.o.Target.Path)+"-")
-}
-
-func unauthorized(err error) bool {
-	var answer *registries.StatusError
-	return errors.As(err, &answer) && (answer.Status == http.StatusUnauthorized || answer.Status == http.StatusForbidden)
+func (n *Needs) isBelow(path string) bool {
+	return n.o.Target.Path == "" || strings.HasPrefix(flatten(path), flatten(n.o.Target.Path)+"-")
 }
 
 // search is one look for catalogs.
 type search struct {
-	*needs
+	*Needs
 	mu        sync.Mutex
 	found     []*published
 	isCatalog map[digest.Digest]bool // by the configuration of an image
 }
 
-// repository looks at the tags of a repository. Those are passed over that belong to images; what a catalog names as an
-// image may be a catalog, too. The tag of a digest may have the list of what is attached to the catalog with that digest:
-// both are looked at.
-func (s *search) repository(ctx context.Context, ref imageset.Ref) error {
+// searchRepository looks at the tags of a repository. Those are passed over that belong to images; what a catalog names
+// as an image may be a catalog, too. The tag of a digest may have the list of what is attached to the catalog with that
+// digest: both are looked at.
+func (s *search) searchRepository(ctx context.Context, ref imageset.Ref) error {
 	at, err := s.o.Remote.Repository(ref.Repository())
 	if err != nil {
 		return nil // no client takes a name that is none
 	}
 	tags, _, err := at.Tags(ctx, 0)
-	if absent(err) {
+	if atmirror.IsAbsent(err) {
 		return nil
 	}
 	if err != nil {
@@ -128,12 +124,12 @@ func (s *search) repository(ctx context.Context, ref imageset.Ref) error {
 	}
 	for _, tag := range tags {
 		ref.Tag = tag
-		if attachmentTag(tag) || s.known(ref) {
+		if atmirror.IsAttachmentTag(tag) || s.isRecorded(ref) {
 			continue
 		}
-		top, err := s.look(ctx, at, ref, tag)
-		if name := pulledBy(ref); err == nil && name != tag && name != top.String() {
-			_, err = s.look(ctx, at, ref, name)
+		top, err := s.addIfCatalog(ctx, at, ref, tag)
+		if name := atmirror.PullName(ref); err == nil && name != tag && name != top.String() {
+			_, err = s.addIfCatalog(ctx, at, ref, name)
 		}
 		if err != nil {
 			return fmt.Errorf("tag %s: %w", tag, err)
@@ -142,15 +138,16 @@ func (s *search) repository(ctx context.Context, ref imageset.Ref) error {
 	return nil
 }
 
-// look adds a tag or digest if it is a catalog or an index database: if an image that is there says so. What no client
-// can use is no catalog.
-func (s *search) look(ctx context.Context, at store.Reader, ref imageset.Ref, name string) (digest.Digest, error) {
+// addIfCatalog adds a tag or digest if it is a catalog or an index database: if an image that is there says so. What no
+// client can use is no catalog.
+func (s *search) addIfCatalog(ctx context.Context, at store.Reader, ref imageset.Ref,
+	name string) (digest.Digest, error) {
 	text, _, err := at.Manifest(ctx, name)
 	if err != nil {
-		return "", unusable(err)
+		return "", ignoreUnusable(err)
 	}
 	top := digest.FromBytes(text)
-	is, err := s.lookAt(ctx, at, text)
+	is, err := s.isCatalogImage(ctx, at, text)
 	if is {
 		s.mu.Lock()
 		s.found = append(s.found, &published{at: ref, digest: top})
@@ -159,8 +156,9 @@ func (s *search) look(ctx context.Context, at store.Reader, ref imageset.Ref, na
 	return top, err
 }
 
-// lookAt looks at all entries of an index: some are no images, and have a configuration.
-func (s *search) lookAt(ctx context.Context, at store.Reader, text []byte) (is bool, err error) {
+// isCatalogImage tells whether a manifest, or an entry of an index, is a catalog or an index database. Not all entries
+// with a configuration are images.
+func (s *search) isCatalogImage(ctx context.Context, at store.Reader, text []byte) (is bool, err error) {
 	parts, err := store.PartsOf(text)
 	if err != nil {
 		return false, nil // no client can use it
@@ -173,7 +171,7 @@ func (s *search) lookAt(ctx context.Context, at store.Reader, text []byte) (is b
 		if err == nil {
 			n.Parts, err = store.PartsOf(text)
 		}
-		return unusable(err)
+		return ignoreUnusable(err)
 	}
 	visit := func(ctx context.Context, n *store.Node) (err error) {
 		if !is && n.Parts != nil && n.Parts.Config != nil {
@@ -183,7 +181,7 @@ func (s *search) lookAt(ctx context.Context, at store.Reader, text []byte) (is b
 	}
 	err = store.Walk(ctx, store.Node{Descriptor: v1.Descriptor{Digest: digest.FromBytes(text)}, Parts: parts},
 		store.WalkOptions{Read: read, Visit: visit})
-	return is, unusable(err)
+	return is, ignoreUnusable(err)
 }
 
 // hasCatalog tells whether the image with a configuration is a catalog.
@@ -197,9 +195,9 @@ func (s *search) hasCatalog(ctx context.Context, at store.Reader, c v1.Descripto
 	if known {
 		return is, nil
 	}
-	labels, err := labelsOf(ctx, at, c)
+	labels, err := readLabels(ctx, at, c)
 	if err != nil {
-		return false, unusable(err)
+		return false, ignoreUnusable(err)
 	}
 	is = labels[build.ConfigsLabel] != "" || labels[build.DatabaseLabel] != ""
 	s.mu.Lock()
@@ -208,24 +206,27 @@ func (s *search) hasCatalog(ctx context.Context, at store.Reader, c v1.Descripto
 	return is, nil
 }
 
-// unusable is the error of something that may be a catalog; nil if it cannot be one that a cluster reads.
-func unusable(err error) error {
-	if absent(err) || errors.Is(err, fault.ErrInvalid) || errors.Is(err, fault.ErrLimit) {
+// ignoreUnusable returns the error of something that may be a catalog; nil if it cannot be one that a cluster reads.
+func ignoreUnusable(err error) error {
+	if atmirror.IsAbsent(err) || errors.Is(err, fault.ErrInvalid) || errors.Is(err, fault.ErrLimit) {
 		return nil
 	}
 	return err
 }
 
-// labelsOf reads the labels of a configuration.
-func labelsOf(ctx context.Context, at store.Reader, d v1.Descriptor) (_ map[string]string, err error) {
+// readLabels reads the labels of a configuration.
+func readLabels(ctx context.Context, at store.Reader, d v1.Descriptor) (_ map[string]string, err error) {
 	r, err := at.Blob(ctx, d, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
-	text, err := readAll(r, limit.MaxManifest)
+	text, err := io.ReadAll(io.LimitReader(r, limit.MaxManifest+1))
 	if err != nil {
 		return nil, err
+	}
+	if len(text) > limit.MaxManifest {
+		return nil, fmt.Errorf("%w: more than %d bytes", fault.ErrLimit, limit.MaxManifest)
 	}
 	var image v1.Image
 	if err := json.Unmarshal(text, &image); err != nil {
@@ -234,20 +235,8 @@ func labelsOf(ctx context.Context, at store.Reader, d v1.Descriptor) (_ map[stri
 	return image.Config.Labels, nil
 }
 
-// attachmentTag tells whether a tag is one of cosign.
-func attachmentTag(tag string) bool {
-	for _, end := range attachmentEnds {
-		if d, ok := strings.CutSuffix(tag, end); ok && digest.Digest(strings.Replace(d, "-", ":", 1)).Validate() == nil {
-			return true
-		}
-	}
-	return false
-}
-
-var attachmentEnds = []string{referrers.Signatures, referrers.Attestations, referrers.SBOM}
-
 // readPublished adds what a catalog names, without the bundles that are to be deleted from it.
-func (n *needs) readPublished(ctx context.Context, c *published) error {
+func (n *Needs) readPublished(ctx context.Context, c *published) error {
 	o := n.o.Render
 	o.Skeleton, o.Opened = true, nil
 	o.Allow = []render.Kind{render.CatalogImage, render.DatabaseImage}
@@ -260,19 +249,19 @@ func (n *needs) readPublished(ctx context.Context, c *published) error {
 			return err
 		}
 		b, ok := blob.(*declcfg.Bundle)
-		if !ok || n.goes(c, b) {
+		if !ok || n.isDeleted(c, b) {
 			continue
 		}
-		for image := range imagesOf(b) {
+		for image := range atmirror.ImagesOf(b) {
 			ref, err := imageset.ParseRef(image)
 			if err != nil {
 				continue // it cannot have been mirrored
 			}
 			x := naming{by: c, bundle: b.Name, tag: ref.Tag, digest: ref.Digest}
-			n.names[flat(ref.Path)] = append(n.names[flat(ref.Path)], x)
+			n.names[flatten(ref.Path)] = append(n.names[flatten(ref.Path)], x)
 			if imageset.SameHost(ref.Host, n.o.Target.Host) {
 				x.direct = true
-				n.names[flat(ref.Path)] = append(n.names[flat(ref.Path)], x)
+				n.names[flatten(ref.Path)] = append(n.names[flatten(ref.Path)], x)
 			}
 		}
 	}
@@ -280,10 +269,10 @@ func (n *needs) readPublished(ctx context.Context, c *published) error {
 }
 
 // publishedBy returns the catalogs that are recorded or listed and that are at the target.
-func (n *needs) publishedBy(ctx context.Context, records []*record) (out []*published, err error) {
+func (n *Needs) publishedBy(ctx context.Context, records []*workdir.Record) (out []*published, err error) {
 	below := map[string]string{}
 	for _, c := range n.o.Gone {
-		if at, ok := atHost(c.Reference, n.o.Target.Host); ok {
+		if at, ok := atmirror.WithHost(c.Reference, n.o.Target.Host); ok {
 			below[at] = n.o.Target.Path
 		}
 	}
@@ -301,14 +290,14 @@ func (n *needs) publishedBy(ctx context.Context, records []*record) (out []*publ
 		if err != nil {
 			return nil, err
 		}
-		_, top, err := headPulled(ctx, at, ref)
-		if absent(err) {
+		_, top, err := atmirror.Head(ctx, at, ref)
+		if atmirror.IsAbsent(err) {
 			continue
 		}
 		if err != nil {
 			return nil, fmt.Errorf("catalog %s at the target, which may need the images: %w", ref.Name(), err)
 		}
-		path = flat(path)
+		path = flatten(path)
 		out = append(out, &published{at: ref, digest: top.Digest, below: &path})
 	}
 	slices.SortFunc(out, func(a, b *published) int { return strings.Compare(a.at.String(), b.at.String()) })

@@ -1,4 +1,6 @@
-package mirror
+// Package taglists saves the requests for attachments that are not there: the tags of a source repository are listed
+// once.
+package taglists
 
 import (
 	"context"
@@ -12,9 +14,10 @@ import (
 	"github.com/operator-bindery/bindery/images/store"
 )
 
-// tagLists are the tags of source repositories. What is attached to an image takes four requests of tags that are
-// mostly not there; a list takes one for all images of a repository, as long as it has no more pages than images. It is safe for concurrent use.
-type tagLists struct {
+// Lists are the tags of source repositories. What is attached to an image takes four requests of tags that are mostly
+// not there; a list takes one for all images of a repository, as long as it has no more pages than images. It is safe
+// for concurrent use.
+type Lists struct {
 	// images is how many images of a repository are copied; not changed while images are.
 	images map[string]int
 
@@ -22,26 +25,22 @@ type tagLists struct {
 	lists map[string]func() map[string]bool
 }
 
-// newTagLists counts the images of the repositories.
-func newTagLists(list []*item) *tagLists {
-	t := &tagLists{images: map[string]int{}, lists: map[string]func() map[string]bool{}}
-	for _, i := range list {
-		t.images[i.source.Repository()]++
-	}
-	return t
+// New returns the lists of repositories, with how many images of each are copied.
+func New(images map[string]int) *Lists {
+	return &Lists{images: images, lists: map[string]func() map[string]bool{}}
 }
 
-// reader returns a reader of an image's attachments that asks for no tag that is known not to be there.
-func (t *tagLists) reader(i *item, from store.Reader) store.Reader {
-	if name := i.source.Repository(); from.Can().Tags && t != nil {
-		return &listedReader{Reader: from, lists: t, repository: name}
+// Reader returns a reader of a repository that asks for no tag which is known not to be there.
+func (t *Lists) Reader(repository string, from store.Reader) store.Reader {
+	if from.Can().Tags {
+		return &listedReader{Reader: from, lists: t, repository: repository}
 	}
 	return from
 }
 
-// of returns the tags of a repository that attachments may have; nil if they are not known, where the list takes more
-// requests than it saves, or is refused.
-func (t *tagLists) of(ctx context.Context, name string, from store.Reader) map[string]bool {
+// attachmentTags returns the tags of a repository that attachments may have; nil if they are not known, where the list
+// takes more requests than it saves, or is refused.
+func (t *Lists) attachmentTags(ctx context.Context, name string, from store.Reader) map[string]bool {
 	t.mu.Lock()
 	list := t.lists[name]
 	if list == nil {
@@ -52,7 +51,7 @@ func (t *tagLists) of(ctx context.Context, name string, from store.Reader) map[s
 			}
 			out := map[string]bool{}
 			for _, tag := range tags {
-				if strings.HasPrefix(tag, attachmentTags) {
+				if strings.HasPrefix(tag, tagPrefix) {
 					out[tag] = true
 				}
 			}
@@ -64,24 +63,24 @@ func (t *tagLists) of(ctx context.Context, name string, from store.Reader) map[s
 	return list()
 }
 
-// attachmentTags is what the tags of attachments begin with.
-const attachmentTags = "sha256-"
+// tagPrefix is what the tags of attachments begin with.
+const tagPrefix = "sha256-"
 
 // listedReader reads a repository whose tags are listed once.
 type listedReader struct {
 	store.Reader
-	lists      *tagLists
+	lists      *Lists
 	repository string
 }
 
 // absent tells whether a tag is known not to be there.
 func (r *listedReader) absent(ctx context.Context, tag string) bool {
-	known := r.lists.of(ctx, r.repository, r.Reader)
+	known := r.lists.attachmentTags(ctx, r.repository, r.Reader)
 	return known != nil && !known[tag]
 }
 
 func (r *listedReader) Manifest(ctx context.Context, name string) ([]byte, string, error) {
-	if strings.HasPrefix(name, attachmentTags) && r.absent(ctx, name) {
+	if strings.HasPrefix(name, tagPrefix) && r.absent(ctx, name) {
 		return nil, "", fs.ErrNotExist
 	}
 	return r.Reader.Manifest(ctx, name)

@@ -1,4 +1,5 @@
-package mirror
+// Package tally counts the bytes of blobs that a mirror moves, of how many that have to be.
+package tally
 
 import (
 	"sync"
@@ -8,12 +9,12 @@ import (
 	"github.com/operator-bindery/bindery/images/store"
 )
 
-// tally counts the bytes of blobs for the progress: how many are moved, of how many that have to be. A blob counts from
+// Tally counts the bytes of blobs for the progress: how many are moved, of how many that have to be. A blob counts from
 // when the manifest of the first image with it is read. What turns out to be there, or is mounted, is taken out of
 // the sum, and what is sent to several repositories is in it several times. So the sum ends as what was moved. It is
 // safe for concurrent use.
-type tally struct {
-	progress *progress
+type Tally struct {
+	report func(bytes, all int64)
 
 	mu    sync.Mutex
 	blobs map[digest.Digest]*tallied
@@ -22,22 +23,27 @@ type tally struct {
 // tallied is a blob that some image has.
 type tallied struct {
 	size int64
-	by   *moving // the image that it was copied or found for; nil if it is only expected
+	by   *Image // the image that it was copied or found for; nil if it is only expected
 }
 
-// moving is the part of one image in a tally.
-type moving struct {
-	tally    *tally
+// Image is the part of one image in a tally.
+type Image struct {
+	tally    *Tally
 	expected []digest.Digest         // the blobs that this image was the first to have
 	open     map[digest.Digest]int64 // those on their way, with what is done of them
 	begun    bool
 }
 
-func (t *tally) image() *moving { return &moving{tally: t} }
+// New returns a tally that calls report with what has been moved since the last call, and by how much the sum has
+// changed that is to be moved.
+func New(report func(bytes, all int64)) *Tally { return &Tally{report: report} }
 
-// expect adds blobs that may have to be moved. It comes too late for an image that is copied already, whose blobs are
+// Image returns the part of an image.
+func (t *Tally) Image() *Image { return &Image{tally: t} }
+
+// Expect adds blobs that may have to be moved. It comes too late for an image that is copied already, whose blobs are
 // counted as they begin.
-func (m *moving) expect(blobs map[digest.Digest]int64) {
+func (m *Image) Expect(blobs map[digest.Digest]int64) {
 	t := m.tally
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -52,11 +58,11 @@ func (m *moving) expect(blobs map[digest.Digest]int64) {
 			more += size
 		}
 	}
-	t.report(0, more)
+	t.changed(0, more)
 }
 
-// event counts a step of a blob of this image.
-func (m *moving) event(e store.Event) {
+// Event counts a step of a blob of this image.
+func (m *Image) Event(e store.Event) {
 	t := m.tally
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -76,40 +82,40 @@ func (m *moving) event(e store.Event) {
 			m.open = map[digest.Digest]int64{}
 		}
 		m.open[e.Blob], b.by = e.Done, m
-		t.report(0, all)
+		t.changed(0, all)
 	case store.EventBlobProgress:
 		if moves && e.Done > before {
 			m.open[e.Blob] = e.Done
-			t.report(e.Done-before, 0)
+			t.changed(e.Done-before, 0)
 		}
 	case store.EventBlobDone:
 		if moves {
 			delete(m.open, e.Blob)
-			t.report(e.Size-before, 0)
+			t.changed(e.Size-before, 0)
 		}
 	case store.EventBlobReused, store.EventBlobMounted:
 		switch {
 		case moves:
 			delete(m.open, e.Blob)
-			t.report(0, before-e.Size)
+			t.changed(0, before-e.Size)
 		case b == nil:
 			t.add(e.Blob, &tallied{size: e.Size, by: m})
 		case b.by == nil:
 			b.by = m
-			t.report(0, -b.size)
+			t.changed(0, -b.size)
 		}
 	}
 }
 
-// begin says that the image is copied from now on.
-func (m *moving) begin() {
+// Begin says that the image is copied from now on.
+func (m *Image) Begin() {
 	m.tally.mu.Lock()
 	defer m.tally.mu.Unlock()
 	m.begun = true
 }
 
-// end takes out what was not moved for the image after all.
-func (m *moving) end() {
+// End takes out what was not moved for the image after all.
+func (m *Image) End() {
 	t := m.tally
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -125,19 +131,19 @@ func (m *moving) end() {
 		}
 	}
 	m.open, m.expected = nil, nil
-	t.report(0, -less)
+	t.changed(0, -less)
 }
 
-func (t *tally) add(d digest.Digest, b *tallied) {
+func (t *Tally) add(d digest.Digest, b *tallied) {
 	if t.blobs == nil {
 		t.blobs = map[digest.Digest]*tallied{}
 	}
 	t.blobs[d] = b
 }
 
-// report passes on what has changed.
-func (t *tally) report(bytes, all int64) {
+// changed reports what has changed.
+func (t *Tally) changed(bytes, all int64) {
 	if bytes != 0 || all != 0 {
-		t.progress.add(func(e *Event) { e.Bytes += bytes; e.AllBytes += all })
+		t.report(bytes, all)
 	}
 }

@@ -1,4 +1,10 @@
-package mirror
+// Package staying finds out which manifests at a registry must stay while others are deleted. It decides by digest,
+// since that is what registries delete by.
+//
+// What stays has a root: a tag that is not to be deleted, or a tag or digest that is named by a bundle which stays in a
+// published catalog, or by a record of what was mirrored. With a root stay the entries of its indexes, and with each of
+// those what is attached to it.
+package staying
 
 import (
 	"cmp"
@@ -22,17 +28,40 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/reflist"
 	"github.com/operator-bindery/bindery/mirror/imageset"
+	"github.com/operator-bindery/bindery/mirror/internal/atmirror"
+	"github.com/operator-bindery/bindery/mirror/internal/workdir"
 	"github.com/operator-bindery/bindery/render"
 )
 
-// needs finds out which manifests at a target must stay while others are deleted: it decides by digest, since that is
-// what registries delete by. What stays has a root: a tag that is not to be deleted, or a tag or digest that is named by
-// a bundle which stays in a published catalog, or by a record of what was mirrored. With a root stay the entries of its
-// indexes, and with each of those what is attached to it.
-type needs struct {
-	o     needsOptions
-	log   logger
-	items []DeleteItem
+// Item is an image that is to be deleted.
+type Item struct {
+	// Source is the name of its source, Reference where it is.
+	Source, Reference string
+	// Digest is what it was when it was listed; empty if that is not known.
+	Digest digest.Digest
+	// Bundle and Additional tell what it is in the image set.
+	Bundle, Additional bool
+}
+
+// Means is the digest that an item is about; empty if it is about what its tag stands for. A list has it, or the name
+// of the source does: an image that is named by its digest is mirrored with it.
+func (i Item) Means(at imageset.Ref) digest.Digest {
+	if i.Digest != "" {
+		return i.Digest
+	}
+	if from, err := imageset.ParseRef(i.Source); err == nil && from.InRegistry() && from.Digest != "" {
+		return from.Digest
+	}
+	if d := digest.Digest(atmirror.PullName(at)); d.Validate() == nil {
+		return d
+	}
+	return ""
+}
+
+// Needs is what is known of a target: what its catalogs name, and what was recorded.
+type Needs struct {
+	o     Options
+	items []Item
 
 	catalogs []*published
 	names    map[string][]naming // by the flattened path of the source
@@ -49,31 +78,50 @@ type needs struct {
 // surveyed is what is found out about a repository once.
 type surveyed struct {
 	once sync.Once
-	at   *staying
+	at   *Repository
 	err  error
 }
 
 type listedTags map[string][]digest.Digest
 
-// needsOptions say what is compared.
-type needsOptions struct {
-	Remote    *registries.Client
-	Target    imageset.Target
-	Workspace *Workspace
-	Render    render.Options
-	// WithoutRecord goes on where the workspace has no record of the target.
+// Catalog is a catalog of which bundles are to be deleted.
+type Catalog struct {
+	Reference string
+	// Digest is what the catalog was when the items were listed: what is published later needs all that it names.
+	Digest digest.Digest
+	// Bundles are PACKAGE/NAME, sorted.
+	Bundles []string
+}
+
+// Kept is an image that something needs.
+type Kept struct{ Source, Reference, Reason string }
+
+// Options say what is compared.
+type Options struct {
+	Remote *registries.Client
+	Target imageset.Target
+	// Workspace has the records of what was mirrored.
+	Workspace workdir.Dir
+	// Render reads catalogs.
+	Render render.Options
+	// WithoutRecord goes on where the workspace has no record of the target; otherwise that is [workdir.ErrNoRecord].
 	WithoutRecord bool
 	// Shared compares with tags alone: what catalogs and records name is deleted all the same.
 	Shared bool
-	// Gone are the bundles that are to be deleted; nil if the list does not have them.
-	Gone []DeleteCatalog
+	// Gone are the bundles that are to be deleted; nil if they are not known.
+	Gone []Catalog
 	// Kept are references that stay, too.
-	Kept []KeptItem
+	Kept []Kept
+	// Warn receives what cannot be compared.
+	Warn func(text string)
 }
 
-// newNeeds reads what has to be known of the target before the first decision.
-func newNeeds(ctx context.Context, o needsOptions, log logger, items []DeleteItem) (*needs, error) {
-	n := &needs{o: o, log: log, items: items, names: map[string][]naming{}, exact: map[string]map[string]string{},
+// requestsAtOnce is how many requests are sent at once: an answer has little in it, and costs less than its way.
+const requestsAtOnce = 16
+
+// Read reads what has to be known of the target before the first decision.
+func Read(ctx context.Context, o Options, items []Item) (*Needs, error) {
+	n := &Needs{o: o, items: items, names: map[string][]naming{}, exact: map[string]map[string]string{},
 		listed: map[string]listedTags{}, repositories: map[string]*surveyed{}}
 	for _, i := range items {
 		ref, err := imageset.ParseRef(i.Reference)
@@ -83,41 +131,41 @@ func newNeeds(ctx context.Context, o needsOptions, log logger, items []DeleteIte
 		if n.listed[ref.Path] == nil {
 			n.listed[ref.Path] = listedTags{}
 		}
-		n.listed[ref.Path][ref.Tag] = append(n.listed[ref.Path][ref.Tag], i.means(ref))
+		n.listed[ref.Path][ref.Tag] = append(n.listed[ref.Path][ref.Tag], i.Means(ref))
 		// Where another image has its tag, it has that of its digest.
-		if tag := digestTagOf(i.Name); tag != "" && tag != ref.Tag {
-			n.listed[ref.Path][tag] = append(n.listed[ref.Path][tag], i.means(ref))
+		if tag := atmirror.DigestTag(i.Source); tag != "" && tag != ref.Tag {
+			n.listed[ref.Path][tag] = append(n.listed[ref.Path][tag], i.Means(ref))
 		}
 	}
 	if o.Shared {
 		return n, nil
 	}
 	for _, k := range o.Kept {
-		at, ok := atHost(k.Reference, o.Target.Host)
+		at, ok := atmirror.WithHost(k.Reference, o.Target.Host)
 		if ref, err := imageset.ParseRef(at); ok && err == nil {
-			ref.Tag = cmp.Or(digestTagOf(k.Name), ref.Tag)
-			n.stays(ref.String(), k.Reason)
+			ref.Tag = cmp.Or(atmirror.DigestTag(k.Source), ref.Tag)
+			n.keep(ref.String(), k.Reason)
 		}
 	}
-	records, err := readRecords(o.Workspace, o.Target.Host)
+	records, err := workdir.ReadRecords(o.Workspace, o.Target.Host)
 	if err != nil {
 		return nil, err
 	}
-	if !slices.ContainsFunc(records, func(r *record) bool { return r.Target == o.Target.String() }) {
+	if !slices.ContainsFunc(records, func(r *workdir.Record) bool { return r.Target == o.Target.String() }) {
 		if !o.WithoutRecord {
 			return nil, n.noRecord()
 		}
-		n.log.warn(fmt.Sprintf("there is no record of what was mirrored to %s: additional images that others mirrored "+
+		n.o.Warn(fmt.Sprintf("there is no record of what was mirrored to %s: additional images that others mirrored "+
 			"there are not known", o.Target))
 	}
 	for _, rec := range records {
 		for _, i := range rec.Images {
-			if slices.ContainsFunc(items, func(of DeleteItem) bool {
-				return of.Type == Additional && of.Reference == i.Destination
+			if slices.ContainsFunc(items, func(of Item) bool {
+				return of.Additional && of.Reference == i.Destination
 			}) {
 				continue // it is to be deleted as what it is
 			}
-			n.stays(i.Destination, "it was mirrored as an additional image")
+			n.keep(i.Destination, "it was mirrored as an additional image")
 		}
 	}
 	if n.catalogs, err = n.publishedBy(ctx, records); err != nil {
@@ -135,35 +183,35 @@ func newNeeds(ctx context.Context, o needsOptions, log logger, items []DeleteIte
 		return nil, err
 	}
 	for _, c := range n.catalogs {
-		n.stays(c.at.String(), "it is a catalog")
+		n.keep(c.at.String(), "it is a catalog")
 	}
 	return n, nil
 }
 
-func (n *needs) noRecord() error {
+func (n *Needs) noRecord() error {
 	where := "no workspace is given"
-	if n.o.Workspace != nil {
-		where = n.o.Workspace.Dir() + " has none"
+	if n.o.Workspace != "" {
+		where = string(n.o.Workspace) + " has none"
 	}
-	return fmt.Errorf("%w of what was mirrored to %s, with which to compare: %s", ErrNoRecord, n.o.Target, where)
+	return fmt.Errorf("%w of what was mirrored to %s, with which to compare: %s", workdir.ErrNoRecord, n.o.Target, where)
 }
 
 // readAll reads catalogs. What one needs that cannot be read is not known, so that nothing is deleted.
-func (n *needs) readAll(ctx context.Context, all []*published) error {
+func (n *Needs) readAll(ctx context.Context, all []*published) error {
 	for _, c := range all {
 		if err := n.readPublished(ctx, c); err != nil {
 			err = fmt.Errorf("catalog %s cannot be read, and may need the images: nothing is deleted: %w", c.at.Name(), err)
-			if !unauthorized(err) || n.isBelow(c.at.Path) {
+			if !atmirror.IsRefused(err) || n.isBelow(c.at.Path) {
 				return err
 			}
-			n.log.warn(fmt.Sprintf("catalog %s cannot be read, and what it needs is not known: %v", c.at.Name(), err))
+			n.o.Warn(fmt.Sprintf("catalog %s cannot be read, and what it needs is not known: %v", c.at.Name(), err))
 		}
 	}
 	return nil
 }
 
-// stays adds a reference at the target that must stay.
-func (n *needs) stays(reference, why string) {
+// keep adds a reference at the target that must stay.
+func (n *Needs) keep(reference, why string) {
 	ref, err := imageset.ParseRef(reference)
 	if err != nil {
 		return
@@ -173,31 +221,31 @@ func (n *needs) stays(reference, why string) {
 		at = map[string]string{}
 		n.exact[ref.Path] = at
 	}
-	for _, name := range []string{ref.Tag, pulledBy(ref)} {
+	for _, name := range []string{ref.Tag, atmirror.PullName(ref)} {
 		if name != "" && at[name] == "" {
 			at[name] = why
 		}
 	}
 }
 
-// known tells whether a catalog is among those of the records.
-func (n *needs) known(ref imageset.Ref) bool {
+// isRecorded tells whether a catalog is among those of the records.
+func (n *Needs) isRecorded(ref imageset.Ref) bool {
 	return slices.ContainsFunc(n.catalogs, func(c *published) bool { return c.at.String() == ref.String() })
 }
 
-// goes tells whether a bundle is to be deleted from a catalog: only from what the catalog was when the list was made. A
-// list without bundles, as oc-mirror writes it, has the images of those that are to be deleted.
-func (n *needs) goes(c *published, b *declcfg.Bundle) bool {
+// isDeleted tells whether a bundle is to be deleted from a catalog: only from what the catalog was when the list was
+// made. A list without bundles, as oc-mirror writes it, has the images of those that are to be deleted.
+func (n *Needs) isDeleted(c *published, b *declcfg.Bundle) bool {
 	if n.o.Gone == nil {
 		ref, err := imageset.ParseRef(b.Image)
 		if err != nil {
 			return false
 		}
 		to := n.o.Target.Image(ref).String()
-		return slices.ContainsFunc(n.items, func(i DeleteItem) bool { return i.Type == Bundle && i.Reference == to })
+		return slices.ContainsFunc(n.items, func(i Item) bool { return i.Bundle && i.Reference == to })
 	}
 	for _, g := range n.o.Gone {
-		at, _ := atHost(g.Reference, n.o.Target.Host)
+		at, _ := atmirror.WithHost(g.Reference, n.o.Target.Host)
 		if at == c.at.String() && g.Digest == c.digest {
 			_, found := slices.BinarySearch(g.Bundles, b.Package+"/"+b.Name)
 			return found
@@ -207,7 +255,7 @@ func (n *needs) goes(c *published, b *declcfg.Bundle) bool {
 }
 
 // namesIn returns the tags and digests that must stay in a repository, as they are named.
-func (n *needs) namesIn(path string) map[string]string {
+func (n *Needs) namesIn(path string) map[string]string {
 	out := map[string]string{}
 	maps.Copy(out, n.exact[path])
 	add := func(below, rest string) {
@@ -223,7 +271,7 @@ func (n *needs) namesIn(path string) map[string]string {
 			}
 		}
 	}
-	whole := flat(path)
+	whole := flatten(path)
 	add("", whole)
 	for i := range len(whole) {
 		if whole[i] == '-' {
@@ -233,16 +281,16 @@ func (n *needs) namesIn(path string) map[string]string {
 	return out
 }
 
-// staying is what must stay in one repository.
-type staying struct {
-	at    *registries.Repository
+// Repository is what must stay in one repository.
+type Repository struct {
+	*registries.Repository
 	names map[string]string        // as namesIn returns it
 	why   map[digest.Digest]string // all manifests
 	read  map[digest.Digest]bool   // those whose entries are among them
 }
 
-// in returns what must stay in a repository. It is safe for concurrent use.
-func (n *needs) in(ctx context.Context, path string) (*staying, error) {
+// readRepository returns what must stay in a repository. It is safe for concurrent use.
+func (n *Needs) readRepository(ctx context.Context, path string) (*Repository, error) {
 	n.mu.Lock()
 	of := n.repositories[path]
 	if of == nil {
@@ -256,8 +304,9 @@ func (n *needs) in(ctx context.Context, path string) (*staying, error) {
 			of.err = err
 			return
 		}
-		of.at = &staying{at: at, names: n.namesIn(path), why: map[digest.Digest]string{}, read: map[digest.Digest]bool{}}
-		if err := of.at.find(ctx, n.listed[path]); err != nil {
+		of.at = &Repository{Repository: at, names: n.namesIn(path), why: map[digest.Digest]string{},
+			read: map[digest.Digest]bool{}}
+		if err := of.at.findRoots(ctx, n.listed[path]); err != nil {
 			of.err = fmt.Errorf("what must stay cannot be found out: %w", err)
 		}
 	})
@@ -278,10 +327,10 @@ type root struct {
 	entries   []v1.Descriptor
 }
 
-// find finds what stays, with what belongs to it.
-func (s *staying) find(ctx context.Context, listed listedTags) error {
-	tags, _, err := s.at.Tags(ctx, 0)
-	if absent(err) {
+// findRoots finds what stays, with what belongs to it.
+func (s *Repository) findRoots(ctx context.Context, listed listedTags) error {
+	tags, _, err := s.Tags(ctx, 0)
+	if atmirror.IsAbsent(err) {
 		return nil
 	}
 	if err != nil {
@@ -318,12 +367,12 @@ func (s *staying) find(ctx context.Context, listed listedTags) error {
 
 // add reads manifests and marks them with their entries. What a listed tag stands for stays only if the list does not
 // mean it.
-func (s *staying) add(ctx context.Context, roots []*root, listed listedTags) error {
+func (s *Repository) add(ctx context.Context, roots []*root, listed listedTags) error {
 	g, gctx := errgroup.WithContext(ctx)
-	g.SetLimit(asksAtOnce)
+	g.SetLimit(requestsAtOnce)
 	for _, r := range roots {
 		g.Go(func() (err error) {
-			r.digest, r.entries, err = s.manifest(gctx, r.name)
+			r.digest, r.entries, err = s.readManifest(gctx, r.name)
 			return err
 		})
 	}
@@ -341,25 +390,25 @@ func (s *staying) add(ctx context.Context, roots []*root, listed listedTags) err
 	return nil
 }
 
-// manifest returns the digest of a manifest and the entries of an index; an empty digest if it is not there. What is no
-// manifest has no entries.
-func (s *staying) manifest(ctx context.Context, name string) (digest.Digest, []v1.Descriptor, error) {
-	text, _, err := s.at.Manifest(ctx, name)
-	if absent(err) {
+// readManifest returns the digest of a manifest and the entries of an index; an empty digest if it is not there. What
+// is no manifest has no entries.
+func (s *Repository) readManifest(ctx context.Context, name string) (digest.Digest, []v1.Descriptor, error) {
+	text, _, err := s.Manifest(ctx, name)
+	if atmirror.IsAbsent(err) {
 		return "", nil, nil
 	}
 	if err != nil {
 		return "", nil, err
 	}
-	entries, err := entriesIn(text)
+	entries, err := Entries(text)
 	if err != nil {
 		return "", nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return digest.FromBytes(text), entries, nil
 }
 
-// entriesIn returns the entries of an index; none of what is no manifest.
-func entriesIn(text []byte) ([]v1.Descriptor, error) {
+// Entries returns the entries of an index; none of what is no manifest.
+func Entries(text []byte) ([]v1.Descriptor, error) {
 	parts, err := store.PartsOf(text)
 	if errors.Is(err, fault.ErrInvalid) {
 		return nil, nil
@@ -371,12 +420,12 @@ func entriesIn(text []byte) ([]v1.Descriptor, error) {
 }
 
 // mark adds a root with its entries, and theirs.
-func (s *staying) mark(ctx context.Context, r *root) error {
+func (s *Repository) mark(ctx context.Context, r *root) error {
 	read := func(ctx context.Context, n *store.Node) error {
 		if s.read[n.Digest] || n.MediaType != "" && !manifest.MIMETypeIsMultiImage(n.MediaType) {
 			return nil
 		}
-		_, entries, err := s.manifest(ctx, n.Digest.String())
+		_, entries, err := s.readManifest(ctx, n.Digest.String())
 		n.Parts = &store.Parts{Manifests: entries}
 		return err
 	}
@@ -402,7 +451,7 @@ func (s *staying) mark(ctx context.Context, r *root) error {
 
 // addAttached adds what the listed tags stand for that belong to manifests which stay. Their attachments may have some,
 // too.
-func (s *staying) addAttached(ctx context.Context, waiting map[string]bool) error {
+func (s *Repository) addAttached(ctx context.Context, waiting map[string]bool) error {
 	for more := true; more && len(waiting) > 0; {
 		var roots []*root
 		for _, d := range slices.Sorted(maps.Keys(s.why)) {
@@ -424,7 +473,7 @@ func (s *staying) addAttached(ctx context.Context, waiting map[string]bool) erro
 // tagsOfAttached are the tags of what may belong to a manifest.
 func tagsOfAttached(d digest.Digest) []string {
 	out := []string{reflist.Tag(d)}
-	for _, end := range attachmentEnds {
+	for _, end := range atmirror.AttachmentEnds {
 		out = append(out, referrers.TagOf(d, end))
 	}
 	return out
@@ -434,71 +483,74 @@ func attachedTo(d digest.Digest, why string) string {
 	return fmt.Sprintf("it belongs to %s, which stays: %s", d, why)
 }
 
-// decision is what is known about an item.
-type decision struct {
-	DeleteItem
-	ref imageset.Ref
-	in  *staying
-	// top is what the item is at the target; without a digest it is not there.
-	top v1.Descriptor
-	// entries are those of an index.
-	entries []v1.Descriptor
-	// why it must stay; empty if it need not.
-	why string
-	err error
+// Decision is what is known about an item.
+type Decision struct {
+	Item Item
+	Ref  imageset.Ref
+	// In is its repository.
+	In *Repository
+	// Top is what the item is at the target; without a digest it is not there.
+	Top v1.Descriptor
+	// Entries are those of an index.
+	Entries []v1.Descriptor
+	// Why it must stay; empty if it need not.
+	Why string
+	// Err is why nothing can be decided.
+	Err error
 }
 
 // decideAtOnce is how many items are decided on at once. What stays in their repositories is found out with more
 // requests.
 const decideAtOnce = 4
 
-// decide decides on all items, in their order.
-func (n *needs) decide(ctx context.Context) ([]decision, error) {
-	out := make([]decision, len(n.items))
+// Decide decides on all items, in their order.
+func (n *Needs) Decide(ctx context.Context) ([]Decision, error) {
+	out := make([]Decision, len(n.items))
 	var g errgroup.Group
 	g.SetLimit(decideAtOnce)
 	for at, i := range n.items {
 		g.Go(func() error {
 			d := &out[at]
-			d.DeleteItem = i
-			d.err = d.find(ctx, n)
+			d.Item = i
+			d.Err = d.decide(ctx, n)
 			return context.Cause(ctx)
 		})
 	}
 	return out, g.Wait()
 }
 
-func (d *decision) find(ctx context.Context, n *needs) (err error) {
-	if d.ref, err = imageset.ParseRef(d.Reference); err != nil {
+// decide finds out what an item is, and whether it must stay.
+func (d *Decision) decide(ctx context.Context, n *Needs) (err error) {
+	if d.Ref, err = imageset.ParseRef(d.Item.Reference); err != nil {
 		return err
 	}
-	if d.in, err = n.in(ctx, d.ref.Path); err != nil {
+	if d.In, err = n.readRepository(ctx, d.Ref.Path); err != nil {
 		return err
 	}
-	name := d.ref.Tag
-	if means := d.means(d.ref); means != "" {
+	name := d.Ref.Tag
+	if means := d.Item.Means(d.Ref); means != "" {
 		name = means.String()
 	}
-	text, kind, err := d.in.at.Manifest(ctx, name)
-	if absent(err) {
-		d.why = n.namedAs(d.in, d.ref, name)
+	text, kind, err := d.In.Manifest(ctx, name)
+	if atmirror.IsAbsent(err) {
+		d.Why = n.namedAs(d.In, d.Ref, name)
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	d.top = v1.Descriptor{MediaType: kind, Digest: digest.FromBytes(text), Size: int64(len(text))}
-	if d.entries, err = entriesIn(text); err != nil {
+	d.Top = v1.Descriptor{MediaType: kind, Digest: digest.FromBytes(text), Size: int64(len(text))}
+	if d.Entries, err = Entries(text); err != nil {
 		return err
 	}
 	if !n.o.Shared {
-		d.why, err = d.in.stays(ctx, d.top.Digest, text)
+		d.Why, err = d.In.Stays(ctx, d.Top.Digest, text)
 	}
 	return err
 }
 
 // namedAs tells why an item that is not there would stay.
-func (n *needs) namedAs(s *staying, ref imageset.Ref, name string) string {
+func (n *Needs) namedAs(s *Repository, ref imageset.Ref, name string) string {
 	if n.o.Shared {
 		return ""
 	}
@@ -511,9 +563,9 @@ func (n *needs) namedAs(s *staying, ref imageset.Ref, name string) string {
 // maxSubjects is how many subjects of subjects are followed.
 const maxSubjects = 4
 
-// stays tells why a manifest stays: on its own account, or as it is attached to one that does, or to what is attached to
-// that.
-func (s *staying) stays(ctx context.Context, d digest.Digest, text []byte) (string, error) {
+// Stays tells why a manifest stays: on its own account, or as it is attached to one that does, or to what is attached
+// to that.
+func (s *Repository) Stays(ctx context.Context, d digest.Digest, text []byte) (string, error) {
 	if why := s.why[d]; why != "" {
 		return why, nil
 	}
@@ -525,7 +577,7 @@ func (s *staying) stays(ctx context.Context, d digest.Digest, text []byte) (stri
 		if why := s.why[subject.Digest]; why != "" {
 			return attachedTo(subject.Digest, why), nil
 		}
-		if text, _, err = s.at.Manifest(ctx, subject.Digest.String()); absent(err) {
+		if text, _, err = s.Manifest(ctx, subject.Digest.String()); atmirror.IsAbsent(err) {
 			return "", nil
 		} else if err != nil {
 			return "", err
@@ -534,44 +586,21 @@ func (s *staying) stays(ctx context.Context, d digest.Digest, text []byte) (stri
 	return "", nil
 }
 
-// digestTagOf returns the tag that an image at a mirror has by its digest; empty if its source is not named by one.
-func digestTagOf(source string) string {
-	if from, err := imageset.ParseRef(source); err == nil && from.InRegistry() && from.Digest != "" {
-		return imageset.DigestTag(from.Digest)
-	}
-	return ""
-}
-
-// means is the digest that an item is about; empty if it is about what its tag stands for. A list has it, or the name
-// of the source does: an image that is named by its digest is mirrored with it.
-func (i DeleteItem) means(at imageset.Ref) digest.Digest {
-	if i.Digest != "" {
-		return i.Digest
-	}
-	if from, err := imageset.ParseRef(i.Name); err == nil && from.InRegistry() && from.Digest != "" {
-		return from.Digest
-	}
-	if d := digest.Digest(pulledBy(at)); d.Validate() == nil {
-		return d
-	}
-	return ""
-}
-
-// below returns what is in an index and need not stay: entries that are there, and theirs.
-func (s *staying) below(ctx context.Context, top digest.Digest, entries []v1.Descriptor) ([]digest.Digest, error) {
+// Below returns what is in an index and need not stay: entries that are there, and theirs.
+func (s *Repository) Below(ctx context.Context, top digest.Digest, entries []v1.Descriptor) ([]digest.Digest, error) {
 	var out []digest.Digest
 	read := func(ctx context.Context, n *store.Node) error {
-		text, _, err := s.at.Manifest(ctx, n.Digest.String())
-		if absent(err) {
+		text, _, err := s.Manifest(ctx, n.Digest.String())
+		if atmirror.IsAbsent(err) {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		if why, err := s.stays(ctx, n.Digest, text); why != "" || err != nil {
+		if why, err := s.Stays(ctx, n.Digest, text); why != "" || err != nil {
 			return err
 		}
-		entries, err := entriesIn(text)
+		entries, err := Entries(text)
 		n.Parts = &store.Parts{Manifests: entries}
 		return err
 	}

@@ -1,4 +1,4 @@
-package mirror
+package shards
 
 import (
 	"fmt"
@@ -15,16 +15,14 @@ func TestDivide(t *testing.T) {
 	layer := func(name string, size int64) v1.Descriptor {
 		return v1.Descriptor{Digest: digest.FromString(name), Size: size}
 	}
-	var list []*item
 	var layers [][]v1.Descriptor
 	for family := range 12 {
 		for image := range 20 {
-			list = append(list, &item{})
 			layers = append(layers, []v1.Descriptor{layer("base", 1<<20), layer(fmt.Sprint("family", family), 100<<20),
 				layer(fmt.Sprint("own", family, image), 1<<20)})
 		}
 	}
-	of := divide(list, layers, 4)
+	of := Divide(layers, 4)
 	load := map[int]int{}
 	for family := range 12 {
 		first := of[family*20]
@@ -41,14 +39,13 @@ func TestDivide(t *testing.T) {
 			t.Errorf("shard %d has %d images", shard, load[shard])
 		}
 	}
-	if !slices.Equal(of, divide(list, layers, 4)) {
+	if !slices.Equal(of, Divide(layers, 4)) {
 		t.Error("the second division differs")
 	}
 }
 
 // Families that are larger than a shard are divided, and their layer is in few shards nevertheless.
 func TestDivideLargeFamilies(t *testing.T) {
-	var list []*item
 	var layers [][]v1.Descriptor
 	sizes := map[digest.Digest]int64{}
 	var total int64
@@ -61,7 +58,6 @@ func TestDivideLargeFamilies(t *testing.T) {
 		return d
 	}
 	for image := range 300 {
-		list = append(list, &item{})
 		layers = append(layers, []v1.Descriptor{add(fmt.Sprint("family", image%6), 1<<20),
 			add(fmt.Sprint("own", image), int64(20_000+image%3*240_000))})
 	}
@@ -69,7 +65,7 @@ func TestDivideLargeFamilies(t *testing.T) {
 		has := make([]map[digest.Digest]bool, count)
 		load := make([]int64, count)
 		var sum int64
-		for n, s := range divide(list, layers, count) {
+		for n, s := range Divide(layers, count) {
 			if has[s] == nil {
 				has[s] = map[digest.Digest]bool{}
 			}
@@ -90,24 +86,10 @@ func TestDivideLargeFamilies(t *testing.T) {
 
 // Images without layers that could be read are distributed, too.
 func TestDivideUnreadable(t *testing.T) {
-	list := make([]*item, 10)
-	of := divide(list, make([][]v1.Descriptor, 10), 3)
+	of := Divide(make([][]v1.Descriptor, 10), 3)
 	for shard := range 3 {
 		if n := len(slices.DeleteFunc(slices.Clone(of), func(s int) bool { return s != shard })); n < 3 {
 			t.Errorf("shard %d has %d of 10", shard, n)
-		}
-	}
-}
-
-func TestParseShard(t *testing.T) {
-	for text, want := range map[string]Shard{"1/1": {1, 1}, "3/4": {3, 4}} {
-		if got, err := ParseShard(text); got != want || err != nil {
-			t.Errorf("%s: %v, %v", text, got, err)
-		}
-	}
-	for _, text := range []string{"", "1", "0/4", "5/4", "1/0", "-1/4", "1/4x", "1/4 5", "a/b", "1/99999999"} {
-		if got, err := ParseShard(text); err == nil {
-			t.Errorf("%q: %v", text, got)
 		}
 	}
 }
