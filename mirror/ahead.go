@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"github.com/operator-bindery/bindery/mirror/filter"
 	"github.com/operator-bindery/bindery/mirror/internal/freespace"
 	"golang.org/x/sync/errgroup"
 )
@@ -100,7 +101,7 @@ func checkSpace(report *report, archive string, needed int64) int64 {
 		return 0
 	}
 	if needed > free {
-		report.problem(Warning, archive, "make room, or name a directory on another disk",
+		report.problem(filter.Warning, archive, "make room, or name a directory on another disk",
 			"the archive needs %d bytes, and its disk has %d", needed, free)
 	}
 	return free

@@ -15,6 +15,7 @@ import (
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/nearest"
+	"github.com/operator-bindery/bindery/mirror/filter"
 	"github.com/operator-bindery/bindery/mirror/imageset"
 	"github.com/operator-bindery/bindery/mirror/internal/delta"
 	"github.com/operator-bindery/bindery/mirror/internal/sizes"
@@ -193,7 +194,7 @@ func (a *archivedCatalogs) resolve(ctx context.Context, c *catalog) error {
 		return errors.New(strings.Join(found.missing, "; "))
 	}
 	for _, text := range found.missing {
-		a.report.addProblem(Problem{Level: Warning, Object: c.op.Written, Message: text})
+		a.report.addProblem(Problem{Level: filter.Warning, Object: c.op.Written, Message: text})
 	}
 	repo := a.reader.Repository(found.path)
 	top, err := repo.Head(ctx, found.tag)

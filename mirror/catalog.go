@@ -132,10 +132,10 @@ func (c *catalog) checkResult() error {
 
 // accountPackages fills in the packages of the account.
 func (c *catalog) accountPackages() {
-	c.account.Packages = map[string]CatalogedPackage{}
+	c.account.Packages = map[string]catalogedPackage{}
 	for i := range c.result.Catalog.Packages {
 		p := &c.result.Catalog.Packages[i]
-		c.account.Packages[p.Name] = CatalogedPackage{DefaultChannel: p.DefaultChannel, Channels: map[string][]string{}}
+		c.account.Packages[p.Name] = catalogedPackage{DefaultChannel: p.DefaultChannel, Channels: map[string][]string{}}
 	}
 	for i := range c.result.Catalog.Channels {
 		h := &c.result.Catalog.Channels[i]

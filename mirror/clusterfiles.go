@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/mirror/filter"
 	"github.com/operator-bindery/bindery/mirror/internal/atmirror"
 	"github.com/operator-bindery/bindery/mirror/internal/workdir"
 )
@@ -51,7 +52,7 @@ func (r *run) findCatalogs(ctx context.Context) error {
 	for _, c := range r.found.catalogs {
 		at, err := publishedAt(r.o.Target, c.op, rec)
 		if err != nil {
-			r.report.problem(Warning, c.op.Written, "", "no file for it: %v", err)
+			r.report.problem(filter.Warning, c.op.Written, "", "no file for it: %v", err)
 			continue
 		}
 		to, err := r.places.to.repository(at)
@@ -60,7 +61,7 @@ func (r *run) findCatalogs(ctx context.Context) error {
 		}
 		_, top, err := atmirror.Head(ctx, to, at)
 		if errors.Is(err, fs.ErrNotExist) {
-			r.report.problem(Warning, c.op.Written, "", "%s is not at the target", at.Name())
+			r.report.problem(filter.Warning, c.op.Written, "", "%s is not at the target", at.Name())
 		} else if err != nil {
 			return fmt.Errorf("%s: %w", at.Name(), err)
 		}

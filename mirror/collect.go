@@ -146,7 +146,7 @@ func (r *collector) collect(ctx context.Context, templates []*resources.Template
 // openCatalog reads and filters a catalog. The catalog is returned with an error, too.
 func (r *collector) openCatalog(ctx context.Context, op imageset.Operator) (_ *catalog, err error) {
 	c := &catalog{op: op, selects: op}
-	c.account = CatalogAccount{Source: op.Catalog.Name(), Packages: map[string]CatalogedPackage{}}
+	c.account = CatalogAccount{Source: op.Catalog.Name(), Packages: map[string]catalogedPackage{}}
 	if err := r.resolveCatalog(ctx, c); err != nil {
 		return c, err
 	}
@@ -291,14 +291,14 @@ func (r *collector) explainFilter(c *catalog) {
 			d.ByBundle, d.Needs))
 	}
 	for _, l := range c.result.Lost {
-		text := fmt.Sprintf("%s of channel %s, package %s, cannot be upgraded to %s", versionsText(l.Versions),
+		text := fmt.Sprintf("%s of channel %s, package %s, cannot be upgraded to %s", versionsText(l),
 			l.Channel, l.Package, l.Head)
 		if l.Head == "" {
-			text = fmt.Sprintf("%s of channel %s, package %s: the channel is not kept", versionsText(l.Versions),
+			text = fmt.Sprintf("%s of channel %s, package %s: the channel is not kept", versionsText(l),
 				l.Channel, l.Package)
 		}
 		if len(r.o.Filter.Installed) > 0 {
-			r.report.problem(Warning, c.op.Written, l.Fix, "%s", text)
+			r.report.problem(filter.Warning, c.op.Written, l.Fix, "%s", text)
 		} else {
 			r.report.log.debug(text)
 		}
@@ -314,8 +314,9 @@ func (r *collector) explainFilter(c *catalog) {
 	}
 }
 
-// versionsText names the first of some versions.
-func versionsText(all []filter.LostVersion) string {
+// versionsText names the first of the versions that are lost.
+func versionsText(lost filter.Lost) string {
+	all := lost.Versions
 	var names []string
 	for _, v := range all[:min(len(all), 3)] {
 		names = append(names, v.Bundle)
@@ -330,14 +331,14 @@ func versionsText(all []filter.LostVersion) string {
 // reportProblem reports what the filter has found. Errors are in what [catalog.checkResult] returns.
 func (r *collector) reportProblem(c *catalog, p filter.Problem) {
 	if p.Level == filter.Failure {
-		r.report.addProblem(Problem{Level: Fault, Object: c.op.Written, Message: p.Sentence(), Hint: p.Fix})
+		r.report.addProblem(Problem{Level: filter.Failure, Object: c.op.Written, Message: p.Sentence(), Hint: p.Fix})
 		return
 	}
 	if p.Absent() { // it is in the account of the catalog
-		r.report.addProblem(Problem{Level: Level(p.Level), Object: c.op.Written, Message: p.Sentence(), Hint: p.Fix})
+		r.report.addProblem(Problem{Level: p.Level, Object: c.op.Written, Message: p.Sentence(), Hint: p.Fix})
 		return
 	}
-	r.report.problem(Level(p.Level), c.op.Written, p.Fix, "%s", p.Sentence())
+	r.report.problem(p.Level, c.op.Written, p.Fix, "%s", p.Sentence())
 }
 
 // addAdditional lists an additional image.

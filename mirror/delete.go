@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 
@@ -17,26 +16,7 @@ import (
 	"github.com/operator-bindery/bindery/mirror/internal/atmirror"
 	"github.com/operator-bindery/bindery/mirror/internal/sizes"
 	"github.com/operator-bindery/bindery/mirror/internal/staying"
-	"github.com/operator-bindery/bindery/render"
 )
-
-// DeletionOptions configure [Delete].
-type DeletionOptions struct {
-	Remote *registries.Client
-	// Workspace has the record of what was mirrored to the target, and Render reads the catalogs there: what they need is
-	// not deleted. WithoutRecord goes on where there is no record.
-	Workspace     *Workspace
-	Render        render.Options
-	WithoutRecord bool
-	// Shared deletes what other bundles and catalogs need, too.
-	Shared bool
-	// Log, unless nil, receives what cannot be compared.
-	Log *slog.Logger
-	// DryRun looks for the images and measures them, and deletes nothing.
-	DryRun bool
-	// Done, unless nil, is called after each image.
-	Done func(Deleted)
-}
 
 // Deletion is what [Delete] did.
 type Deletion struct {
@@ -64,7 +44,7 @@ type Deleted struct {
 // An item that is not below the target makes the whole list an error, before anything is deleted, as do a catalog that
 // cannot be read and [ErrNoRecord]. The error [registries.ErrNoDelete] ends the work; others are in the result, and
 // joined.
-func Delete(ctx context.Context, list *DeleteList, target imageset.Target, o DeletionOptions) (*Deletion, error) {
+func Delete(ctx context.Context, list *DeleteList, target imageset.Target, o DeleteOptions) (*Deletion, error) {
 	prefix := "docker://" + target.String() + "/"
 	var outside []error
 	items := slices.Clone(list.Items)
@@ -92,7 +72,7 @@ func Delete(ctx context.Context, list *DeleteList, target imageset.Target, o Del
 	if err != nil {
 		return nil, err
 	}
-	d := &deletion{DeletionOptions: o, gone: map[string]bool{}}
+	d := &deletion{DeleteOptions: o, gone: map[string]bool{}}
 	out := &Deletion{Images: []Deleted{}}
 	var errs []error
 	for n, i := range items {
@@ -127,7 +107,7 @@ func (errOutside) ErrorClass() fault.Class { return fault.Input }
 
 // deletion is one call of [Delete].
 type deletion struct {
-	DeletionOptions
+	DeleteOptions
 	gone  map[string]bool // REPOSITORY@DIGEST
 	total sizes.Total     // in a dry run
 }

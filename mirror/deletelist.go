@@ -23,6 +23,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/regularfile"
 	"github.com/operator-bindery/bindery/internal/shape"
 	"github.com/operator-bindery/bindery/internal/yamlout"
+	"github.com/operator-bindery/bindery/mirror/filter"
 	"github.com/operator-bindery/bindery/mirror/imageset"
 	"github.com/operator-bindery/bindery/mirror/internal/atmirror"
 	"github.com/operator-bindery/bindery/mirror/internal/staying"
@@ -36,10 +37,10 @@ const deleteKind = "DeleteImageList"
 type DeleteList struct {
 	APIVersion string `json:"apiVersion"`
 	// Catalogs are those of the image set, with the bundles that are deleted from each.
-	Catalogs []DeleteCatalog `json:"catalogs,omitempty"`
+	Catalogs []deleteCatalog `json:"catalogs,omitempty"`
 	Items    []DeleteItem    `json:"items"`
 	// Kept are images that the image set names and that something else at the target needs.
-	Kept []KeptItem `json:"keptItems,omitempty"`
+	Kept []keptItem `json:"keptItems,omitempty"`
 	Kind string     `json:"kind"`
 	// Shared tells that the list has images that others need, too.
 	Shared bool `json:"shared,omitempty"`
@@ -47,8 +48,8 @@ type DeleteList struct {
 	Workspace string `json:"workspace,omitempty"`
 }
 
-// DeleteCatalog is a catalog at the target of which bundles are deleted.
-type DeleteCatalog struct {
+// deleteCatalog is a catalog at the target of which bundles are deleted.
+type deleteCatalog struct {
 	Reference string `json:"imageReference"`
 	// Digest is what the catalog was when the list was made: what is published later needs all that it names.
 	Digest digest.Digest `json:"digest"`
@@ -66,14 +67,16 @@ type DeleteItem struct {
 	Digest digest.Digest `json:"digest,omitempty"`
 }
 
-// KeptItem is an image that is not deleted, and why.
-type KeptItem struct {
+// keptItem is an image that is not deleted, and why.
+type keptItem struct {
 	Name      string `json:"imageName"`
 	Reference string `json:"imageReference"`
 	Reason    string `json:"reason"`
 }
 
-// DeleteOptions configure [ListDeletions].
+// DeleteOptions configure [ListDeletions] and [Delete]. Of [Options], the list needs Set, Target, Remote, Workspace, Render
+// and Filter; deleting needs Remote, Render, for the catalogs whose images must stay, and Workspace, which has the record
+// of what was mirrored. DryRun looks for the images and measures them, and deletes nothing.
 type DeleteOptions struct {
 	Options
 	// Shared deletes images that other bundles and catalogs need, too.
@@ -82,6 +85,8 @@ type DeleteOptions struct {
 	Signatures bool
 	// WithoutRecord goes on where the workspace has no record of what was mirrored to the target.
 	WithoutRecord bool
+	// Done, unless nil, is called after each image that is deleted.
+	Done func(Deleted)
 }
 
 // ListDeletions lists the images that an image set of the kind DeleteImageSetConfiguration names and that nothing else
@@ -91,7 +96,7 @@ type DeleteOptions struct {
 // far as it lists them or the workspace has a record of them; additional images that were mirrored from the workspace;
 // and what tags stand for that the image set does not name. With an index its entries are needed, and with each image
 // what is attached to it. A catalog that cannot be read is an error, and so is [ErrNoRecord]. Problems of the level
-// [Fault] are about names that a catalog does not have.
+// [filter.Failure] are about names that a catalog does not have.
 func ListDeletions(ctx context.Context, o DeleteOptions) (_ *DeleteList, problems []Problem, err error) {
 	o.Render.Opened = nil // the list says what becomes of a catalog
 	if err := o.Remote.Ping(ctx, o.Target.String()); err != nil {
@@ -102,7 +107,7 @@ func ListDeletions(ctx context.Context, o DeleteOptions) (_ *DeleteList, problem
 		return nil, nil, err
 	}
 	list := &DeleteList{APIVersion: imageset.APIVersion, Kind: deleteKind, Items: []DeleteItem{}, Shared: o.Shared,
-		Catalogs: []DeleteCatalog{}}
+		Catalogs: []deleteCatalog{}}
 	if o.Workspace != nil && !o.Shared {
 		if list.Workspace, err = filepath.Abs(o.Workspace.Dir()); err != nil {
 			return nil, nil, err
@@ -149,7 +154,7 @@ func ListDeletions(ctx context.Context, o DeleteOptions) (_ *DeleteList, problem
 		case d.Err != nil:
 			return nil, nil, fmt.Errorf("%s: %w", i.Reference, d.Err)
 		case d.Why != "":
-			list.Kept = append(list.Kept, KeptItem{i.Name, i.Reference, d.Why})
+			list.Kept = append(list.Kept, keptItem{i.Name, i.Reference, d.Why})
 		default:
 			i.Digest = d.Top.Digest
 			list.Items = append(list.Items, i)
@@ -157,7 +162,7 @@ func ListDeletions(ctx context.Context, o DeleteOptions) (_ *DeleteList, problem
 	}
 	for _, c := range list.Catalogs {
 		if len(c.Bundles) > 0 && len(list.Items) > 0 {
-			report.problem(Warning, strings.TrimPrefix(c.Reference, "docker://"), "mirror the image set without them again to "+
+			report.problem(filter.Warning, strings.TrimPrefix(c.Reference, "docker://"), "mirror the image set without them again to "+
 				"publish a catalog without them", "the catalog still names what is to be deleted: %s",
 				bundlesText(len(c.Bundles)))
 		}
@@ -220,13 +225,13 @@ func (l *DeleteList) addCatalog(ctx context.Context, o *Options, report *report,
 	}
 	for _, p := range c.result.Problems {
 		if p.Absent() {
-			report.addProblem(Problem{Level: Fault, Object: "catalog " + at.Name(), Message: p.String()})
+			report.addProblem(Problem{Level: filter.Failure, Object: "catalog " + at.Name(), Message: p.String()})
 		}
 	}
-	n := slices.IndexFunc(l.Catalogs, func(c DeleteCatalog) bool { return c.Reference == at.String() })
+	n := slices.IndexFunc(l.Catalogs, func(c deleteCatalog) bool { return c.Reference == at.String() })
 	if n < 0 {
 		n = len(l.Catalogs)
-		l.Catalogs = append(l.Catalogs, DeleteCatalog{Reference: at.String(), Digest: top.Digest})
+		l.Catalogs = append(l.Catalogs, deleteCatalog{Reference: at.String(), Digest: top.Digest})
 	}
 	of := &l.Catalogs[n]
 	for i := range c.result.Catalog.Bundles {
@@ -358,13 +363,13 @@ func ReadDeleteList(ctx context.Context, file string) (*DeleteList, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ParseDeleteList(text, file)
+	return parseDeleteList(text, file)
 }
 
 var deleteListShape = shape.Strict[DeleteList]()
 
-// ParseDeleteList reads the text of a list; file is its name in messages.
-func ParseDeleteList(text []byte, file string) (*DeleteList, error) {
+// parseDeleteList reads the text of a list; file is its name in messages.
+func parseDeleteList(text []byte, file string) (*DeleteList, error) {
 	doc, err := shape.Read(bytes.NewReader(text), deleteListShape,
 		shape.Options{File: file, Limits: canon.Limits{MaxDocument: maxDeleteList}})
 	if err != nil {

@@ -191,7 +191,7 @@ func TestADamagedCatalogInAnArchive(t *testing.T) {
 	w := newWorld(t, small)
 	w.must(mirror.ToDisk)
 	dir := filepath.Join(w.dir, "medium")
-	reader, err := medium.Open(t.Context(), dir, medium.ReadOptions{})
+	reader, err := medium.Open(t.Context(), dir)
 	w.fatal(err)
 	catalog := reader.Contents().Catalogs[0]
 	repository := reader.Repository(catalog.Path)

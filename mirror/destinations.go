@@ -12,7 +12,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/mirror/filter"
 	"github.com/operator-bindery/bindery/mirror/imageset"
+	"github.com/operator-bindery/bindery/mirror/internal/collisions"
 	"github.com/operator-bindery/bindery/mirror/internal/workdir"
 )
 
@@ -54,10 +56,10 @@ func (r *destinationCheck) run(ctx context.Context, list []*item) error {
 			r.shareTag(ctx, together, contents)
 		}
 	}
-	var pairs, sources []imageset.Pair
+	var pairs, sources []collisions.Pair
 	for _, i := range list {
 		if i.account.Status != Blocked {
-			pairs = append(pairs, imageset.Pair{Source: i.source, Destination: i.destination, Content: contents[i]})
+			pairs = append(pairs, collisions.Pair{Source: i.source, Destination: i.destination, Content: contents[i]})
 		}
 	}
 	sources = append(sources, pairs...)
@@ -65,13 +67,13 @@ func (r *destinationCheck) run(ctx context.Context, list []*item) error {
 		if c.index == nil {
 			continue
 		}
-		sources = append(sources, imageset.Pair{Source: c.op.Catalog, Content: c.digest})
+		sources = append(sources, collisions.Pair{Source: c.op.Catalog, Content: c.digest})
 		if c.readFrom != (imageset.Ref{}) {
-			sources = append(sources, imageset.Pair{Source: c.readFrom, Content: c.digest})
+			sources = append(sources, collisions.Pair{Source: c.readFrom, Content: c.digest})
 		}
-		as := imageset.Pair{Source: c.op.Catalog, Content: c.digest, Destination: r.o.destination().Catalog(c.op, !c.asIs, "",
-			c.account.FilterHash)}
-		rebuilt := imageset.Pair{Source: c.op.Catalog, Content: c.rebuiltContent(), Made: true,
+		as := collisions.Pair{Source: c.op.Catalog, Content: c.digest,
+			Destination: r.o.destination().Catalog(c.op, !c.asIs, "", c.account.FilterHash)}
+		rebuilt := collisions.Pair{Source: c.op.Catalog, Content: c.rebuiltContent(), Made: true,
 			Destination: r.o.destination().Catalog(c.op, true, "", c.account.FilterHash)}
 		if !c.asIs {
 			as = rebuilt
@@ -79,7 +81,7 @@ func (r *destinationCheck) run(ctx context.Context, list []*item) error {
 		pairs = append(pairs, as)
 		if c.asIs {
 			// It may be rebuilt after all, without bundles that lack images.
-			c.onlyAsIs = errors.Join(r.conflicts(ctx, append([]imageset.Pair{rebuilt}, sources...), sources)...)
+			c.onlyAsIs = errors.Join(r.conflicts(ctx, append([]collisions.Pair{rebuilt}, sources...), sources)...)
 		}
 	}
 	errs := r.conflicts(ctx, pairs, sources)
@@ -98,26 +100,26 @@ func (r *destinationCheck) run(ctx context.Context, list []*item) error {
 
 // markBlocked marks an image that a rule of the image set leaves out.
 func (r *destinationCheck) markBlocked(i *item) {
-	b, blocked := r.o.Set.Blocked(i.source, "", i.destination, r.o.destination())
+	rule, byDestination, blocked := r.o.Set.Blocked(i.source, "", i.destination, r.o.destination())
 	if !blocked {
 		return
 	}
 	i.account.Status = Blocked
-	if b.ByDestination {
-		r.report.problem(Warning, i.name(), "", "blocked, as %q matches its name at the destination", b.Rule.Name)
+	if byDestination {
+		r.report.problem(filter.Warning, i.name(), "", "blocked, as %q matches its name at the destination", rule.Name)
 	}
 	if r.o.PruneBlocked {
 		return
 	}
 	for _, u := range i.users {
-		r.report.problem(Warning, i.name(), "--prune-blocked takes the bundle out of the catalog",
+		r.report.problem(filter.Warning, i.name(), "--prune-blocked takes the bundle out of the catalog",
 			"blocked, and bundle %s of package %s names it", u.bundle, u.pkg)
 	}
 }
 
 // conflicts returns an error for each image that would be written over another one, or over a source.
-func (r *destinationCheck) conflicts(ctx context.Context, pairs, sources []imageset.Pair) (errs []error) {
-	for _, c := range imageset.Collisions(pairs) {
+func (r *destinationCheck) conflicts(ctx context.Context, pairs, sources []collisions.Pair) (errs []error) {
+	for _, c := range collisions.Find(pairs) {
 		errs = append(errs, &c)
 	}
 	return append(errs, r.replacedSources(ctx, pairs, sources)...)
@@ -183,21 +185,21 @@ func (r *destinationCheck) shareTag(ctx context.Context, together []*item, conte
 
 // replacedSources returns an error for each image that would be written to the name of a source which has other
 // content.
-func (r *destinationCheck) replacedSources(ctx context.Context, pairs, sources []imageset.Pair) (errs []error) {
+func (r *destinationCheck) replacedSources(ctx context.Context, pairs, sources []collisions.Pair) (errs []error) {
 	if r.o.Mode == ToDisk {
 		return nil
 	}
-	byName := map[string][]imageset.Pair{}
+	byName := map[string][]collisions.Pair{}
 	for _, s := range sources {
 		if s.Source.InRegistry() && s.Source.Tag != "" {
-			name := sameName(s.Source)
+			name := s.Source.PlainName()
 			byName[name] = append(byName[name], s)
 		}
 	}
 	told := map[string]bool{}
 	for _, p := range pairs {
-		for _, s := range byName[sameName(p.Destination)] {
-			e := &ReplacedSourceError{Image: p.Source, Source: s.Source, Destination: p.Destination}
+		for _, s := range byName[p.Destination.PlainName()] {
+			e := &replacedSourceError{Image: p.Source, Source: s.Source, Destination: p.Destination}
 			if told[e.Error()] || !r.replaces(ctx, p, s) {
 				continue
 			}
@@ -240,10 +242,10 @@ func (r *destinationCheck) replacedCatalogs(ctx context.Context, list []*item) (
 	return errs, nil
 }
 
-// ReplacedSourceError is the error of an image whose destination is the name of a source with other content.
-type ReplacedSourceError struct{ Image, Source, Destination imageset.Ref }
+// replacedSourceError is the error of an image whose destination is the name of a source with other content.
+type replacedSourceError struct{ Image, Source, Destination imageset.Ref }
 
-func (e *ReplacedSourceError) Error() string {
+func (e *replacedSourceError) Error() string {
 	what := e.Image.Name() + " would replace " + e.Source.Name()
 	if e.Image == e.Source {
 		what = "the mirrored " + e.Image.Name() + " would replace its own source"
@@ -253,15 +255,15 @@ func (e *ReplacedSourceError) Error() string {
 }
 
 // Unwrap returns [fault.ErrInvalid].
-func (e *ReplacedSourceError) Unwrap() error { return fault.ErrInvalid }
+func (e *replacedSourceError) Unwrap() error { return fault.ErrInvalid }
 
 // replaces tells whether an image would be written over a source with other content. Out of an archive that is so only
 // if the registry has the source: it may be another registry of the same name.
-func (r *destinationCheck) replaces(ctx context.Context, p, s imageset.Pair) bool {
+func (r *destinationCheck) replaces(ctx context.Context, p, s collisions.Pair) bool {
 	if p.Source == s.Source && !p.Made {
 		return false // it is copied onto itself
 	}
-	content := func(of imageset.Pair) digest.Digest {
+	content := func(of collisions.Pair) digest.Digest {
 		if of.Content != "" {
 			return of.Content
 		}
@@ -292,11 +294,6 @@ func isMirrored(text []byte) bool {
 		Annotations map[string]string `json:"annotations"`
 	}
 	return json.Unmarshal(text, &m) == nil && m.Annotations[filterAnnotation] != ""
-}
-
-// sameName is the name of an image without what may be written in several ways.
-func sameName(ref imageset.Ref) string {
-	return imageset.PlainHost(ref.Host) + "/" + ref.Path + ":" + ref.Tag
 }
 
 // errNoImages is the error about an image set without images.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/limit"
+	"github.com/operator-bindery/bindery/mirror/filter"
 	"github.com/operator-bindery/bindery/mirror/imageset"
 	"github.com/operator-bindery/bindery/mirror/internal/outage"
 	"github.com/operator-bindery/bindery/mirror/internal/sizes"
@@ -121,7 +122,7 @@ func (r *forecast) openNeighbour(ctx context.Context) (end func() error, err err
 	if !r.o.leavesOutNeighbour() {
 		return func() error { return nil }, nil
 	}
-	reader, err := medium.Open(ctx, r.o.Archive, medium.ReadOptions{})
+	reader, err := medium.Open(ctx, r.o.Archive)
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -159,7 +160,7 @@ func (r *forecast) measureImage(ctx context.Context, i *item) error {
 			return nil
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			r.report.problem(Warning, i.destination.Name(), "", "cannot be asked: %v", err)
+			r.report.problem(filter.Warning, i.destination.Name(), "", "cannot be asked: %v", err)
 		}
 	}
 	if r.places.other.hasImage(i) {
@@ -181,17 +182,20 @@ func (r *forecast) measureImage(ctx context.Context, i *item) error {
 	return nil
 }
 
+// mapped is an image with its destination.
+type mapped struct{ source, destination imageset.Ref }
+
 // writeMapping writes SOURCE=DESTINATION for each image, sorted.
 func (r *forecast) writeMapping(list []*item) error {
-	var pairs []imageset.Pair
+	var pairs []mapped
 	for _, c := range r.found.catalogs {
 		source := c.op.Catalog
 		if source.InRegistry() {
 			source.Digest, source.Tag = c.digest, ""
 		}
-		pairs = append(pairs, imageset.Pair{Source: source, Destination: c.dest})
+		pairs = append(pairs, mapped{source, c.dest})
 	}
-	var missing []imageset.Pair
+	var missing []mapped
 	for _, i := range list {
 		if i.account.Status == Blocked {
 			continue
@@ -200,7 +204,7 @@ func (r *forecast) writeMapping(list []*item) error {
 		if source.Digest != "" {
 			source.Tag = ""
 		}
-		p := imageset.Pair{Source: source, Destination: i.destination}
+		p := mapped{source, i.destination}
 		pairs = append(pairs, p)
 		if i.account.Status == Planned || i.account.Status == Failed {
 			missing = append(missing, p)
@@ -211,10 +215,10 @@ func (r *forecast) writeMapping(list []*item) error {
 		for _, d := range i.state.kept {
 			child, at := source, i.destination
 			child.Digest, at.Digest, at.Tag = d.Digest, d.Digest, ""
-			pairs = append(pairs, imageset.Pair{Source: child, Destination: at})
+			pairs = append(pairs, mapped{child, at})
 		}
 	}
-	write := func(name string, pairs []imageset.Pair) error {
+	write := func(name string, pairs []mapped) error {
 		var b strings.Builder
 		for _, line := range mappingLines(pairs) {
 			b.WriteString(line)
@@ -241,10 +245,10 @@ func (r *forecast) writeMapping(list []*item) error {
 }
 
 // mappingLines are the lines of a mapping, sorted.
-func mappingLines(pairs []imageset.Pair) []string {
+func mappingLines(pairs []mapped) []string {
 	var lines []string
 	for _, p := range pairs {
-		lines = append(lines, p.Source.String()+"="+p.Destination.String())
+		lines = append(lines, p.source.String()+"="+p.destination.String())
 	}
 	slices.Sort(lines)
 	return slices.Compact(lines)

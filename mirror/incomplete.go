@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/operator-bindery/bindery/edit"
+	"github.com/operator-bindery/bindery/mirror/filter"
 )
 
 // removeIncompleteBundles takes the bundles that lack images out of a catalog, after the images are copied. The error
@@ -39,7 +40,7 @@ func removeIncompleteBundles(ctx context.Context, o *Options, report *report, c 
 		return fmt.Errorf("without bundles that lack images: %w", err)
 	}
 	for _, l := range out {
-		report.addProblem(Problem{Level: Warning, Object: c.op.Catalog.Name(), Message: l.text()})
+		report.addProblem(Problem{Level: filter.Warning, Object: c.op.Catalog.Name(), Message: l.text()})
 		report.log.warn(fmt.Sprintf("%s: bundle %s of package %s is taken out", c.op.Catalog.Name(), l.Bundle, l.Package))
 	}
 	c.account.LeftOut, c.asIs = out, false
@@ -47,11 +48,11 @@ func removeIncompleteBundles(ctx context.Context, o *Options, report *report, c 
 }
 
 // lackingBundles lists the bundles that lack an image.
-func (c *catalog) lackingBundles(pruneBlocked bool) (out []LeftOut) {
+func (c *catalog) lackingBundles(pruneBlocked bool) (out []leftOut) {
 	for i := range c.bundles {
 		b := &c.bundles[i]
 		if why, image := b.lack(pruneBlocked, true); why != "" {
-			out = append(out, LeftOut{b.pkg, b.name, b.version, image, why})
+			out = append(out, leftOut{b.pkg, b.name, b.version, image, why})
 		}
 	}
 	return out
@@ -108,11 +109,11 @@ func (b *catalogBundle) lack(pruneBlocked, own bool) (why, image string) {
 	return why, image
 }
 
-func (l LeftOut) text() string {
+func (l leftOut) text() string {
 	return fmt.Sprintf("bundle %s of package %s is taken out: %s", l.Bundle, l.Package, l.because())
 }
 
-func (l LeftOut) because() string {
+func (l leftOut) because() string {
 	if l.Image == "" {
 		return l.Reason
 	}
@@ -127,7 +128,7 @@ func bundlesText(n int) string {
 }
 
 // summary names the first of what is left out.
-func summary(out []LeftOut) string {
+func summary(out []leftOut) string {
 	text := fmt.Sprintf("bundle %s (%s)", out[0].Bundle, cmp.Or(out[0].Image, out[0].Reason))
 	if len(out) > 1 {
 		text += fmt.Sprintf(" and %d more", len(out)-1)

@@ -30,7 +30,7 @@ type item struct {
 	damaged bool // what an archive has of it is not what its digest says
 	waiting bool // it is not at the target, and its source has it; only when catalogs are published
 
-	account ImageAccount
+	account imageAccount
 	cause   error // of account.Error
 	state   *itemState
 	// there is what the target has under the name of the image, when it was asked.
@@ -116,7 +116,7 @@ func (s *items) sorted() []*item {
 // startAccount fills in what the account of an image has before it is copied.
 func (i *item) startAccount(moved *tally.Tally) {
 	i.state, i.moving = &itemState{digest: i.source.Digest}, moved.Image()
-	i.account = ImageAccount{Source: i.source.String(), Destination: i.destination.String(), Kind: i.kind,
+	i.account = imageAccount{Source: i.source.String(), Destination: i.destination.String(), Kind: i.kind,
 		Digest: i.source.Digest, Status: Skipped}
 	var packages, bundles []string
 	for _, u := range i.users {

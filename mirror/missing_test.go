@@ -115,10 +115,11 @@ func TestImagesThatCannotBeHad(t *testing.T) {
 				t.Errorf("%d bundles are left out, %+v", n, a.Totals)
 			}
 			for _, l := range a.Catalogs[0].LeftOut {
-				failed := slices.ContainsFunc(a.Images, func(i mirror.ImageAccount) bool {
-					return i.Status == mirror.Failed && strings.TrimPrefix(i.Source, "docker://") == l.Image &&
-						i.Error == l.Reason
-				})
+				failed := false
+				for _, i := range a.Images {
+					failed = failed || i.Status == mirror.Failed && i.Error == l.Reason &&
+						strings.TrimPrefix(i.Source, "docker://") == l.Image
+				}
 				if !gone[l.Bundle] || !failed {
 					t.Errorf("%+v does not name the image that is missing", l)
 				}

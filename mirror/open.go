@@ -38,7 +38,7 @@ func (p *places) open(ctx context.Context, o *Options, report *report) error {
 		p.from = registryOrigin{o.Images}
 		report.account.Destination = o.Archive
 	case FromDisk:
-		reader, err := medium.Open(ctx, o.Archive, medium.ReadOptions{})
+		reader, err := medium.Open(ctx, o.Archive)
 		if err != nil {
 			return err
 		}

@@ -24,7 +24,7 @@ func partIsComplete(ctx context.Context, o *Options, from origin, found *collect
 	if o.Shard.Count == 0 {
 		return false, nil
 	}
-	reader, err := medium.Open(ctx, o.Archive, medium.ReadOptions{})
+	reader, err := medium.Open(ctx, o.Archive)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fault.ErrIntegrity) || errors.Is(err, fault.ErrInvalid) {
 		return false, nil // it is written, or cannot be kept
 	}
@@ -71,7 +71,7 @@ func partIsComplete(ctx context.Context, o *Options, from origin, found *collect
 // openParts opens the archives of all shards. It is an error if one is missing, or is of something else: the catalogs
 // would lose their bundles.
 func openParts(ctx context.Context, o *Options) (_ *medium.Reader, err error) {
-	reader, err := medium.Open(ctx, o.Parts, medium.ReadOptions{})
+	reader, err := medium.Open(ctx, o.Parts)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +115,7 @@ func checkParts(o *Options, parts []*medium.Contents) error {
 
 // listedRepository is a repository on a medium whose blobs count as there if the medium lists them.
 type listedRepository struct {
-	*medium.ReaderRepository
+	store.Reader
 	reader *medium.Reader
 }
 

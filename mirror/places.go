@@ -10,6 +10,7 @@ import (
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/mirror/filter"
 	"github.com/operator-bindery/bindery/mirror/imageset"
 	"github.com/operator-bindery/bindery/mirror/internal/outage"
 	"github.com/operator-bindery/bindery/mirror/medium"
@@ -145,6 +146,6 @@ func useDigestTag(report *report, i *item) {
 	i.destination.Tag = imageset.DigestTag(i.source.Digest)
 	i.account.Destination = i.destination.String()
 	i.there, i.asked = v1.Descriptor{}, false
-	report.problem(Warning, i.name(), "", "at the destination it is %s: the tag of %s is that of another image",
+	report.problem(filter.Warning, i.name(), "", "at the destination it is %s: the tag of %s is that of another image",
 		i.destination.Name(), was)
 }

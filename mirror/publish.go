@@ -15,6 +15,7 @@ import (
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/mirror/filter"
 	"github.com/operator-bindery/bindery/mirror/imageset"
 	"github.com/operator-bindery/bindery/mirror/internal/outage"
 	"github.com/operator-bindery/bindery/mirror/internal/sizes"
@@ -109,7 +110,7 @@ func (r *publisher) write(ctx context.Context, c *catalog, from store.Reader, to
 					return err
 				}
 				for _, text := range attached.Problems {
-					r.report.problem(Warning, dest.Name(), "", "not all signatures could be read: %s", text)
+					r.report.problem(filter.Warning, dest.Name(), "", "not all signatures could be read: %s", text)
 				}
 			}
 			for _, s := range r.o.Sign {

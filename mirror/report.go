@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/operator-bindery/bindery/internal/printable"
+	"github.com/operator-bindery/bindery/mirror/filter"
 	"github.com/operator-bindery/bindery/mirror/internal/tally"
 )
 
@@ -22,7 +23,7 @@ type report struct {
 
 func newReport(o *Options) *report {
 	r := &report{log: logger{o.Log}, account: &Account{Mode: o.Mode, Config: o.Config, DryRun: o.DryRun,
-		Catalogs: []CatalogAccount{}, Images: []ImageAccount{}, Resources: []string{}, Problems: []Problem{}}}
+		Catalogs: []CatalogAccount{}, Images: []imageAccount{}, Resources: []string{}, Problems: []Problem{}}}
 	r.progress.events = o.Events
 	r.moved = tally.New(func(bytes, all int64) {
 		r.progress.add(func(e *Event) { e.Bytes += bytes; e.AllBytes += all })
@@ -31,7 +32,7 @@ func newReport(o *Options) *report {
 }
 
 // problem adds something that a user should know about to the account, and logs it.
-func (r *report) problem(level Level, object, hint, format string, args ...any) {
+func (r *report) problem(level filter.Level, object, hint, format string, args ...any) {
 	p := Problem{Level: level, Object: object, Message: fmt.Sprintf(format, args...), Hint: hint}
 	r.addProblem(p)
 	r.log.warn(p.String())
@@ -68,7 +69,7 @@ func (r *report) unpublished(c *catalog, err error) {
 
 // addUnpublished adds to the account why a catalog is not published.
 func (r *report) addUnpublished(c *catalog, err error) {
-	r.addProblem(Problem{Level: Fault, Object: c.op.Catalog.Name(),
+	r.addProblem(Problem{Level: filter.Failure, Object: c.op.Catalog.Name(),
 		Message: fmt.Sprintf("the catalog is not %s: %v", r.account.Mode.published(), err)})
 }
 

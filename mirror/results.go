@@ -10,7 +10,7 @@ import (
 	"github.com/opencontainers/go-digest"
 
 	"github.com/operator-bindery/bindery/internal/redact"
-	"github.com/operator-bindery/bindery/internal/regularfile"
+	"github.com/operator-bindery/bindery/mirror/filter"
 	"github.com/operator-bindery/bindery/mirror/imageset"
 	"github.com/operator-bindery/bindery/mirror/internal/workdir"
 	"github.com/operator-bindery/bindery/mirror/resources"
@@ -56,18 +56,14 @@ func (r *resultWriter) mirrored() []resources.Copied {
 		if i.account.Status != Copied && i.account.Status != Present && !(r.o.DryRun && i.account.Status != Blocked) {
 			continue
 		}
-		category := resources.Operator
-		if i.kind == Additional {
-			category = resources.Generic
-		}
-		out = append(out, resources.Copied{Source: i.source, Destination: i.destination, Category: category})
+		out = append(out, resources.Copied{Source: i.source, Destination: i.destination, Additional: i.kind == Additional})
 	}
 	for _, c := range r.found.catalogs {
 		if !c.account.Published && !r.o.DryRun {
 			continue
 		}
-		out = append(out, resources.Copied{Source: c.op.Catalog, Destination: c.dest, Category: resources.Operator,
-			Catalog: true, Digest: c.account.DestinationDigest, ByDigest: c.tagKept, Template: c.template})
+		out = append(out, resources.Copied{Source: c.op.Catalog, Destination: c.dest, Catalog: true,
+			Digest: c.account.DestinationDigest, ByDigest: c.tagKept, Template: c.template})
 	}
 	return out
 }
@@ -77,32 +73,19 @@ func (r *resultWriter) mirrored() []resources.Copied {
 func (r *resultWriter) writeResources(ctx context.Context, dir string) error {
 	o := r.o.Resources
 	o.CreatedAt, o.Nested = r.o.Now, r.o.Target.MaxNestedPaths > 0
-	set, err := resources.Make(r.mirrored(), o)
+	made, warnings, err := resources.Make(r.mirrored(), o)
 	if err != nil {
 		return err
 	}
-	for _, text := range set.Warnings {
-		r.report.problem(Warning, "", "", "%s", text)
+	for _, text := range warnings {
+		r.report.problem(filter.Warning, "", "", "%s", text)
 	}
-	files := set.Files
-	unpublished := func(c *catalog) bool { return !c.account.Published }
-	if !r.o.DryRun && slices.ContainsFunc(slices.Concat(r.found.catalogs, r.found.absent), unpublished) {
-		stale, err := resources.Stale(dir, files)
-		if err != nil {
-			return err
-		}
-		for _, name := range stale {
-			text, err := regularfile.Read(filepath.Join(dir, name), resources.MaxFile)
-			if err != nil {
-				return err
-			}
-			files = append(files, resources.File{Name: name, Data: text})
-		}
-	}
-	if _, err := resources.Write(ctx, dir, files); err != nil {
+	keep := !r.o.DryRun && slices.ContainsFunc(slices.Concat(r.found.catalogs, r.found.absent),
+		func(c *catalog) bool { return !c.account.Published })
+	if _, err := resources.Write(ctx, dir, made, keep); err != nil {
 		return err
 	}
-	for _, f := range set.Files {
+	for _, f := range made {
 		r.report.account.Resources = append(r.report.account.Resources, filepath.Join(dir, f.Name))
 	}
 	return nil
@@ -121,7 +104,7 @@ func (r *resultWriter) writePinned() error {
 	for name, kind := range map[string]imageset.Kind{"isc": imageset.Image, "disc": imageset.Delete} {
 		text, file := r.o.Set.Pinned(kind, digests), name+"_pinned_"+fileTime(r.o.Now)+".yaml"
 		if len(text) > imageset.MaxConfig {
-			r.report.problem(Warning, r.o.Config, "divide the image set", "%s is not written: with digests it has %d "+
+			r.report.problem(filter.Warning, r.o.Config, "divide the image set", "%s is not written: with digests it has %d "+
 				"bytes, more than are read of an image set (%d)", file, len(text), imageset.MaxConfig)
 			continue
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/reflist"
+	"github.com/operator-bindery/bindery/mirror/filter"
 	"github.com/operator-bindery/bindery/mirror/imageset"
 	"github.com/operator-bindery/bindery/mirror/internal/outage"
 	"github.com/operator-bindery/bindery/mirror/internal/taglists"
@@ -107,7 +108,7 @@ func (r *copier) adviseSparse(err error) {
 		return
 	}
 	r.sparse.Do(func() {
-		r.report.problem(Warning, r.report.account.Destination, "mirror all platforms of such images, without "+
+		r.report.problem(filter.Warning, r.report.account.Destination, "mirror all platforms of such images, without "+
 			"\"platforms\" in the image set; --sparse trim writes an index of the platforms that are kept, for images "+
 			"that are not named by digest", "the registry takes no index without its images for other platforms")
 	})

@@ -25,23 +25,23 @@ import (
 	"github.com/operator-bindery/bindery/render"
 )
 
-// VerifyMedium looks whether an archive is whole. It reads all of it: every blob and manifest has its digest; every
+// verifyArchive looks whether an archive is whole. It reads all of it: every blob and manifest has its digest; every
 // image has what it refers to; every name stands for what the description of the archive says; and what a run of the
-// image set in the archive would copy from it is there, which is what its catalogs name. What the archive says that
-// the other side has may be missing.
+// image set in the archive would copy from it is there, which is what its catalogs name. What the archive says that the
+// other side has may be missing.
 //
 // What a run of the options' image set would copy must be there, too.
 //
 // The policy, if there is one, is asked about each image under the name of its source.
-func VerifyMedium(ctx context.Context, dir string, o VerifyOptions) (_ *Verification, err error) {
-	reader, err := medium.Open(ctx, dir, medium.ReadOptions{})
+func verifyArchive(ctx context.Context, o VerifyOptions) (_ *Verification, err error) {
+	reader, err := medium.Open(ctx, o.Archive)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, reader.Close()) }()
 	m := &mediumCheck{reader: reader, leftOut: map[digest.Digest]bool{}, broken: map[digest.Digest]error{},
-		platforms: map[string][]v1.Platform{}, faults: map[string]*ImageFault{}, progress: progress{events: o.Events},
-		out: &Verification{Catalogs: []VerifiedCatalog{}, Faults: []ImageFault{}, DryRun: o.DryRun}}
+		platforms: map[string][]v1.Platform{}, faults: map[string]*imageFault{}, progress: progress{events: o.Events},
+		out: &Verification{Catalogs: []verifiedCatalog{}, Faults: []imageFault{}, DryRun: o.DryRun}}
 	if err := m.listLeftOut(ctx); err != nil {
 		return nil, err
 	}
@@ -69,7 +69,7 @@ func VerifyMedium(ctx context.Context, dir string, o VerifyOptions) (_ *Verifica
 	return m.result(), nil
 }
 
-// mediumCheck is one run of [VerifyMedium].
+// mediumCheck is one run of [verifyArchive].
 type mediumCheck struct {
 	reader *medium.Reader
 	// leftOut is what the other side is to have, and broken what is not what its digest says.
@@ -81,7 +81,7 @@ type mediumCheck struct {
 	// wanted.
 	byDigest  []stock.Wanted
 	platforms map[string][]v1.Platform
-	faults    map[string]*ImageFault
+	faults    map[string]*imageFault
 	progress  progress
 	out       *Verification
 }
@@ -90,7 +90,7 @@ type mediumCheck struct {
 func (m *mediumCheck) fault(image, problem string, neededBy ...string) {
 	f := m.faults[image]
 	if f == nil {
-		f = &ImageFault{Image: image}
+		f = &imageFault{Image: image}
 		m.faults[image] = f
 	}
 	if !slices.Contains(f.Problems, problem) {
@@ -143,7 +143,7 @@ func (m *mediumCheck) listCatalogs() {
 				}
 			}
 		}
-		m.out.Catalogs = append(m.out.Catalogs, VerifiedCatalog{Name: c.Path + ":" + c.Tag, Digest: c.Digest,
+		m.out.Catalogs = append(m.out.Catalogs, verifiedCatalog{Name: c.Path + ":" + c.Tag, Digest: c.Digest,
 			Packages: len(c.Packages), Bundles: len(bundles)})
 	}
 }
@@ -291,7 +291,7 @@ func (m *mediumCheck) addCatalog(c *catalog, wish bool) {
 			at.Missing = c.account.Missing
 		} else if m.reader.Contents() == nil || len(c.account.Missing) > 0 {
 			c.accountPackages()
-			m.out.Catalogs = append(m.out.Catalogs, VerifiedCatalog{Name: c.op.Catalog.Name(), Digest: c.digest,
+			m.out.Catalogs = append(m.out.Catalogs, verifiedCatalog{Name: c.op.Catalog.Name(), Digest: c.digest,
 				Packages: len(c.account.Packages), Bundles: len(c.bundles), Missing: c.account.Missing})
 		}
 		for _, b := range c.bundles {
@@ -304,7 +304,7 @@ func (m *mediumCheck) addCatalog(c *catalog, wish bool) {
 	if errors.Is(c.failed, medium.ErrLeftOut) || m.reader.Contents() == nil && len(m.leftOut) > 0 && c.onMedium != "" &&
 		errors.Is(c.failed, fs.ErrNotExist) {
 		if wish {
-			m.out.Catalogs = append(m.out.Catalogs, VerifiedCatalog{Name: c.op.Catalog.Name(), Digest: c.digest,
+			m.out.Catalogs = append(m.out.Catalogs, verifiedCatalog{Name: c.op.Catalog.Name(), Digest: c.digest,
 				Missing: []string{"not judged: a part of what the catalog offered is where the other side is to have it"}})
 		}
 		return // a part of it is where the other side is to have it; what is not, is missed in its image
@@ -313,11 +313,11 @@ func (m *mediumCheck) addCatalog(c *catalog, wish bool) {
 		at.Error = c.account.Error
 		return
 	}
-	m.out.Catalogs = append(m.out.Catalogs, VerifiedCatalog{Name: c.op.Catalog.Name(), Error: c.account.Error})
+	m.out.Catalogs = append(m.out.Catalogs, verifiedCatalog{Name: c.op.Catalog.Name(), Error: c.account.Error})
 }
 
 // listed returns the catalog with a name on the medium, if it is listed.
-func (m *mediumCheck) listed(name string) *VerifiedCatalog {
+func (m *mediumCheck) listed(name string) *verifiedCatalog {
 	for i := range m.out.Catalogs {
 		if m.out.Catalogs[i].Name == name {
 			return &m.out.Catalogs[i]
@@ -500,7 +500,7 @@ func (m *mediumCheck) result() *Verification {
 	for _, f := range v.Faults {
 		v.Problems += len(f.Problems)
 	}
-	slices.SortFunc(v.Faults, func(a, b ImageFault) int { return strings.Compare(a.Image, b.Image) })
+	slices.SortFunc(v.Faults, func(a, b imageFault) int { return strings.Compare(a.Image, b.Image) })
 	return v
 }
 
@@ -513,7 +513,7 @@ func (m *mediumCheck) Write(p []byte) (int, error) {
 // storedRepository is a repository on a medium all of whose blobs were read. What the medium leaves out counts as
 // there.
 type storedRepository struct {
-	*medium.ReaderRepository
+	store.Reader
 	m *mediumCheck
 }
 

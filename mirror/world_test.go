@@ -165,9 +165,14 @@ func (w *world) incomplete(mode mirror.Mode, changes ...func(*mirror.Options)) *
 		w.Fatalf("got %v, expected an IncompleteError", err)
 	}
 	// Without the log this is all that a user sees.
-	if n := slices.IndexFunc(a.Images, func(i mirror.ImageAccount) bool { return i.Status == mirror.Failed }); n >= 0 &&
-		!strings.Contains(err.Error(), strings.TrimPrefix(a.Images[n].Source, "docker://")+": ") {
-		w.Errorf("%v: it does not name %s", err, a.Images[n].Source)
+	for _, i := range a.Images {
+		if i.Status != mirror.Failed {
+			continue
+		}
+		if !strings.Contains(err.Error(), strings.TrimPrefix(i.Source, "docker://")+": ") {
+			w.Errorf("%v: it does not name %s", err, i.Source)
+		}
+		break
 	}
 	return a
 }

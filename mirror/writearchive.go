@@ -14,6 +14,7 @@ import (
 
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/version"
+	"github.com/operator-bindery/bindery/mirror/filter"
 	"github.com/operator-bindery/bindery/mirror/medium"
 )
 
@@ -34,7 +35,7 @@ func (r *archiveWriter) finish(ctx context.Context) error {
 		func(c *catalog) bool { return !c.account.Published })
 	if unpublished || r.o.OnMissing == FailMissing && slices.ContainsFunc(r.found.items.list, (*item).failed) {
 		// An older archive stays as it is, and what was fetched is there for the next run.
-		r.report.problem(Fault, r.o.Archive, "", "no archive is written, since not all that it is to hold is available")
+		r.report.problem(filter.Failure, r.o.Archive, "", "no archive is written, since not all that it is to hold is available")
 		return nil
 	}
 	// The sources of catalogs never reach the target: a history that had them would leave them out of later archives.
@@ -65,12 +66,12 @@ func (r *archiveWriter) finish(ctx context.Context) error {
 			r.o.Archive))
 	}
 	for _, s := range done.Segments {
-		r.report.account.Archives = append(r.report.account.Archives, ArchiveAccount{s.Name, s.Bytes, s.SHA256})
+		r.report.account.Archives = append(r.report.account.Archives, archiveAccount{s.Name, s.Bytes, s.SHA256})
 	}
 	if r.o.isPart() {
 		return nil // an archive that is written again must not count on itself
 	}
-	_, err = medium.WriteHistory(r.o.Workspace.Dir(), r.o.Now, r.places.other.history, had)
+	_, err = r.places.other.history.WriteNext(r.o.Workspace.Dir(), r.o.Now, had)
 	return err
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/printable"
 	"github.com/operator-bindery/bindery/mirror"
+	"github.com/operator-bindery/bindery/mirror/filter"
 	"github.com/operator-bindery/bindery/mirror/imageset"
 )
 
@@ -104,8 +105,9 @@ func (p *program) mirrorDelete(c *cli.Context) error {
 // deletionOptions are how the images of a list are deleted, with the workspace of the flag or else of the list. The
 // caller closes that.
 func (p *program) deletionOptions(c *cli.Context, list *mirror.DeleteList,
-	t imageset.Target) (o mirror.DeletionOptions, err error) {
-	o = mirror.DeletionOptions{Log: p.log, WithoutRecord: c.Bool("without-record"), Shared: list.Shared}
+	t imageset.Target) (o mirror.DeleteOptions, err error) {
+	o = mirror.DeleteOptions{Options: mirror.Options{Log: p.log}, WithoutRecord: c.Bool("without-record"),
+		Shared: list.Shared}
 	if c.IsSet("shared") {
 		o.Shared = c.String("shared") == "delete"
 	}
@@ -175,7 +177,7 @@ func (p *program) listDeletions(c *cli.Context, t imageset.Target) (_ *mirror.De
 // notThere lists the problems about names that catalogs do not have.
 func notThere(problems []mirror.Problem) (lines []string) {
 	for _, one := range problems {
-		if one.Level == mirror.Fault {
+		if one.Level == filter.Failure {
 			lines = append(lines, "not there: "+one.String())
 		}
 	}

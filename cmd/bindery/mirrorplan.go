@@ -213,8 +213,8 @@ func plannedImages(set *imageset.Set) ([]plannedImage, error) {
 			return nil, err
 		}
 		image := plannedImage{Name: a.Written, Target: to.Name()}
-		if block, blocked := set.Blocked(a.Name, "", to, imageset.Target{}); blocked {
-			image.Blocked = block.Rule.Name
+		if rule, _, blocked := set.Blocked(a.Name, "", to, imageset.Target{}); blocked {
+			image.Blocked = rule.Name
 		}
 		out = append(out, image)
 	}

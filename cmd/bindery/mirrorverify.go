@@ -90,7 +90,8 @@ func (p *program) verifyMirror(c *cli.Context) (_ *mirror.Verification, err erro
 			}
 			defer func() { err = errors.Join(err, o.Policy.Close()) }()
 		}
-		return mirror.VerifyMedium(c.Context, dir, o)
+		o.Archive = dir
+		return mirror.Verify(c.Context, o)
 	}
 	if o.Target, err = mirrorTarget(c, c.Args().First(), true); err != nil {
 		return nil, err

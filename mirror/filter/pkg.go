@@ -262,8 +262,8 @@ func (p *pkg) nothingIn(c *declcfg.Channel, in *versions, at Problem) {
 	}
 }
 
-// empty reports a channel without a bundle that is kept. It matters if the channel is named: a range for a whole package
-// need not fit each of its channels.
+// empty reports a channel without a bundle that is kept. It matters if the channel is named: a range for a whole
+// package need not fit each of its channels.
 func (p *pkg) empty(at Problem, format string, args ...any) {
 	if p.selection != nil && slices.ContainsFunc(p.selection.Channels,
 		func(c imageset.Channel) bool { return c.Name == at.Channel }) {

@@ -6,17 +6,12 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// Block says which rule leaves an image out.
-type Block struct {
-	Rule Blocked
-	// ByDestination means that the rule matches the name at the destination only.
-	ByDestination bool
-}
-
-// Blocked reports whether an image is left out. A rule is matched with the source without its transport, as written and
-// with its digest if that is known, and with the destination below t: the registry and the path of the target do not
-// count, unlike with oc-mirror, where a rule that happens to match them blocks everything.
-func (s *Set) Blocked(source Ref, resolved digest.Digest, destination Ref, t Target) (Block, bool) {
+// Blocked reports whether an image is left out, by which rule, and whether that matches the name at the destination
+// only. A rule is matched with the source without its transport, as written and with its digest if that is known, and
+// with the destination below t: the registry and the path of the target do not count, unlike with oc-mirror, where a
+// rule that happens to match them blocks everything.
+func (s *Set) Blocked(source Ref, resolved digest.Digest, destination Ref,
+	t Target) (rule Blocked, byDestination, blocked bool) {
 	names := []string{source.Name()}
 	if resolved != "" && resolved != source.Digest {
 		names = append(names, source.Repository()+"@"+resolved.String())
@@ -28,14 +23,14 @@ func (s *Set) Blocked(source Ref, resolved digest.Digest, destination Ref, t Tar
 	for _, rule := range s.BlockedImages {
 		for _, name := range names {
 			if rule.Pattern.MatchString(name) {
-				return Block{Rule: rule}, true
+				return rule, false, true
 			}
 		}
 	}
 	for _, rule := range s.BlockedImages {
 		if below != "" && rule.Pattern.MatchString(below) {
-			return Block{rule, true}, true
+			return rule, true, true
 		}
 	}
-	return Block{}, false
+	return Blocked{}, false, false
 }

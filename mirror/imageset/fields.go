@@ -72,7 +72,7 @@ func (r *reader) operator(n node) Operator {
 	var err error
 	if o.Catalog, err = ParseRef(o.Written, r.options.Transports...); err != nil && !n.misfit("catalog") {
 		fix := "catalog: registry.example.com/path/catalog:v1"
-		if errors.Is(err, ErrTagless) {
+		if errors.Is(err, errTagless) {
 			fix = "add a tag, such as :v1, or a digest: none is implied"
 		}
 		n.wrong("catalog", err.Error(), fix)
@@ -121,7 +121,7 @@ func (r *reader) additional(n node) AdditionalImage {
 	a := AdditionalImage{Written: n.text("name"), TargetRepo: n.text("targetRepo"), TargetTag: n.text("targetTag"),
 		Platforms: n.platforms(), Line: n.line()}
 	var err error
-	if a.Name, err = ParseRef(a.Written, r.options.Transports...); errors.Is(err, ErrTagless) {
+	if a.Name, err = ParseRef(a.Written, r.options.Transports...); errors.Is(err, errTagless) {
 		n.wrong("name", err.Error(), "add a tag, such as :latest, or a digest: none is implied")
 		r.problems[len(r.problems)-1].tagless = true
 	} else if err != nil && !n.misfit("name") {

@@ -6,6 +6,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/internal/canon"
+	"github.com/operator-bindery/bindery/mirror/internal/bounds"
 )
 
 // node is an object of a configuration whose types have been checked: a value of another type is gone.
@@ -95,7 +96,7 @@ func (n node) platforms() []v1.Platform {
 func (n node) versions() bool {
 	for _, name := range []string{"minVersion", "maxVersion"} {
 		if text := n.text(name); text != "" {
-			if _, err := ParseBound(text); err != nil {
+			if _, err := bounds.Parse(text); err != nil {
 				n.wrong(name, "must respect semantic versioning notation: "+err.Error(), "")
 			}
 		}

@@ -16,9 +16,6 @@ import (
 	"github.com/operator-bindery/bindery/internal/regularfile"
 )
 
-// MaxConfig is the largest configuration file in bytes.
-const MaxConfig = 4 << 20
-
 // Options configure [Read].
 type Options struct {
 	// IgnoreUnsupported accepts platform, helm and samples, which are then only listed in [Set].Unsupported.

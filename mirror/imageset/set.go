@@ -23,8 +23,14 @@ func (k Kind) stanza() string {
 	return "mirror"
 }
 
-// APIVersion is the version of configurations that is read and written.
-const APIVersion = "mirror.openshift.io/v2alpha1"
+const (
+	// APIVersion is the version of configurations that is read and written.
+	APIVersion = "mirror.openshift.io/v2alpha1"
+	// MaxConfig is the largest configuration file in bytes.
+	MaxConfig = 4 << 20
+	// Docker and OCI are the transports of references that every image set can have.
+	Docker, OCI = "docker", "oci"
+)
 
 // Set is what a configuration asks for. It must not be changed.
 type Set struct {
@@ -82,7 +88,7 @@ type Package struct {
 	Channels []Channel
 	// DefaultChannel, unless empty, becomes the default channel.
 	DefaultChannel string
-	// MinVersion and MaxVersion bound the versions, both inclusive; see [ParseBound].
+	// MinVersion and MaxVersion bound the versions, both inclusive; may be shorter than three numbers.
 	MinVersion, MaxVersion string
 	Line                   int
 }

@@ -17,9 +17,6 @@ import (
 	"github.com/operator-bindery/bindery/internal/regularfile"
 )
 
-// ErrBusy is the error of [Create] if another process writes to the directory.
-var ErrBusy = fault.New(fault.Conflict, "another process writes an archive here")
-
 // journal tells what the unfinished segments are of. Its file is locked while they are written.
 type journal struct {
 	Version int    `json:"version"`
@@ -56,7 +53,7 @@ func (w *Writer) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	want := journal{Version: ContentsVersion, Form: w.o.Form, Key: w.o.Key}
+	want := journal{Version: contentsVersion, Form: w.o.Form, Key: w.o.Key}
 	var have journal
 	names, err := partials(w.root)
 	if err != nil {
@@ -184,7 +181,7 @@ func readRegular(root *os.Root, name string) ([]byte, error) {
 func partials(root *os.Root) ([]string, error) { return matching(root, partialName) }
 
 // segmentNames returns the names of the segments in a directory, in order.
-func segmentNames(root *os.Root) ([]string, error) { return matching(root, segmentName) }
+func segmentNames(root *os.Root) ([]string, error) { return matching(root, segmentExpr) }
 
 func matching(root *os.Root, name *regexp.Regexp) ([]string, error) {
 	d, err := root.Open(".")

@@ -86,7 +86,7 @@ func DigestTag(source string) string {
 // WithHost gives a reference the name by which a command knows the registry. It is false for another registry.
 func WithHost(reference, host string) (string, bool) {
 	ref, err := imageset.ParseRef(reference)
-	if err != nil || !ref.InRegistry() || !imageset.SameHost(ref.Host, host) {
+	if err != nil || !ref.InRegistry() || !ref.AtHost(host) {
 		return "", false
 	}
 	ref.Host = host

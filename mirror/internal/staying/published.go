@@ -259,7 +259,7 @@ func (n *Needs) readPublished(ctx context.Context, c *published) error {
 			}
 			x := naming{by: c, bundle: b.Name, tag: ref.Tag, digest: ref.Digest}
 			n.names[flatten(ref.Path)] = append(n.names[flatten(ref.Path)], x)
-			if imageset.SameHost(ref.Host, n.o.Target.Host) {
+			if ref.AtHost(n.o.Target.Host) {
 				x.direct = true
 				n.names[flatten(ref.Path)] = append(n.names[flatten(ref.Path)], x)
 			}

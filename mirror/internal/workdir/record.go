@@ -85,7 +85,7 @@ func ReadRecords(w Dir, host string) (out []*Record, err error) {
 				"name; remove it to go on without it", filepath.Join(string(w), name), fault.ErrInvalid,
 				fault.Quote(rec.Target), host)
 		}
-		if !imageset.SameHost(of, host) {
+		if !(imageset.Ref{Host: of}).AtHost(host) {
 			continue
 		}
 		called := rec.Target

@@ -1,4 +1,5 @@
-package imageset
+// Package collisions finds images of a mirror that would replace each other.
+package collisions
 
 import (
 	"cmp"
@@ -8,11 +9,12 @@ import (
 	"github.com/opencontainers/go-digest"
 
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/mirror/imageset"
 )
 
 // Pair is an image and where it goes.
 type Pair struct {
-	Source, Destination Ref
+	Source, Destination imageset.Ref
 	// Content is the digest of the source's manifest, empty if it is not known yet. The digest in Source counts if it
 	// is empty.
 	Content digest.Digest
@@ -25,8 +27,8 @@ func (p *Pair) content() digest.Digest { return cmp.Or(p.Content, p.Source.Diges
 
 // Collision is two different images with one destination. It is an error.
 type Collision struct {
-	First, Second Ref
-	Destination   Ref
+	First, Second imageset.Ref
+	Destination   imageset.Ref
 }
 
 func (c *Collision) Error() string {
@@ -37,11 +39,11 @@ func (c *Collision) Error() string {
 // Unwrap returns [fault.ErrInvalid].
 func (c *Collision) Unwrap() error { return fault.ErrInvalid }
 
-// Collisions returns the destinations at which one image would replace a different one. That happens because the host
+// Find returns the destinations at which one image would replace a different one. That happens because the host
 // of a source is dropped, and paths may be joined, so that different names fall together. Images whose digests are
 // equal are no collision, nor are names of one repository as long as a digest is not known. The collisions are sorted
 // by destination, one for each further source.
-func Collisions(pairs []Pair) []Collision {
+func Find(pairs []Pair) []Collision {
 	first := map[string]int{}
 	var out []Collision
 	told := map[[2]string]bool{}

@@ -1,4 +1,5 @@
-package imageset
+// Package bounds reads the versions that bound what an image set keeps of a package.
+package bounds
 
 import (
 	"fmt"
@@ -23,9 +24,9 @@ type Bound struct {
 
 var boundExpr = regexp.MustCompile(`^v?([0-9]+)(?:\.([0-9]+))?(?:\.([0-9]+))?(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
 
-// ParseBound parses minVersion or maxVersion: a semantic version, where a leading v, leading zeros of numbers and
+// Parse parses minVersion or maxVersion: a semantic version, where a leading v, leading zeros of numbers and
 // missing numbers are accepted.
-func ParseBound(text string) (Bound, error) {
+func Parse(text string) (Bound, error) {
 	m := boundExpr.FindStringSubmatch(text)
 	if m == nil || len(text) > maxVersion {
 		return Bound{}, fmt.Errorf("%s is no semantic version such as 1.2.3", fault.Quote(text))
