@@ -49,8 +49,7 @@ type Account struct {
 	Files     []string         `json:"files,omitempty"`
 	Archives  []archiveAccount `json:"archives,omitempty"`
 	Problems  []Problem        `json:"problems"`
-	// Totals count images and bytes.
-	Totals totals `json:"totals"`
+	Totals    totals           `json:"totals"`
 	// Repositories has what would be sent to each repository; only in dry runs.
 	Repositories []RepositoryBytes `json:"repositories,omitempty"`
 	// Free is the space on the disk of the archive in bytes; only in dry runs to disk.
@@ -154,7 +153,7 @@ func ByRepository(of map[string]int64) []RepositoryBytes {
 	return out
 }
 
-// totals count images and bytes.
+// Totals count images and bytes.
 type totals struct {
 	Images  int   `json:"images"`
 	Copied  int   `json:"copied"`
