@@ -108,8 +108,8 @@ func (w *world) published(gone ...string) staying.Catalog {
 
 var shape = mirrortest.Shape{Packages: 2, Bundles: 2, Images: 3, IndexEvery: 3, SignedEvery: 2, TagEvery: 5}
 
-// What a published catalog names stays, with what is attached to it, unless its bundle is to be deleted from the catalog
-// as it was when that was listed.
+// What a published catalog names stays, with what is attached to it, unless its bundle is to be deleted from the
+// catalog as it was when that was listed.
 func TestCatalogs(t *testing.T) {
 	w := newWorld(t, shape)
 	items := w.items("op0.v1.0.0", "op0.v1.1.0")
@@ -186,8 +186,8 @@ func TestOtherRoots(t *testing.T) {
 	}
 	w.Untag("extra/tool", "stable")
 
-	rec := &workdir.Record{Version: 1, Target: w.Host(), Images: []workdir.RecordedImage{{Source: "docker://h/extra/tool:v1",
-		Destination: at}}}
+	rec := &workdir.Record{Version: 1, Target: w.Host(),
+		Images: []workdir.RecordedImage{{Source: "docker://h/extra/tool:v1", Destination: at}}}
 	w.fatal(rec.Write(w.o.Workspace, w.o.Target))
 	o = w.o
 	o.WithoutRecord = false
@@ -288,7 +288,8 @@ func TestBelow(t *testing.T) {
 	of := w.Images[0]
 	entries, err := staying.Entries(w.Manifest(of.Repository, of.Digest.String()))
 	w.fatal(err)
-	w.AddManifest(of.Repository, "single", v1.MediaTypeImageManifest, w.Manifest(of.Repository, entries[0].Digest.String()))
+	one := w.Manifest(of.Repository, entries[0].Digest.String())
+	w.AddManifest(of.Repository, "single", v1.MediaTypeImageManifest, one)
 	if n := below(); n != 1 {
 		t.Errorf("%d entries are deleted with the index, one of which has a tag", n)
 	}
