@@ -121,7 +121,7 @@ func (r *collector) collect(ctx context.Context, templates []*resources.Template
 		}
 		r.report.unpublished(c, c.failed)
 	}
-	filter.Settle(results)
+	filter.DropMetDependencies(results)
 	for _, c := range r.found.catalogs {
 		if bad[c] {
 			continue

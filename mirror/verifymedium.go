@@ -66,7 +66,7 @@ func verifyArchive(ctx context.Context, o VerifyOptions) (_ *Verification, err e
 	if err := m.checkStock(ctx, o.DryRun); err != nil {
 		return nil, err
 	}
-	return m.result(), nil
+	return m.makeResult(), nil
 }
 
 // mediumCheck is one run of [verifyArchive].
@@ -86,8 +86,8 @@ type mediumCheck struct {
 	out       *Verification
 }
 
-// fault notes what is wrong with an image.
-func (m *mediumCheck) fault(image, problem string, neededBy ...string) {
+// addFault notes what is wrong with an image.
+func (m *mediumCheck) addFault(image, problem string, neededBy ...string) {
 	f := m.faults[image]
 	if f == nil {
 		f = &imageFault{Image: image}
@@ -153,7 +153,7 @@ func (m *mediumCheck) checkDescription() {
 	about := m.reader.Contents()
 	if about == nil {
 		if m.reader.Form() == medium.OCI {
-			m.fault("bindery-mirror.json", "the archive has no description")
+			m.addFault("bindery-mirror.json", "the archive has no description")
 		}
 		return
 	}
@@ -172,7 +172,7 @@ func (m *mediumCheck) checkDescription() {
 		}
 		for _, name := range i.Attached {
 			if _, found := slices.BinarySearch(untagged, digest.Digest(name)); !found && m.reader.Tag(path, name) == "" {
-				m.fault(i.Path+":"+i.Tag, fmt.Sprintf("what is attached to it is not there: %s", name))
+				m.addFault(i.Path+":"+i.Tag, fmt.Sprintf("what is attached to it is not there: %s", name))
 			}
 		}
 	}
@@ -186,9 +186,9 @@ func (m *mediumCheck) checkDescription() {
 		is := m.reader.Tag(path, tag)
 		switch {
 		case is == "":
-			m.fault(name, fmt.Sprintf("there is no such tag, and the description says that it is %s", digests[0]))
+			m.addFault(name, fmt.Sprintf("there is no such tag, and the description says that it is %s", digests[0]))
 		case !slices.Contains(digests, is):
-			m.fault(name, fmt.Sprintf("it is %s, and the description says that it is %s", is, digests[0]))
+			m.addFault(name, fmt.Sprintf("it is %s, and the description says that it is %s", is, digests[0]))
 		}
 	}
 }
@@ -207,7 +207,7 @@ func (m *mediumCheck) checkRun(ctx context.Context, o VerifyOptions) (err error)
 	if text != nil {
 		set, err := imageset.Parse(text, name, imageset.Image, imageset.Options{IgnoreUnsupported: true, Compat: true})
 		if err != nil {
-			m.fault(name, err.Error())
+			m.addFault(name, err.Error())
 		} else if err := m.checkSet(ctx, o, set, name); err != nil {
 			return err
 		}
@@ -243,14 +243,14 @@ func (m *mediumCheck) checkSet(ctx context.Context, o VerifyOptions, set *images
 		return err
 	}
 	if wrong != nil && wrong.Additional > 0 {
-		m.fault(name, wrong.Error())
+		m.addFault(name, wrong.Error())
 	}
 	for _, c := range slices.Concat(found.catalogs, found.absent) {
 		m.addCatalog(c, set == o.Set)
 	}
 	list, err := checkDestinations(ctx, options, report, input, noTarget{}, found)
 	if err != nil && !errors.Is(err, errNoImages) {
-		m.fault(name, err.Error())
+		m.addFault(name, err.Error())
 	}
 	for _, i := range list {
 		if i.account.Status != Blocked {
@@ -296,7 +296,7 @@ func (m *mediumCheck) addCatalog(c *catalog, wish bool) {
 		}
 		for _, b := range c.bundles {
 			if b.bad != nil {
-				m.fault(c.op.Catalog.Name(), b.bad.Error())
+				m.addFault(c.op.Catalog.Name(), b.bad.Error())
 			}
 		}
 		return
@@ -340,15 +340,15 @@ func (m *mediumCheck) checkImage(ctx context.Context, input *archive, i *item) e
 	case errors.Is(err, fs.ErrNotExist) && (m.atTarget(i) || m.inPart(i)):
 		return nil
 	case err != nil:
-		m.fault(name, m.reason(i, err), i.account.Bundles...)
+		m.addFault(name, m.reason(i, err), i.account.Bundles...)
 		return nil
 	}
 	refused := at.checkPolicy(ctx, i.platforms)
 	switch {
 	case refused != nil:
-		m.fault(name, refused.Error(), i.account.Bundles...)
+		m.addFault(name, refused.Error(), i.account.Bundles...)
 	case i.source.Digest != "" && at.top.Digest != i.source.Digest:
-		m.fault(name, fmt.Sprintf("it is %s, and is to be %s", at.top.Digest, i.source.Digest), i.account.Bundles...)
+		m.addFault(name, fmt.Sprintf("it is %s, and is to be %s", at.top.Digest, i.source.Digest), i.account.Bundles...)
 	case m.reader.Tag(i.onMedium.Path, i.onMedium.Tag) != at.top.Digest:
 		m.byDigest = append(m.byDigest, stock.Wanted{Repository: i.onMedium.Path, Name: at.top.Digest.String(),
 			Platforms: i.platforms})
@@ -416,7 +416,7 @@ func (m *mediumCheck) checkStock(ctx context.Context, sizes bool) (err error) {
 	m.out.Summary, err = stock.Check(ctx, open, tagged, stock.CheckOptions{Jobs: 2, Sizes: sizes,
 		Done: func(f stock.Finding) {
 			m.progress.add(func(e *Event) { e.Images++ })
-			m.found(f)
+			m.noteFinding(f)
 		}})
 	if err != nil || sizes {
 		return err
@@ -441,7 +441,7 @@ func (m *mediumCheck) checkStock(ctx context.Context, sizes bool) (err error) {
 			}
 		}
 	}
-	_, err = stock.Check(ctx, open, rest, stock.CheckOptions{Jobs: 2, Done: m.found})
+	_, err = stock.Check(ctx, open, rest, stock.CheckOptions{Jobs: 2, Done: m.noteFinding})
 	return err
 }
 
@@ -460,7 +460,7 @@ func (m *mediumCheck) checkTagged(ctx context.Context) error {
 			if err == nil { // others are noted
 				err = referrers.CheckTagged(tag, text)
 				if err != nil {
-					m.fault(path+":"+tag, err.Error())
+					m.addFault(path+":"+tag, err.Error())
 				}
 			}
 		}
@@ -468,8 +468,8 @@ func (m *mediumCheck) checkTagged(ctx context.Context) error {
 	return nil
 }
 
-// found notes what is wrong with an image.
-func (m *mediumCheck) found(f stock.Finding) {
+// noteFinding notes what is wrong with an image.
+func (m *mediumCheck) noteFinding(f stock.Finding) {
 	for _, p := range f.Problems {
 		d := p.Digest
 		if d == "" {
@@ -479,17 +479,17 @@ func (m *mediumCheck) found(f stock.Finding) {
 			m.blamed[d] = true
 		}
 		if p.Kind != stock.AbsentManifest || !m.leftOut[d] {
-			m.fault(nameOf(f.Wanted), p.Error())
+			m.addFault(nameOf(f.Wanted), p.Error())
 		}
 	}
 }
 
-// result is what was found.
-func (m *mediumCheck) result() *Verification {
+// makeResult returns what was found.
+func (m *mediumCheck) makeResult() *Verification {
 	v := m.out
 	for d, err := range m.broken {
 		if !m.blamed[d] {
-			m.fault(d.String(), err.Error())
+			m.addFault(d.String(), err.Error())
 		}
 	}
 	for _, f := range m.faults {

@@ -131,7 +131,7 @@ func (p *program) mirrorPlan(c *cli.Context) error {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	filter.Settle(results)
+	filter.DropMetDependencies(results)
 	for _, one := range plan.Catalogs {
 		one.Problems = append([]filter.Problem{}, one.result.Problems...)
 		for _, p := range one.Problems {

@@ -231,7 +231,7 @@ func TestSettle(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := len(a.Problems)
-	filter.Settle([]*filter.Result{a, b})
+	filter.DropMetDependencies([]*filter.Result{a, b})
 	if before != 2 || len(a.Problems) != 0 {
 		t.Errorf("%d, then %v", before, a.Problems)
 	}

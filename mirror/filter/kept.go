@@ -46,8 +46,8 @@ func (e Entry) MarshalJSON() ([]byte, error) {
 	return json.Marshal(list)
 }
 
-// kept describes a catalog as it is.
-func kept(c *declcfg.Catalog) Kept {
+// describeKept describes a catalog as it is.
+func describeKept(c *declcfg.Catalog) Kept {
 	out := Kept{}
 	get := func(name string) *keptPackage {
 		if out[name] == nil {

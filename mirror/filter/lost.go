@@ -31,9 +31,9 @@ type lostVersion struct {
 	Version string `json:"version,omitempty"`
 }
 
-// lost finds the versions without a way to the kept head of their channel, for all kept channels or for the installed
+// findLost finds the versions without a way to the kept head of their channel, for all kept channels or for the installed
 // versions.
-func (f *filter) lost() []Lost {
+func (f *filter) findLost() []Lost {
 	var out []Lost
 	for _, p := range f.packages {
 		if p.dependency {

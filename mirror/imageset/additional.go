@@ -29,8 +29,8 @@ func (a *AdditionalImage) form() additionalForm {
 	return additionalForm{a.Written, a.TargetRepo, a.TargetTag, platforms(a.Platforms)}
 }
 
-// additional reads an entry of additionalImages.
-func (r *reader) additional(n node) AdditionalImage {
+// readAdditional reads an entry of additionalImages.
+func (r *reader) readAdditional(n node) AdditionalImage {
 	a := AdditionalImage{Written: n.text("name"), TargetRepo: n.text("targetRepo"), TargetTag: n.text("targetTag"),
 		Platforms: n.platforms(), Line: n.line()}
 	var err error
@@ -40,8 +40,8 @@ func (r *reader) additional(n node) AdditionalImage {
 	} else if err != nil && !n.misfit("name") {
 		n.wrong("name", err.Error(), "name: registry.example.com/path/image:v1")
 	}
-	n.target("targetRepo")
-	n.tag("targetTag")
+	n.checkTarget("targetRepo")
+	n.checkTag("targetTag")
 	if _, pathErr := (Target{}).Additional(a); err == nil && pathErr != nil && a.TargetRepo == "" {
 		n.wrong("name", "the path cannot be the name of a repository", "set targetRepo")
 	}

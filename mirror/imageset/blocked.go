@@ -21,8 +21,8 @@ type blockedForm struct {
 	Name string `json:"name"`
 }
 
-// blocked reads an entry of blockedImages; nothing of one that has no name.
-func (r *reader) blocked(n node) (Blocked, bool) {
+// readBlocked reads an entry of blockedImages; nothing of one that has no name.
+func (r *reader) readBlocked(n node) (Blocked, bool) {
 	b := Blocked{Name: n.text("name"), Line: n.line()}
 	if n.misfit("name") {
 		return b, false

@@ -108,8 +108,8 @@ func (n node) platforms() []v1.Platform {
 	return out
 }
 
-// versions checks the bounds of a package or a channel and reports whether there are any.
-func (n node) versions() bool {
+// checkVersions checks the bounds of a package or a channel and reports whether there are any.
+func (n node) checkVersions() bool {
 	for _, name := range []string{"minVersion", "maxVersion"} {
 		if text := n.text(name); text != "" {
 			if _, err := bounds.Parse(text); err != nil {
@@ -120,8 +120,8 @@ func (n node) versions() bool {
 	return n.text("minVersion") != "" || n.text("maxVersion") != ""
 }
 
-// target checks a path at the destination.
-func (n node) target(name string) {
+// checkTarget checks a path at the destination.
+func (n node) checkTarget(name string) {
 	if value := n.text(name); value != "" {
 		if err := checkPath(value); err != nil {
 			n.wrong(name, err.Error(), "components of a-z and 0-9, joined by . _ __ or dashes, with / between them")
@@ -129,15 +129,15 @@ func (n node) target(name string) {
 	}
 }
 
-// tag checks a tag at the destination.
-func (n node) tag(name string) {
+// checkTag checks a tag at the destination.
+func (n node) checkTag(name string) {
 	if value := n.text(name); value != "" && !tagExpr.MatchString(value) {
 		n.wrong(name, fault.Quote(value)+" is no tag", "letters, digits, _ . and -, at most 128, the first no . or -")
 	}
 }
 
-// unique checks the name of a package or a channel.
-func (n node) unique(what, name string, lines map[string]int) {
+// checkUnique checks the name of a package or a channel.
+func (n node) checkUnique(what, name string, lines map[string]int) {
 	line, twice := lines[name]
 	switch {
 	case n.misfit("name"):

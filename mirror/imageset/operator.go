@@ -124,8 +124,8 @@ func (o *Operator) uniqueName() string {
 	return name.String()
 }
 
-// operator reads an entry of operators.
-func (r *reader) operator(n node) Operator {
+// readOperator reads an entry of operators.
+func (r *reader) readOperator(n node) Operator {
 	o := Operator{Written: n.text("catalog"), Full: n.flag("full"), TargetCatalog: n.text("targetCatalog"),
 		TargetTag: n.text("targetTag"), TargetCatalogSourceTemplate: n.text("targetCatalogSourceTemplate"),
 		SkipDependencies: n.flag("skipDependencies"), Platforms: n.platforms(), Line: n.line()}
@@ -140,31 +140,31 @@ func (r *reader) operator(n node) Operator {
 	if err != nil {
 		o.Catalog = Ref{}
 	}
-	n.target("targetCatalog")
-	n.tag("targetTag")
+	n.checkTarget("targetCatalog")
+	n.checkTag("targetTag")
 	if err == nil && !o.Catalog.InRegistry() && o.TargetCatalog == "" && !pathExpr.MatchString(path.Base(o.Catalog.Path)) {
 		n.wrong("catalog", "the directory's name cannot be that of a repository", "set targetCatalog")
 	}
 	names := map[string]int{}
 	for _, item := range n.objects("packages") {
-		p := r.pkg(item, o.Full)
+		p := r.readPackage(item, o.Full)
 		o.Packages = append(o.Packages, p)
-		item.unique("package", p.Name, names)
+		item.checkUnique("package", p.Name, names)
 	}
 	return o
 }
 
-// pkg reads a package of an operator entry.
-func (r *reader) pkg(n node, full bool) Package {
+// readPackage reads a package of an operator entry.
+func (r *reader) readPackage(n node, full bool) Package {
 	p := Package{Name: n.text("name"), DefaultChannel: n.text("defaultChannel"), MinVersion: n.text("minVersion"),
 		MaxVersion: n.text("maxVersion"), Line: n.line()}
-	ranges, inChannels := n.versions(), false
+	ranges, inChannels := n.checkVersions(), false
 	names := map[string]int{}
 	for _, item := range n.objects("channels") {
 		c := Channel{item.text("name"), item.text("minVersion"), item.text("maxVersion"), item.line()}
-		inChannels = item.versions() || inChannels
+		inChannels = item.checkVersions() || inChannels
 		p.Channels = append(p.Channels, c)
-		item.unique("channel", c.Name, names)
+		item.checkUnique("channel", c.Name, names)
 	}
 	if ranges && inChannels {
 		r.wrong(n.at, n.path, "mixing both filtering by minVersion/maxVersion and filtering by channel "+

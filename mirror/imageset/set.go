@@ -104,8 +104,8 @@ func (s *Set) Pinned(kind Kind, digests func(Operator) digest.Digest) []byte {
 	return text
 }
 
-// images reads what stands below mirror or delete.
-func (r *reader) images(n node) {
+// readImages reads what stands below mirror or delete.
+func (r *reader) readImages(n node) {
 	for _, name := range []string{"platform", "helm", "samples"} {
 		if hollow(n.fields[name]) {
 			continue
@@ -116,7 +116,7 @@ func (r *reader) images(n node) {
 	}
 	unique := map[string]int{}
 	for _, item := range n.objects("operators") {
-		o := r.operator(item)
+		o := r.readOperator(item)
 		r.set.Operators = append(r.set.Operators, o)
 		if o.Catalog.IsZero() {
 			continue
@@ -131,10 +131,10 @@ func (r *reader) images(n node) {
 		unique[name] = o.Line
 	}
 	for _, item := range n.objects("additionalImages") {
-		r.set.AdditionalImages = append(r.set.AdditionalImages, r.additional(item))
+		r.set.AdditionalImages = append(r.set.AdditionalImages, r.readAdditional(item))
 	}
 	for _, item := range n.objects("blockedImages") {
-		if b, ok := r.blocked(item); ok {
+		if b, ok := r.readBlocked(item); ok {
 			r.set.BlockedImages = append(r.set.BlockedImages, b)
 		}
 	}

@@ -219,7 +219,7 @@ func (w *Writer) covers(all []*listing) bool {
 // voidHoles makes files without a meaning of the places of blobs that failed and were not written again. The caller has
 // the turn.
 func (w *Writer) voidHoles() error {
-	if err := w.settle(); err != nil {
+	if err := w.trimSegment(); err != nil {
 		return err
 	}
 	for k, r := range w.holes {

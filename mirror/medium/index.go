@@ -275,7 +275,7 @@ func (a *archives) finish() error {
 		if err := x.checkFiles(); err != nil {
 			return err
 		}
-		if err := a.r.take(x, files); err != nil {
+		if err := a.r.addIndex(x, files); err != nil {
 			return err
 		}
 	}

@@ -27,10 +27,10 @@ type journal struct {
 // maxJournal is how large the files of a directory of an archive are that are no segments.
 const maxJournal = 64 << 20
 
-// begin locks the directory, ends a commit that was interrupted, and reads or removes unfinished segments.
-func (w *Writer) begin(ctx context.Context) error {
+// lockAndRecover locks the directory, ends a commit that was interrupted, and reads or removes unfinished segments.
+func (w *Writer) lockAndRecover(ctx context.Context) error {
 	for w.lock == nil {
-		if err := w.take(); err != nil {
+		if err := w.lockJournal(); err != nil {
 			return err
 		}
 		p, err := pendingCommit(w.root)
@@ -85,8 +85,8 @@ func (w *Writer) writeJournal(j journal) error {
 	return errors.Join(w.lock.Sync(), atomicfs.SyncDir(w.dir))
 }
 
-// take opens and locks the journal.
-func (w *Writer) take() error {
+// lockJournal opens and locks the journal.
+func (w *Writer) lockJournal() error {
 	for {
 		// A link is not followed, and a FIFO not opened.
 		if is, err := w.root.Lstat(journalFile); err == nil {

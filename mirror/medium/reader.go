@@ -125,8 +125,8 @@ func (r *Reader) Close() error {
 	return errors.Join(errs...)
 }
 
-// take adds the index of an archive, after what it says of itself has been read.
-func (r *Reader) take(x *indexer, segments []segmentFile) error {
+// addIndex adds the index of an archive, after what it says of itself has been read.
+func (r *Reader) addIndex(x *indexer, segments []segmentFile) error {
 	about := x.about
 	if about != nil {
 		if err := checkSegments(about, segments); err != nil {

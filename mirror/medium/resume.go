@@ -74,7 +74,7 @@ func (w *Writer) reopen(ctx context.Context, n int) error {
 	if err := f.Truncate(s.bytes()); err != nil {
 		return err
 	}
-	return w.settle()
+	return w.trimSegment()
 }
 
 // scan reads a segment that is continued.

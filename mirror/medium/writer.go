@@ -135,7 +135,7 @@ func Create(ctx context.Context, dir string, o Options) (_ *Writer, err error) {
 			err = errors.Join(err, w.Close())
 		}
 	}()
-	if err := w.begin(ctx); err != nil {
+	if err := w.lockAndRecover(ctx); err != nil {
 		return nil, fmt.Errorf("archive in %s: %w", dir, err)
 	}
 	if o.Keep {
@@ -178,11 +178,12 @@ func (w *Writer) Has(d digest.Digest) bool {
 	if err != nil {
 		return false
 	}
-	_, has := w.place(k)
+	_, has := w.findBlob(k)
 	return has
 }
 
-func (w *Writer) place(k key) (place, bool) {
+// findBlob returns where a blob or manifest is in the archive.
+func (w *Writer) findBlob(k key) (place, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	p, has := w.blobs[k]
@@ -324,7 +325,7 @@ func (w *Writer) roll() error {
 // endSegment writes the end of the current segment, if there is one, and closes those that are complete. The caller
 // has the turn.
 func (w *Writer) endSegment() error {
-	if err := w.settle(); err != nil {
+	if err := w.trimSegment(); err != nil {
 		return err
 	}
 	if cur := w.current(); cur != nil {
@@ -342,8 +343,8 @@ func (w *Writer) endSegment() error {
 	return atomicfs.SyncDir(w.dir)
 }
 
-// settle removes the holes at the end of the current segment. The caller has the turn.
-func (w *Writer) settle() error {
+// trimSegment removes the holes at the end of the current segment. The caller has the turn.
+func (w *Writer) trimSegment() error {
 	cur := w.current()
 	if cur == nil {
 		return nil

@@ -123,7 +123,7 @@ func (r *writerRepository) Manifest(ctx context.Context, name string) (text []by
 
 // manifest reads the text of a manifest.
 func (w *Writer) manifest(k key) ([]byte, error) {
-	p, has := w.place(k)
+	p, has := w.findBlob(k)
 	if !has {
 		return nil, fmt.Errorf("%w: %s is left out", fs.ErrNotExist, k.digest())
 	}
@@ -161,7 +161,7 @@ func (r *writerRepository) HasBlob(_ context.Context, d v1.Descriptor) (bool, er
 	if err != nil {
 		return false, err
 	}
-	p, has := r.w.place(k)
+	p, has := r.w.findBlob(k)
 	return has && p.size == d.Size, nil
 }
 
@@ -172,7 +172,7 @@ func (r *writerRepository) Blob(ctx context.Context, d v1.Descriptor, from int64
 	if err != nil {
 		return nil, err
 	}
-	p, has := r.w.place(k)
+	p, has := r.w.findBlob(k)
 	if !has {
 		return nil, fmt.Errorf("%w: the archive has no blob %s", fs.ErrNotExist, d.Digest)
 	}

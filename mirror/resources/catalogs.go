@@ -23,8 +23,8 @@ var (
 	otherExpr = regexp.MustCompile(`[^a-z0-9-]`)
 )
 
-// catalog adds the objects of a catalog.
-func (m *maker) catalog(c *Copied) {
+// addCatalog adds the objects of a catalog.
+func (m *maker) addCatalog(c *Copied) {
 	image := c.Destination
 	if (m.o.PinCatalogs || c.ByDigest) && c.Digest != "" {
 		image.Tag, image.Digest = "", c.Digest

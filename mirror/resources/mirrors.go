@@ -25,8 +25,8 @@ type kind struct {
 func byDigest(c *Copied) bool { return c.Source.Digest != "" }
 func byTag(c *Copied) bool    { return c.Source.Tag != "" }
 
-// mirrors adds the sets of mirrors: one file for each kind, with an object for each category.
-func (m *maker) mirrors(images []Copied) {
+// addMirrors adds the sets of mirrors: one file for each kind, with an object for each category.
+func (m *maker) addMirrors(images []Copied) {
 	kinds := []kind{
 		{"config.openshift.io/v1", "ImageDigestMirrorSet", "idms", "imageDigestMirrors", byDigest},
 		{"config.openshift.io/v1", "ImageTagMirrorSet", "itms", "imageTagMirrors", byTag},

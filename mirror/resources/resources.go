@@ -85,10 +85,10 @@ func Make(images []Copied, o Options) (files []File, warnings []string, err erro
 		return cmp.Or(cmp.Compare(b.category(), a.category()), cmp.Compare(a.Source.String(), b.Source.String()),
 			cmp.Compare(a.Destination.String(), b.Destination.String()))
 	})
-	m.mirrors(images)
+	m.addMirrors(images)
 	for i := range images {
 		if images[i].Catalog {
-			m.catalog(&images[i])
+			m.addCatalog(&images[i])
 		}
 	}
 	if m.o.Lists {
