@@ -1,10 +1,12 @@
 package mirror
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/opencontainers/go-digest"
+	"github.com/operator-bindery/bindery/mirror/filter"
 )
 
 // Status is what became of an image.
@@ -17,6 +19,7 @@ const (
 	Failed  Status = "failed"
 	Skipped Status = "skipped" // not copied since something else failed, or in a dry run
 	Blocked Status = "blocked" // left out by blockedImages
+	Planned Status = "planned" // would be copied; only in dry runs
 )
 
 // Kind says what an image is in the image set. The texts are those of oc-mirror's lists.
@@ -40,13 +43,13 @@ type Account struct {
 	Destination string           `json:"destination,omitempty"`
 	DryRun      bool             `json:"dryRun,omitempty"`
 	Catalogs    []CatalogAccount `json:"catalogs"`
-	Images      []ImageAccount   `json:"images"`
+	Images      []imageAccount   `json:"images"`
 	// Resources are the files for clusters that were written, Files the other ones.
 	Resources []string         `json:"resources"`
 	Files     []string         `json:"files,omitempty"`
-	Archives  []ArchiveAccount `json:"archives,omitempty"`
+	Archives  []archiveAccount `json:"archives,omitempty"`
 	Problems  []Problem        `json:"problems"`
-	Totals    Totals           `json:"totals"`
+	Totals    totals           `json:"totals"`
 	// Repositories has what would be sent to each repository; only in dry runs.
 	Repositories []RepositoryBytes `json:"repositories,omitempty"`
 	// Free is the space on the disk of the archive in bytes; only in dry runs to disk.
@@ -62,26 +65,26 @@ type CatalogAccount struct {
 	FilterHash        string                      `json:"filterHash,omitempty"`
 	Destination       string                      `json:"destination"`
 	DestinationDigest digest.Digest               `json:"destinationDigest,omitempty"`
-	Packages          map[string]CatalogedPackage `json:"packages"`
+	Packages          map[string]catalogedPackage `json:"packages"`
 	// Published tells that the catalog is at the destination as it is described here.
 	Published bool `json:"published"`
 	// Present tells that it was there before.
 	Present bool `json:"present,omitempty"`
-	// LeftOut are the bundles that were taken out, with the reason.
-	LeftOut []LeftOut `json:"leftOut,omitempty"`
+	// leftOut are the bundles that were taken out, with the reason.
+	LeftOut []leftOut `json:"leftOut,omitempty"`
 	// Missing are the packages, channels and versions that are asked for and that the source does not have, as sentences.
 	Missing []string `json:"missing,omitempty"`
 	Error   string   `json:"error,omitempty"`
 }
 
-// CatalogedPackage is a package of a mirrored catalog.
-type CatalogedPackage struct {
+// catalogedPackage is a package of a mirrored catalog.
+type catalogedPackage struct {
 	DefaultChannel string              `json:"defaultChannel"`
 	Channels       map[string][]string `json:"channels"`
 }
 
-// LeftOut is a bundle that a catalog lacks, since an image that it names is not available.
-type LeftOut struct {
+// leftOut is a bundle that a catalog lacks, since an image that it names is not available.
+type leftOut struct {
 	Package string `json:"package"`
 	Bundle  string `json:"bundle"`
 	Version string `json:"version,omitempty"`
@@ -89,8 +92,8 @@ type LeftOut struct {
 	Reason  string `json:"reason"`
 }
 
-// ImageAccount is what became of one image.
-type ImageAccount struct {
+// imageAccount is what became of one image.
+type imageAccount struct {
 	Source      string        `json:"source"`
 	Destination string        `json:"destination"`
 	Kind        Kind          `json:"type"`
@@ -108,28 +111,19 @@ type ImageAccount struct {
 	Unsigned string `json:"unsigned,omitempty"`
 }
 
-// ArchiveAccount is a segment of a medium.
-type ArchiveAccount struct {
+// archiveAccount is a segment of a medium.
+type archiveAccount struct {
 	Name   string        `json:"name"`
 	Bytes  int64         `json:"bytes"`
 	Digest digest.Digest `json:"sha256"`
 }
 
-// Level is how grave a problem is.
-type Level string
-
-// The levels of problems.
-const (
-	Warning Level = "warning"
-	Fault   Level = "error"
-)
-
 // Problem is something that a user should know about.
 type Problem struct {
-	Level   Level  `json:"level"`
-	Object  string `json:"object,omitempty"`
-	Message string `json:"message"`
-	Hint    string `json:"hint,omitempty"`
+	Level   filter.Level `json:"level"`
+	Object  string       `json:"object,omitempty"`
+	Message string       `json:"message"`
+	Hint    string       `json:"hint,omitempty"`
 }
 
 func (p Problem) String() string {
@@ -150,8 +144,17 @@ type RepositoryBytes struct {
 	Bytes int64  `json:"bytes"`
 }
 
+// ByRepository lists sizes by the names of repositories, sorted.
+func ByRepository(of map[string]int64) []RepositoryBytes {
+	out := []RepositoryBytes{}
+	for _, name := range slices.Sorted(maps.Keys(of)) {
+		out = append(out, RepositoryBytes{name, of[name]})
+	}
+	return out
+}
+
 // Totals count images and bytes.
-type Totals struct {
+type totals struct {
 	Images  int   `json:"images"`
 	Copied  int   `json:"copied"`
 	Present int   `json:"present"`
@@ -162,7 +165,7 @@ type Totals struct {
 
 // total computes the totals and sorts what comes in no order.
 func (a *Account) total() {
-	a.Totals = Totals{}
+	a.Totals = totals{}
 	for _, i := range a.Images {
 		if i.Status == Blocked {
 			continue
@@ -179,7 +182,7 @@ func (a *Account) total() {
 			a.Totals.Failed++
 		}
 	}
-	slices.SortStableFunc(a.Images, func(x, y ImageAccount) int {
+	slices.SortStableFunc(a.Images, func(x, y imageAccount) int {
 		if d := x.Kind.rank() - y.Kind.rank(); d != 0 {
 			return d
 		}
@@ -209,7 +212,7 @@ type IncompleteError struct {
 	Operators, Additional int
 	// Unpublished are the catalogs that are not published.
 	Unpublished []string
-	// LeftOut is the number of bundles that were taken out of catalogs, and Missing that of the packages, channels and
+	// leftOut is the number of bundles that were taken out of catalogs, and Missing that of the packages, channels and
 	// versions that catalogs do not have.
 	LeftOut, Missing int
 	// Damaged tells that something of the archive is not what its digest says.

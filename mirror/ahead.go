@@ -2,13 +2,11 @@ package mirror
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"maps"
 	"sync/atomic"
 
-	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"github.com/operator-bindery/bindery/mirror/filter"
+	"github.com/operator-bindery/bindery/mirror/internal/freespace"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -16,10 +14,18 @@ import (
 // registry that is gone need not be asked twice for each image.
 const surveysAtOnce = 8
 
-// surveyAhead reads the manifests of the images beside the copying, so that the progress knows how many bytes there
+// survey finds out how many bytes there are to copy, beside the copying.
+type survey struct {
+	o        *Options
+	report   *report
+	places   *places
+	presence *presence
+}
+
+// start reads the manifests of the images beside the copying, so that the progress knows how many bytes there
 // are. What it asks the target is not asked again, and manifests are in the cache of [Options.Images] afterwards.
 // Whatever it cannot find out is left to the copying. The function that it returns ends it.
-func (r *run) surveyAhead(ctx context.Context, list []*item) (end func()) {
+func (s *survey) start(ctx context.Context, list []*item) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var todo []*item
 	for _, i := range list {
@@ -38,7 +44,7 @@ func (r *run) surveyAhead(ctx context.Context, list []*item) (end func()) {
 				if ctx.Err() != nil {
 					return nil
 				}
-				if r.surveyOne(ctx, i) == nil {
+				if s.measureMissing(ctx, i) == nil {
 					failed.Store(0)
 				} else if failed.Add(1) >= surveysAtOnce {
 					cancel()
@@ -49,62 +55,54 @@ func (r *run) surveyAhead(ctx context.Context, list []*item) (end func()) {
 		_ = g.Wait() // no function returns an error
 		if ctx.Err() == nil {
 			var rest int64
-			r.progress.add(func(e *Event) { e.Counting, rest = false, e.AllBytes-e.Bytes })
-			if r.o.Mode == ToDisk {
-				r.checkSpace(rest)
+			s.report.progress.add(func(e *Event) { e.Counting, rest = false, e.AllBytes-e.Bytes })
+			if s.o.Mode == ToDisk {
+				checkSpace(s.report, s.o.Archive, rest)
 			}
 		}
 	}()
 	return func() {
 		cancel()
 		<-done
-		r.progress.add(func(e *Event) { e.Counting = false })
+		s.report.progress.add(func(e *Event) { e.Counting = false })
 	}
 }
 
-// surveyOne adds the blobs of an image that the target does not have to the progress.
-func (r *run) surveyOne(ctx context.Context, i *item) error {
-	to, err := r.to.repository(i.destination)
+// measureMissing adds the blobs of an image that the target does not have to the progress.
+func (s *survey) measureMissing(ctx context.Context, i *item) error {
+	there, err := s.presence.head(ctx, i)
 	if err != nil {
 		return err
 	}
-	there, err := r.askFor(ctx, to, i)
-	if err != nil {
-		return err
-	}
-	if i.byDigest() && there.Digest == i.source.Digest || r.known(i) {
+	if i.byDigest() && there.Digest == i.source.Digest || s.places.other.hasImage(i) {
 		return nil
 	}
-	sizes, err := r.measureItem(ctx, i, there)
-	if err != nil || sizes == nil {
+	image, err := s.places.measure(ctx, i, there)
+	if err != nil || image == nil {
 		return err
 	}
-	blobs := maps.Clone(sizes.blobs)
-	for _, m := range append(sizes.instances, sizes.top) {
-		delete(blobs, m.Digest)
+	s.places.other.remove(image.Blobs)
+	for _, m := range append(image.Instances, image.Top) {
+		delete(image.Blobs, m.Digest)
 	}
-	i.moving.expect(blobs)
+	i.moving.Expect(image.Blobs)
 	return nil
 }
 
-// askFor asks the target, once, for the manifest under the name of an image; it is empty if there is none.
-func (r *run) askFor(ctx context.Context, to repository, i *item) (v1.Descriptor, error) {
-	i.asking.Lock()
-	defer i.asking.Unlock()
-	if i.asked || r.writer != nil && !i.byDigest() {
-		return i.there, nil
+// blobOverhead is what an archive has in addition to each blob: its header, its name in the description.
+const blobOverhead = 2 << 10
+
+// checkSpace warns if the disk of the archive has less space than is needed, and returns how much it has; zero if that
+// cannot be found out.
+func checkSpace(report *report, archive string, needed int64) int64 {
+	free, err := freespace.Of(archive)
+	if err != nil {
+		report.log.debug(fmt.Sprintf("space of %s: %v", archive, err))
+		return 0
 	}
-	there, err := to.Head(ctx, i.destination.Tag)
-	if err == nil && i.byDigest() && there.Digest != i.source.Digest && r.state.has(r.carriedKey(i, i.source.Digest)) {
-		// The tag may be the list of what is attached to the image.
-		there, err = to.Head(ctx, i.source.Digest.String())
+	if needed > free {
+		report.problem(filter.Warning, archive, "make room, or name a directory on another disk",
+			"the archive needs %d bytes, and its disk has %d", needed, free)
 	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return v1.Descriptor{}, fmt.Errorf("%s: %w", i.destination.Name(), err)
-	}
-	if err == nil {
-		i.there = there
-	}
-	i.asked = true
-	return i.there, nil
+	return free
 }

@@ -1,23 +1,20 @@
 package mirror
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/opencontainers/go-digest"
-	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/build/indeximage"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/edit"
 	"github.com/operator-bindery/bindery/edit/change"
-	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/store"
-	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/mirror/filter"
 	"github.com/operator-bindery/bindery/mirror/imageset"
 	"github.com/operator-bindery/bindery/mirror/resources"
@@ -29,7 +26,7 @@ type catalog struct {
 	// selects is what the filter selects of what is read: op, or all of a catalog that was filtered before.
 	selects imageset.Operator
 	// ready, unless nil, is the finished catalog on a medium.
-	ready *onMediumCatalog
+	ready *archivedCatalog
 	// carrier, unless nil, is the repository on a medium that the catalog is in, with what is attached to it.
 	carrier store.Reader
 	// name is what the catalog is read from: with the digest if it is in a registry. digest is that of its image.
@@ -45,7 +42,8 @@ type catalog struct {
 	// index is the catalog, filtered. It is open until the catalog is published.
 	index  *indeximage.Index
 	result *filter.Result
-	// asIs tells that the image is copied as it is, not rebuilt. narrowed tells that what is read is not all of the source.
+	// asIs tells that the image is copied as it is, not rebuilt. narrowed tells that what is read is not all of the
+	// source.
 	asIs, narrowed bool
 	// onlyAsIs is why it cannot be rebuilt in its place.
 	onlyAsIs error
@@ -61,8 +59,8 @@ type catalog struct {
 	account  CatalogAccount
 }
 
-// goesTo sets where the catalog goes.
-func (c *catalog) goesTo(dest imageset.Ref, d digest.Digest) {
+// setDestination sets where the catalog goes.
+func (c *catalog) setDestination(dest imageset.Ref, d digest.Digest) {
 	c.dest, c.account.Destination, c.account.DestinationDigest = dest, dest.String(), d
 }
 
@@ -83,35 +81,8 @@ func (c *catalog) close() error {
 	return index.Close()
 }
 
-// openCatalog reads and filters a catalog. With a reader the catalog is that of a medium.
-func (r *run) openCatalog(ctx context.Context, op imageset.Operator) (_ *catalog, err error) {
-	c := &catalog{op: op, selects: op}
-	c.account = CatalogAccount{Source: op.Catalog.Name(), Packages: map[string]CatalogedPackage{}}
-	if err := r.resolveCatalog(ctx, c); err != nil {
-		return c, err
-	}
-	c.account.Digest = c.digest
-	c.account.FilterHash = op.FilterHash(c.digest)
-	if c.source == "" {
-		c.source = c.name
-	}
-	r.log.info("reading the catalog " + c.source)
-	c.index, err = indeximage.Open(ctx, c.name, indeximage.Options{
-		Change: change.Options{Jobs: r.o.Render.Jobs, Reuse: true, Warn: r.o.Render.Warn},
-		Render: r.o.Render,
-	})
-	if err != nil {
-		return c, err
-	}
-	if err := c.apply(ctx, r.o.Filter, nil); err != nil {
-		return c, err
-	}
-	c.asIs = c.result.WholeCatalog && c.ready == nil && c.digest != "" && !c.narrowed
-	return c, nil
-}
-
-// apply filters the catalog, and leaves bundles out of it.
-func (c *catalog) apply(ctx context.Context, o filter.Options, without []edit.Name) error {
+// filter filters the catalog, and leaves bundles out of it.
+func (c *catalog) filter(ctx context.Context, o filter.Options, without []edit.Name) error {
 	e := change.Edit{Whole: []string{}, Scope: filter.Scope(c.selects, o)}
 	e.Apply = func(_ context.Context, s *change.State) (*declcfg.Catalog, *edit.Account, error) {
 		var err error
@@ -130,128 +101,8 @@ func (c *catalog) apply(ctx context.Context, o filter.Options, without []edit.Na
 	return c.index.Apply(ctx, e, change.Directory)
 }
 
-// resolveCatalog finds out what a catalog is read from. A tag is resolved once, here.
-func (r *run) resolveCatalog(ctx context.Context, c *catalog) error {
-	if source, ok := r.o.Replace[c.op.Written]; ok {
-		c.name = source
-		return nil
-	}
-	if r.reader != nil {
-		return r.catalogOnMedium(ctx, c)
-	}
-	ref := c.op.Catalog
-	c.name = strings.TrimPrefix(ref.PullName(), "docker://")
-	at, err := r.o.Render.Images.OpenUnverified(ctx, c.name)
-	if err != nil {
-		return err
-	}
-	c.digest = at.Top.Digest
-	if ref.InRegistry() {
-		c.name = ref.Repository() + "@" + c.digest.String()
-		if ref.Tag != "" && ref.Digest == "" {
-			if c.readFrom, err = imageset.ParseRef(at.Name() + ":" + ref.Tag); err != nil {
-				return errors.Join(err, at.Close())
-			}
-		}
-	}
-	return at.Close()
-}
-
-// collect reads the catalogs and lists the images of the set. All that is wrong is reported at once. Catalogs that are
-// not there, or have nothing of what is named, are in r.absent, if there is anything else to mirror.
-func (r *run) collect(ctx context.Context) error {
-	var errs []error
-	templates := make([]*resources.Template, len(r.o.Set.Operators))
-	for n, op := range r.o.Set.Operators {
-		if file := op.TargetCatalogSourceTemplate; file != "" {
-			var err error
-			if templates[n], err = resources.ReadTemplate(ctx, file); err != nil {
-				errs = append(errs, fmt.Errorf("catalog %s: %w", op.Written, err))
-			}
-		}
-	}
-	if len(errs) > 0 {
-		return errors.Join(errs...)
-	}
-	bad := map[*catalog]bool{}
-	wrong := func(c *catalog, err error) {
-		bad[c] = true
-		c.account.Error, c.failed = err.Error(), err
-		errs = append(errs, fmt.Errorf("catalog %s: %w", c.op.Catalog.Name(), err))
-	}
-	var results []*filter.Result
-	for n, op := range r.o.Set.Operators {
-		c, err := r.openCatalog(ctx, op)
-		c.template = templates[n]
-		if err == nil {
-			err = c.nothing()
-		}
-		switch absent := NotThere(err) && r.o.Replace[op.Written] == "" &&
-			!r.o.Filter.Strict && !r.o.AllCatalogs; {
-		case ctx.Err() != nil:
-			r.catalogs = append(r.catalogs, c)
-			return context.Cause(ctx)
-		case absent:
-			r.addAbsent(c, err)
-			continue
-		case err != nil:
-			wrong(c, err)
-		default:
-			results = append(results, c.result)
-		}
-		r.catalogs = append(r.catalogs, c)
-	}
-	for _, c := range r.absent {
-		if len(r.catalogs)+len(r.o.Set.AdditionalImages) == 0 {
-			wrong(c, c.failed)
-			continue
-		}
-		r.unpublished(c, c.failed)
-	}
-	filter.Settle(results)
-	for n, c := range r.catalogs {
-		if bad[c] {
-			continue
-		}
-		if err := r.addCatalog(n); err != nil {
-			wrong(c, err)
-		}
-	}
-	additional := 0
-	for _, a := range r.o.Set.AdditionalImages {
-		if err := r.addAdditional(a); err != nil {
-			additional++
-			errs = append(errs, fmt.Errorf("additional image %s: %w", a.Name.Name(), err))
-		}
-	}
-	if len(errs) > 0 {
-		return &CollectError{Operators: len(bad), Additional: additional, Err: errors.Join(errs...)}
-	}
-	return nil
-}
-
-// collectAll is collect, and a catalog that is not there is an error.
-func (r *run) collectAll(ctx context.Context) error {
-	err := r.collect(ctx)
-	var errs []error
-	for _, c := range r.absent {
-		errs = append(errs, fmt.Errorf("catalog %s: %w", c.op.Catalog.Name(), c.failed))
-	}
-	if err != nil || len(errs) == 0 {
-		return err
-	}
-	return &CollectError{Operators: len(errs), Err: errors.Join(errs...)}
-}
-
-// addAbsent notes a catalog that is not there.
-func (r *run) addAbsent(c *catalog, err error) {
-	r.absent = append(r.absent, c)
-	c.account.Error, c.failed = err.Error(), err
-	c.goesTo(r.place().Catalog(c.op, !c.op.WholeCatalog(), "", ""), "")
-}
-
-// nothing returns an error if the catalog has nothing of what is named.
-func (c *catalog) nothing() error {
+// checkAnyKept returns an error if the catalog has nothing of what the image set names.
+func (c *catalog) checkAnyKept() error {
 	if len(c.result.Catalog.Bundles) > 0 {
 		return nil
 	}
@@ -267,173 +118,9 @@ func (c *catalog) nothing() error {
 	return absentError("nothing of the catalog is kept: no related images found: " + strings.Join(texts, "; "))
 }
 
-// NotThere tells whether an error is about an image or archive that is not there, as far as its registry says.
-func NotThere(err error) bool {
-	var answer *registries.StatusError
-	return absent(err) || errors.As(err, &answer) && answer.Status == http.StatusNotFound
-}
-
-// absentError is about something that is asked for and not there. It is [fs.ErrNotExist].
-type absentError string
-
-func (e absentError) Error() string { return string(e) }
-
-// Is implements the interface of [errors.Is].
-func (e absentError) Is(target error) bool { return target == fs.ErrNotExist }
-
-// ErrorClass returns the class of input.
-func (e absentError) ErrorClass() fault.Class { return fault.Input }
-
-// CollectError is the error of a run that copied nothing, since not all that is requested can be found out.
-type CollectError struct {
-	Operators, Additional int
-	Err                   error
-}
-
-func (e *CollectError) Error() string { return e.Err.Error() }
-
-// Unwrap returns the errors of all entries.
-func (e *CollectError) Unwrap() error { return e.Err }
-
-// addCatalog lists the images that a catalog names.
-func (r *run) addCatalog(n int) error {
-	c := r.catalogs[n]
-	c.goesTo(r.place().Catalog(c.op, !c.asIs, "", c.account.FilterHash), "")
-	for _, p := range c.result.Problems {
-		if p.Code != filter.UnusableImage { // it is a reason to leave the bundle out
-			r.filterProblem(c, p)
-		}
-		if p.Absent() {
-			c.account.Missing = append(c.account.Missing, p.String())
-		}
-	}
-	r.explain(c)
-	if err := c.refused(); err != nil {
-		return err
-	}
-	var errs []error
-	for i := range c.result.Catalog.Bundles {
-		b := &c.result.Catalog.Bundles[i]
-		kept := catalogBundle{pkg: b.Package, name: b.Name}
-		if p, err := b.PackageProperty(); err == nil {
-			kept.version = p.Version
-		}
-		seen := map[string]bool{}
-		add := func(image string, kind Kind) {
-			switch {
-			case image == "" && kind == Related:
-				return // an entry without an image names nothing
-			case seen[image]:
-				return
-			}
-			seen[image] = true
-			ref, err := imageset.ParseRef(image)
-			if err == nil {
-				err = r.checkRelated(ref)
-			}
-			if err != nil {
-				kept.bad = errors.Join(kept.bad, fmt.Errorf("bundle %q of package %q: image %q: %w", b.Name, b.Package,
-					image, err))
-				return
-			}
-			it := r.items.add(ref, r.place().Image(ref), kind, c.op.Platforms)
-			it.onMedium = onMedium.Image(ref)
-			it.users = append(it.users, user{n, b.Package, b.Name})
-			kept.images = append(kept.images, it)
-		}
-		if b.Image != "" {
-			add(b.Image, Bundle)
-		}
-		for _, related := range b.RelatedImages {
-			add(related.Image, Related)
-		}
-		if kept.bad != nil && r.o.OnMissing == FailMissing {
-			errs = append(errs, kept.bad)
-		}
-		c.bundles = append(c.bundles, kept)
-	}
-	if len(errs) > 0 {
-		return errors.Join(errs...)
-	}
-	if len(c.result.Catalog.Bundles) == 0 {
-		return errors.New("nothing of the catalog is kept: no related images found")
-	}
-	return nil
-}
-
-// checkRelated refuses references that a catalog must not have.
-func (r *run) checkRelated(ref imageset.Ref) error {
-	switch {
-	case !ref.InRegistry():
-		return errors.New("a catalog cannot name an OCI layout")
-	case ref.Tag == "" && ref.Digest == "":
-		return errors.New("tag and digest are empty")
-	case ref.Host == "":
-		return errors.New("it names no registry")
-	}
-	return nil
-}
-
-// explain says what was added for others, and which installed versions lose their way to the head. Without --installed
-// that is said of each channel in one line: whether anyone has these versions is not known here.
-func (r *run) explain(c *catalog) {
-	for _, d := range c.result.Dependencies {
-		r.log.info(fmt.Sprintf("added bundle %s of package %s, since bundle %s needs %s", d.Bundle, d.Package,
-			d.ByBundle, d.Needs))
-	}
-	for _, l := range c.result.Lost {
-		text := fmt.Sprintf("%s of channel %s, package %s, cannot be upgraded to %s", versionsText(l.Versions),
-			l.Channel, l.Package, l.Head)
-		if l.Head == "" {
-			text = fmt.Sprintf("%s of channel %s, package %s: the channel is not kept", versionsText(l.Versions),
-				l.Channel, l.Package)
-		}
-		if len(r.o.Filter.Installed) > 0 {
-			r.problem(Warning, c.op.Written, l.Fix, "%s", text)
-		} else {
-			r.log.debug(text)
-		}
-	}
-	if n := len(c.result.Lost); n > 0 && len(r.o.Filter.Installed) == 0 {
-		channels := "1 channel"
-		if n > 1 {
-			channels = itoa(n) + " channels"
-		}
-		r.log.info(fmt.Sprintf("%s: clusters with some versions of %s cannot upgrade to the mirrored head: "+
-			"\"mirror plan\" lists the versions, --installed PACKAGE=VERSION checks those of a cluster", c.op.Written,
-			channels))
-	}
-}
-
-// versionsText names the first of some versions.
-func versionsText(all []filter.LostVersion) string {
-	var names []string
-	for _, v := range all[:min(len(all), 3)] {
-		names = append(names, v.Bundle)
-	}
-	text := strings.Join(names, ", ")
-	if len(all) > 3 {
-		text += fmt.Sprintf(" and %d more", len(all)-3)
-	}
-	return text
-}
-
-// filterProblem passes on what the filter has found. Errors are in what [catalog.refused] returns.
-func (r *run) filterProblem(c *catalog, p filter.Problem) {
-	if p.Level == filter.Failure {
-		r.note(Problem{Level: Fault, Object: c.op.Written, Message: p.Sentence(), Hint: p.Fix})
-		return
-	}
-	if p.Absent() { // it is in the account of the catalog
-		r.note(Problem{Level: Level(p.Level), Object: c.op.Written, Message: p.Sentence(), Hint: p.Fix})
-		return
-	}
-	r.problem(Level(p.Level), c.op.Written, p.Fix, "%s", p.Sentence())
-}
-
-// refused returns an error if what the filter gives cannot be published. Bundles with images that cannot be mirrored
-// are left out, or are an error of their own.
-func (c *catalog) refused() error {
+// checkResult returns an error if what the filter gives cannot be published. Bundles with images that cannot be
+// mirrored are left out, or are an error of their own.
+func (c *catalog) checkResult() error {
 	var errs []error
 	for _, p := range c.result.Problems {
 		if p.Level == filter.Failure && p.Code != filter.UnusableImage {
@@ -443,38 +130,65 @@ func (c *catalog) refused() error {
 	return errors.Join(errs...)
 }
 
-// addAdditional lists an additional image.
-func (r *run) addAdditional(a imageset.AdditionalImage) error {
-	to, err := r.place().Additional(a)
-	if err != nil {
-		return err
+// accountPackages fills in the packages of the account.
+func (c *catalog) accountPackages() {
+	c.account.Packages = map[string]catalogedPackage{}
+	for i := range c.result.Catalog.Packages {
+		p := &c.result.Catalog.Packages[i]
+		c.account.Packages[p.Name] = catalogedPackage{DefaultChannel: p.DefaultChannel, Channels: map[string][]string{}}
 	}
-	i := r.items.add(a.Name, to, Additional, a.Platforms)
-	i.onMedium, err = onMedium.Additional(a)
-	return err
+	for i := range c.result.Catalog.Channels {
+		h := &c.result.Catalog.Channels[i]
+		names := make([]string, len(h.Entries))
+		for n, e := range h.Entries {
+			names[n] = e.Name
+		}
+		if p, ok := c.account.Packages[h.Package]; ok {
+			p.Channels[h.Name] = names
+		}
+	}
 }
 
-// place is where images go: the target, or the medium.
-func (r *run) place() imageset.Target {
-	if r.o.Mode == ToDisk {
-		return onMedium
-	}
-	return r.o.Target
+// rebuiltContent stands for the digest of a rebuilt catalog, which is not known yet: it is that of no image.
+func (c *catalog) rebuiltContent() digest.Digest {
+	return digest.FromString("rebuilt " + c.digest.String() + " " + c.op.Catalog.String() + " " + c.account.FilterHash)
 }
 
-// platformsOf returns the platforms of a catalog's image: those of its source that are requested.
-func platformsOf(of, wanted []v1.Platform) []v1.Platform {
-	if len(wanted) == 0 {
-		return of
+// filterAnnotation has the hash of the filter of a rebuilt catalog.
+const filterAnnotation = "io.github.operator-bindery.mirror.filter"
+
+// lacksAnnotation has, of a rebuilt catalog, what was asked for and is not in it: a line each.
+const lacksAnnotation = "io.github.operator-bindery.mirror.lacks"
+
+// maxLacks is the limit of that annotation in bytes.
+const maxLacks = 64 << 10
+
+// lacks is what was asked for and is not in the catalog, a line each.
+func (c *catalog) lacks() string {
+	lines := slices.Clone(c.account.Missing)
+	for _, l := range c.account.LeftOut {
+		lines = append(lines, fmt.Sprintf("package %q: bundle %s, version %s, lacks %s", l.Package, l.Bundle, l.Version,
+			cmp.Or(l.Image, "an image")))
 	}
-	var out []v1.Platform
-	for _, p := range of {
-		for _, w := range wanted {
-			if p.OS == w.OS && p.Architecture == w.Architecture {
-				out = append(out, p)
-				break
+	for n, line := range lines {
+		lines[n] = strings.ReplaceAll(line, "\n", "; ")
+	}
+	text := strings.Join(lines, "\n")
+	if len(text) > maxLacks {
+		return itoa(len(lines)) + " of what was asked for, too many to be listed"
+	}
+	return text
+}
+
+// countWaiting counts the images that are not at the target and that their sources have.
+func (c *catalog) countWaiting() int {
+	found := map[*item]bool{}
+	for n := range c.bundles {
+		for _, i := range c.bundles[n].images {
+			if i.waiting {
+				found[i] = true
 			}
 		}
 	}
-	return out
+	return len(found)
 }

@@ -5,55 +5,88 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/mirror/filter"
+	"github.com/operator-bindery/bindery/mirror/internal/atmirror"
+	"github.com/operator-bindery/bindery/mirror/internal/workdir"
 )
 
 // Resources writes the files for clusters to a directory as [Run] does after copying, for all that the image set asks
 // for, whether it was copied or not. A catalog that is not at the target is a problem, and gets no file if its place
 // depends on its digest.
-func Resources(ctx context.Context, o Options, dir string) (_ *Account, err error) {
-	if o.Mode == ToDisk {
+func Resources(ctx context.Context, options Options, dir string) (_ *Account, err error) {
+	if options.Mode == ToDisk {
 		return nil, fmt.Errorf("%w: the files are about a registry", fault.ErrInvalid)
 	}
-	o.DryRun = true
-	r, err := o.begin(ctx)
+	options.DryRun = true
+	r, err := newRun(ctx, options)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, r.close()) }()
 	if err := r.open(ctx); err != nil {
-		return r.account, err
+		return r.report.account, err
 	}
-	if err := r.collectAll(ctx); err != nil {
-		return r.account, err
+	if r.found, err = collectAll(ctx, r.o, r.report, r.places.input); err != nil {
+		return r.report.account, err
 	}
-	if err := r.checkItems(ctx, r.items.sorted()); err != nil {
-		return r.account, err
+	if _, err := checkDestinations(ctx, r.o, r.report, r.places.from, r.places.to, r.found); err != nil {
+		return r.report.account, err
 	}
-	rec, err := readRecord(o.Workspace, o.Target)
+	if err := r.findCatalogs(ctx); err != nil {
+		return r.report.account, err
+	}
+	results := &resultWriter{o: r.o, report: r.report, found: r.found}
+	err = results.writeResources(ctx, dir)
+	return r.report.finish(r.found), err
+}
+
+// findCatalogs finds out what the catalogs are at the target.
+func (r *run) findCatalogs(ctx context.Context) error {
+	rec, err := workdir.ReadRecord(r.o.Workspace.files(), r.o.Target)
 	if err != nil {
-		return r.account, err
+		return err
 	}
-	for _, c := range r.catalogs {
-		at, err := publishedAt(o.Target, c.op, rec)
+	for _, c := range r.found.catalogs {
+		at, err := publishedAt(r.o.Target, c.op, rec)
 		if err != nil {
-			r.problem(Warning, c.op.Written, "", "no file for it: %v", err)
+			r.report.problem(filter.Warning, c.op.Written, "", "no file for it: %v", err)
 			continue
 		}
-		to, err := r.to.repository(at)
+		to, err := r.places.to.repository(at)
 		if err != nil {
-			return r.account, err
+			return err
 		}
-		_, top, err := headPulled(ctx, to, at)
+		_, top, err := atmirror.Head(ctx, to, at)
 		if errors.Is(err, fs.ErrNotExist) {
-			r.problem(Warning, c.op.Written, "", "%s is not at the target", at.Name())
+			r.report.problem(filter.Warning, c.op.Written, "", "%s is not at the target", at.Name())
 		} else if err != nil {
-			return r.account, fmt.Errorf("%s: %w", at.Name(), err)
+			return fmt.Errorf("%s: %w", at.Name(), err)
 		}
-		c.goesTo(at, top.Digest)
+		c.setDestination(at, top.Digest)
 	}
-	err = r.writeResources(ctx, dir)
-	r.finishAccount()
-	return r.account, err
+	return nil
+}
+
+// Repositories returns the repositories at a target that an image set writes to, below the path of the target, sorted:
+// for registries that do not list theirs. The catalogs are read at their sources.
+func Repositories(ctx context.Context, options Options) (_ []string, err error) {
+	options.Mode, options.Target.Host, options.Target.Path = ToMirror, "", ""
+	o := options.withDefaults()
+	found, err := collectAll(ctx, o, newReport(o), nil)
+	defer func() { err = errors.Join(err, found.close()) }()
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, i := range found.items.list {
+		out = append(out, i.destination.Path)
+	}
+	for _, c := range found.catalogs {
+		out = append(out, c.dest.Path)
+	}
+	slices.Sort(out)
+	return slices.Compact(out), nil
 }

@@ -2,6 +2,7 @@ package mirror_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -14,9 +15,11 @@ import (
 	"github.com/opencontainers/go-digest"
 
 	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/testing/mirrortest"
 	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 	"github.com/operator-bindery/bindery/mirror"
+	"github.com/operator-bindery/bindery/mirror/filter"
 )
 
 // Of indexes only a platform is copied: a registry that takes that has the index unchanged, and one that looks for the
@@ -384,5 +387,132 @@ func TestImageWithoutItsTag(t *testing.T) {
 		if strings.Contains(name, of.Digest.Encoded()) {
 			t.Errorf("%s is not there", name)
 		}
+	}
+}
+
+// A catalog or an additional image that is not there is missed, and the rest is mirrored, unless all is wanted.
+func TestWhatIsNotThere(t *testing.T) {
+	w := newWorld(t, small)
+	w.set += "  - catalog: registry.example.com/synthetic/none:v1\n  additionalImages:\n" +
+		"  - name: registry.example.com/extra/none:v1\n"
+	a, err := w.run(mirror.ToMirror)
+	var lacks *mirror.IncompleteError
+	if !errors.As(err, &lacks) || lacks.Additional != 1 || len(lacks.Unpublished) != 1 || !a.Catalogs[0].Published ||
+		a.Catalogs[1].Error == "" {
+		t.Errorf("%+v, %v", a.Catalogs, err)
+	}
+	if there, asked := a.Count(mirror.Additional); there != 0 || asked != 1 {
+		t.Errorf("%d of %d", there, asked)
+	}
+	w.servable()
+	var wrong *mirror.CollectError
+	for _, all := range []func(*mirror.Options){func(o *mirror.Options) { o.AllCatalogs = true },
+		func(o *mirror.Options) { o.Filter.Strict = true }} {
+		if _, err := w.run(mirror.ToMirror, all); !errors.As(err, &wrong) || wrong.Operators != 1 {
+			t.Errorf("got %v", err)
+		}
+	}
+	w.set = strings.Replace(w.set, "  - catalog: registry.example.com/synthetic/none:v1\n", "", 1)
+	if _, err := w.run(mirror.ToMirror, func(o *mirror.Options) { o.Filter.Strict = true }); !errors.As(err, &wrong) ||
+		wrong.Additional != 1 {
+		t.Errorf("got %v", err)
+	}
+	w.set = strings.ReplaceAll(w.set, "op0,", "nothing,")
+	a, err = w.run(mirror.ToMirror)
+	if !errors.As(err, &lacks) || lacks.Missing != 1 || lacks.OnlyNames() || len(a.Catalogs[0].Missing) != 1 {
+		t.Errorf("%+v, %v", lacks, err)
+	}
+	w.set = strings.ReplaceAll(w.set, "op1,", "nothing1,")
+	w.set = strings.ReplaceAll(w.set, "op2,", "nothing2,")
+	w.set, _, _ = strings.Cut(w.set, "  additionalImages")
+	if _, err := w.run(mirror.ToMirror); !errors.As(err, &wrong) || !mirror.NotThere(err) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Images that would be written over each other, over a catalog, or over what they come from, are an error before
+// anything is copied.
+func TestDestinationsCollide(t *testing.T) {
+	w := newWorld(t, small)
+	w.extra()
+	w.must(mirror.ToMirror)
+	before := tags(w.target)
+	set := w.set
+	for name, c := range map[string]struct{ add, want string }{
+		"two images": {"  - name: registry.example.com/synthetic/op0-image0@" + w.source.Images[1].Digest.String() +
+			"\n    targetRepo: extra/tool\n    targetTag: v1\n", "would both be"},
+		"a catalog": {"  - name: registry.example.com/extra/tool:v1\n    targetRepo: synthetic/catalog\n    targetTag: v1\n",
+			"synthetic/catalog:v1"},
+	} {
+		w.set = set + c.add
+		if _, err := w.run(mirror.ToMirror); !errors.Is(err, fault.ErrInvalid) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	w.set = set
+	_, err := w.run(mirror.ToMirror, func(o *mirror.Options) {
+		o.DryRun, o.Target.Host, o.Target.Path = true, mirrortest.Host, ""
+	})
+	if !errors.Is(err, fault.ErrInvalid) || !strings.Contains(err.Error(), "would replace its own source") {
+		t.Errorf("its own source: %v", err)
+	}
+	w.same(before)
+}
+
+// An image that is named by a tag and a digest gets the tag if the tag stands for it, else the tag of its digest.
+func TestTagOfAnotherImage(t *testing.T) {
+	w := newWorld(t, mirrortest.Shape{})
+	w.extra()
+	old := digest.FromBytes(w.source.Manifest("extra/tool", "v1"))
+	w.source.AddImage(t, "extra/tool", "v1", testregistry.Image{Labels: map[string]string{"now": "another"}})
+	is := digest.FromBytes(w.source.Manifest("extra/tool", "v1"))
+	w.set += "  - name: registry.example.com/extra/tool:v1@" + old.String() + "\n"
+	for range 2 {
+		w.must(mirror.ToMirror)
+		got := tags(w.target)
+		if got["to/extra/tool:v1"] != is || got["to/extra/tool:sha256-"+old.Encoded()] != old {
+			t.Errorf("%v", got)
+		}
+	}
+	// So it is if the other one was mirrored before.
+	w.set = strings.Replace(w.set, "  - name: registry.example.com/extra/tool:v1\n", "", 1)
+	w.must(mirror.ToMirror)
+	if got := tags(w.target); got["to/extra/tool:v1"] != is {
+		t.Errorf("the tag was moved: %v", got)
+	}
+}
+
+// What the policy does not accept is not copied, is not taken for there, and is not found by a run that publishes.
+func TestPolicy(t *testing.T) {
+	w := newWorld(t, small)
+	w.must(mirror.ToMirror)
+	w.policy = filepath.Join(w.dir, "policy.json")
+	w.fatal(os.WriteFile(w.policy, []byte(`{"default":[{"type":"insecureAcceptAnything"}],"transports":{"docker":{"`+
+		mirrortest.Host+`/synthetic/op1-image0":[{"type":"reject"}]}}}`), 0o600))
+	refused := map[string]func(*mirror.Options){"again": func(*mirror.Options) {},
+		"dry":     func(o *mirror.Options) { o.DryRun = true },
+		"publish": func(o *mirror.Options) { o.PublishOnly, o.OnMissing = true, mirror.SkipBundle }}
+	for name, change := range refused {
+		a := w.incomplete(mirror.ToMirror, change)
+		if n := len(a.Catalogs[0].LeftOut); n != 3 {
+			t.Errorf("%s: %d bundles are left out", name, n)
+		}
+	}
+	w.incomplete(mirror.ToDisk)
+	w.newTarget()
+	w.incomplete(mirror.FromDisk)
+	w.servable()
+}
+
+// Installed versions that lose their way to the head are warned of.
+func TestInstalledVersions(t *testing.T) {
+	w := newWorld(t, small)
+	w.set = strings.Replace(w.set, "{name: op0, minVersion: 0.0.1}", "{name: op0}", 1)
+	w.must(mirror.ToMirror)
+	a := w.must(mirror.ToMirror, func(o *mirror.Options) {
+		o.Filter.Installed = []filter.Installed{{Package: "op0", Version: "1.0.0"}}
+	})
+	if len(a.Problems) == 0 {
+		t.Error("no problem is reported")
 	}
 }

@@ -15,12 +15,19 @@ import (
 	"github.com/opencontainers/go-digest"
 
 	"github.com/operator-bindery/bindery/build/indeximage"
+	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/images/registries"
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/canon"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/regularfile"
 	"github.com/operator-bindery/bindery/internal/shape"
 	"github.com/operator-bindery/bindery/internal/yamlout"
+	"github.com/operator-bindery/bindery/mirror/filter"
 	"github.com/operator-bindery/bindery/mirror/imageset"
+	"github.com/operator-bindery/bindery/mirror/internal/atmirror"
+	"github.com/operator-bindery/bindery/mirror/internal/staying"
+	"github.com/operator-bindery/bindery/mirror/internal/workdir"
 )
 
 // deleteKind is the kind of a list of images to delete (MIRROR 12.1).
@@ -30,10 +37,10 @@ const deleteKind = "DeleteImageList"
 type DeleteList struct {
 	APIVersion string `json:"apiVersion"`
 	// Catalogs are those of the image set, with the bundles that are deleted from each.
-	Catalogs []DeleteCatalog `json:"catalogs,omitempty"`
+	Catalogs []deleteCatalog `json:"catalogs,omitempty"`
 	Items    []DeleteItem    `json:"items"`
 	// Kept are images that the image set names and that something else at the target needs.
-	Kept []KeptItem `json:"keptItems,omitempty"`
+	Kept []keptItem `json:"keptItems,omitempty"`
 	Kind string     `json:"kind"`
 	// Shared tells that the list has images that others need, too.
 	Shared bool `json:"shared,omitempty"`
@@ -41,8 +48,8 @@ type DeleteList struct {
 	Workspace string `json:"workspace,omitempty"`
 }
 
-// DeleteCatalog is a catalog at the target of which bundles are deleted.
-type DeleteCatalog struct {
+// deleteCatalog is a catalog at the target of which bundles are deleted.
+type deleteCatalog struct {
 	Reference string `json:"imageReference"`
 	// Digest is what the catalog was when the list was made: what is published later needs all that it names.
 	Digest digest.Digest `json:"digest"`
@@ -60,14 +67,16 @@ type DeleteItem struct {
 	Digest digest.Digest `json:"digest,omitempty"`
 }
 
-// KeptItem is an image that is not deleted, and why.
-type KeptItem struct {
+// keptItem is an image that is not deleted, and why.
+type keptItem struct {
 	Name      string `json:"imageName"`
 	Reference string `json:"imageReference"`
 	Reason    string `json:"reason"`
 }
 
-// DeleteOptions configure [ListDeletions].
+// DeleteOptions configure [ListDeletions] and [Delete]. Of [Options], the list needs Set, Target, Remote, Workspace, Render
+// and Filter; deleting needs Remote, Render, for the catalogs whose images must stay, and Workspace, which has the record
+// of what was mirrored. DryRun looks for the images and measures them, and deletes nothing.
 type DeleteOptions struct {
 	Options
 	// Shared deletes images that other bundles and catalogs need, too.
@@ -76,6 +85,8 @@ type DeleteOptions struct {
 	Signatures bool
 	// WithoutRecord goes on where the workspace has no record of what was mirrored to the target.
 	WithoutRecord bool
+	// Done, unless nil, is called after each image that is deleted.
+	Done func(Deleted)
 }
 
 // ListDeletions lists the images that an image set of the kind DeleteImageSetConfiguration names and that nothing else
@@ -85,29 +96,27 @@ type DeleteOptions struct {
 // far as it lists them or the workspace has a record of them; additional images that were mirrored from the workspace;
 // and what tags stand for that the image set does not name. With an index its entries are needed, and with each image
 // what is attached to it. A catalog that cannot be read is an error, and so is [ErrNoRecord]. Problems of the level
-// [Fault] are about names that a catalog does not have.
+// [filter.Failure] are about names that a catalog does not have.
 func ListDeletions(ctx context.Context, o DeleteOptions) (_ *DeleteList, problems []Problem, err error) {
-	o.Render.Opened = nil // what becomes of a catalog is said
-	r := &run{o: o.Options, log: logger{o.Log}, account: &Account{}}
-	r.to = remoteTarget{r}
-	defer func() { err = errors.Join(err, r.close()) }()
+	o.Render.Opened = nil // the list says what becomes of a catalog
 	if err := o.Remote.Ping(ctx, o.Target.String()); err != nil {
 		return nil, nil, err // it names the registry
 	}
-	rec, err := readRecord(o.Workspace, o.Target)
+	rec, err := workdir.ReadRecord(o.Workspace.files(), o.Target)
 	if err != nil {
 		return nil, nil, err
 	}
 	list := &DeleteList{APIVersion: imageset.APIVersion, Kind: deleteKind, Items: []DeleteItem{}, Shared: o.Shared,
-		Catalogs: []DeleteCatalog{}}
+		Catalogs: []deleteCatalog{}}
 	if o.Workspace != nil && !o.Shared {
 		if list.Workspace, err = filepath.Abs(o.Workspace.Dir()); err != nil {
 			return nil, nil, err
 		}
 	}
+	report := newReport(&o.Options)
 	wanted := map[string]DeleteItem{}
 	for _, op := range o.Set.Operators {
-		if err := r.listCatalog(ctx, op, rec, wanted, list); err != nil {
+		if err := list.addCatalog(ctx, &o.Options, report, op, rec, wanted); err != nil {
 			return nil, nil, fmt.Errorf("catalog %s: %w", op.Catalog.Name(), err)
 		}
 	}
@@ -123,7 +132,7 @@ func ListDeletions(ctx context.Context, o DeleteOptions) (_ *DeleteList, problem
 	items := slices.Collect(maps.Values(wanted))
 	if o.Signatures {
 		for _, i := range slices.Clone(items) {
-			found, err := r.signaturesOf(ctx, i)
+			found, err := listAttachments(ctx, o.Remote, i)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -135,80 +144,109 @@ func ListDeletions(ctx context.Context, o DeleteOptions) (_ *DeleteList, problem
 			strings.Compare(string(a.Type), string(b.Type)))
 	})
 	items = slices.CompactFunc(items, func(a, b DeleteItem) bool { return a.Reference == b.Reference && a.Name == b.Name })
-	needs, err := newNeeds(ctx, needsOptions{Remote: o.Remote, Target: o.Target, Workspace: o.Workspace, Render: o.Render,
-		WithoutRecord: o.WithoutRecord, Shared: o.Shared, Gone: list.Catalogs}, r.log, items)
+	decisions, err := decideAll(ctx, items, list, staying.Options{Remote: o.Remote, Target: o.Target,
+		Workspace: o.Workspace.files(), Render: o.Render, WithoutRecord: o.WithoutRecord, Warn: report.log.warn})
 	if err != nil {
 		return nil, nil, err
 	}
-	decisions, err := needs.decide(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, d := range decisions {
-		switch i := d.DeleteItem; {
-		case d.err != nil:
-			return nil, nil, fmt.Errorf("%s: %w", i.Reference, d.err)
-		case d.why != "":
-			list.Kept = append(list.Kept, KeptItem{i.Name, i.Reference, d.why})
+	for n, d := range decisions {
+		switch i := items[n]; {
+		case d.Err != nil:
+			return nil, nil, fmt.Errorf("%s: %w", i.Reference, d.Err)
+		case d.Why != "":
+			list.Kept = append(list.Kept, keptItem{i.Name, i.Reference, d.Why})
 		default:
-			i.Digest = d.top.Digest
+			i.Digest = d.Top.Digest
 			list.Items = append(list.Items, i)
 		}
 	}
 	for _, c := range list.Catalogs {
 		if len(c.Bundles) > 0 && len(list.Items) > 0 {
-			r.problem(Warning, strings.TrimPrefix(c.Reference, "docker://"), "mirror the image set without them again to "+
+			report.problem(filter.Warning, strings.TrimPrefix(c.Reference, "docker://"), "mirror the image set without them again to "+
 				"publish a catalog without them", "the catalog still names what is to be deleted: %s",
 				bundlesText(len(c.Bundles)))
 		}
 	}
-	return list, r.account.Problems, nil
+	return list, report.account.Problems, nil
 }
 
-// listCatalog adds the images of the bundles that an entry selects in the catalog at the target.
-func (r *run) listCatalog(ctx context.Context, op imageset.Operator, rec *record, wanted map[string]DeleteItem,
-	list *DeleteList) error {
-	at, err := publishedAt(r.o.Target, op, rec)
+// decideAll finds out what must stay of the images, with the catalogs and the kept images of a list.
+func decideAll(ctx context.Context, items []DeleteItem, list *DeleteList,
+	o staying.Options) ([]staying.Decision, error) {
+	var all []staying.Item
+	for _, i := range items {
+		all = append(all, i.staying())
+	}
+	o.Shared = list.Shared
+	if list.Catalogs != nil {
+		o.Gone = []staying.Catalog{}
+	}
+	for _, c := range list.Catalogs {
+		o.Gone = append(o.Gone, staying.Catalog(c))
+	}
+	for _, k := range list.Kept {
+		o.Kept = append(o.Kept, staying.Kept{Source: k.Name, Reference: k.Reference, Reason: k.Reason})
+	}
+	needs, err := staying.Read(ctx, o, all)
+	if err != nil {
+		return nil, err
+	}
+	return needs.Decide(ctx)
+}
+
+// staying is what decides on whether an image stays.
+func (i DeleteItem) staying() staying.Item {
+	return staying.Item{Source: i.Name, Reference: i.Reference, Digest: i.Digest, Bundle: i.Type == Bundle,
+		Additional: i.Type == Additional}
+}
+
+// addCatalog adds the images of the bundles that an entry selects in the catalog at the target.
+func (l *DeleteList) addCatalog(ctx context.Context, o *Options, report *report, op imageset.Operator,
+	rec *workdir.Record, wanted map[string]DeleteItem) (err error) {
+	at, err := publishedAt(o.Target, op, rec)
 	if err != nil {
 		return err
 	}
-	to, err := r.to.repository(at)
+	to, err := o.Remote.Repository(at.Repository())
 	if err != nil {
 		return err
 	}
-	_, top, err := headPulled(ctx, to, at)
+	_, top, err := atmirror.Head(ctx, to, at)
 	if err != nil {
 		return err
 	}
 	c := &catalog{op: op, selects: op, name: at.Repository() + "@" + top.Digest.String()}
-	r.catalogs = append(r.catalogs, c)
-	c.account.FilterHash = op.FilterHash("")
-	if c.index, err = indeximage.Open(ctx, c.name, indeximage.Options{Render: r.o.Render}); err != nil {
+	defer func() { err = errors.Join(err, c.close()) }()
+	if c.index, err = indeximage.Open(ctx, c.name, indeximage.Options{Render: o.Render}); err != nil {
 		return err
 	}
-	if err := c.apply(ctx, r.o.Filter, nil); err != nil {
+	if err := c.filter(ctx, o.Filter, nil); err != nil {
 		return err
 	}
 	for _, p := range c.result.Problems {
 		if p.Absent() {
-			r.note(Problem{Level: Fault, Object: "catalog " + at.Name(), Message: p.String()})
+			report.addProblem(Problem{Level: filter.Failure, Object: "catalog " + at.Name(), Message: p.String()})
 		}
 	}
-	n := slices.IndexFunc(list.Catalogs, func(c DeleteCatalog) bool { return c.Reference == at.String() })
+	n := slices.IndexFunc(l.Catalogs, func(c deleteCatalog) bool { return c.Reference == at.String() })
 	if n < 0 {
-		n = len(list.Catalogs)
-		list.Catalogs = append(list.Catalogs, DeleteCatalog{Reference: at.String(), Digest: top.Digest})
+		n = len(l.Catalogs)
+		l.Catalogs = append(l.Catalogs, deleteCatalog{Reference: at.String(), Digest: top.Digest})
 	}
-	of := &list.Catalogs[n]
+	of := &l.Catalogs[n]
 	for i := range c.result.Catalog.Bundles {
 		b := &c.result.Catalog.Bundles[i]
 		of.Bundles = append(of.Bundles, b.Package+"/"+b.Name)
-		for image, kind := range imagesOf(b) {
+		for image, own := range atmirror.ImagesOf(b) {
 			ref, err := imageset.ParseRef(image)
 			if err != nil {
 				continue // it cannot have been mirrored
 			}
-			to := r.o.Target.Image(ref).String()
+			kind := Related
+			if own {
+				kind = Bundle
+			}
+			to := o.Target.Image(ref).String()
 			key := to + "@" + ref.Digest.String() // a tag and a digest may be of two images
 			if old, ok := wanted[key]; !ok || old.Type == Related {
 				wanted[key] = DeleteItem{Name: ref.String(), Reference: to, Type: kind}
@@ -220,9 +258,62 @@ func (r *run) listCatalog(ctx context.Context, op imageset.Operator, rec *record
 	return nil
 }
 
+// listAttachments lists the tagged attachments of an image and of the entries of an index that the target has.
+func listAttachments(ctx context.Context, remote *registries.Client, i DeleteItem) ([]DeleteItem, error) {
+	ref, err := imageset.ParseRef(i.Reference)
+	if err != nil {
+		return nil, err
+	}
+	to, err := remote.Repository(ref.Repository())
+	if err != nil {
+		return nil, err
+	}
+	name := ref.Tag
+	if means := i.staying().Means(ref); means != "" {
+		name = means.String()
+	}
+	top, err := to.Head(ctx, name)
+	if atmirror.IsAbsent(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	image, err := store.ReadImage(ctx, to, top)
+	if err != nil {
+		return nil, err
+	}
+	source, err := atmirror.ParseSource(i.Name)
+	if err != nil {
+		return nil, err
+	}
+	var out []DeleteItem
+	for _, d := range image.Subjects() {
+		for _, end := range atmirror.AttachmentEnds {
+			tag := referrers.TagOf(d.Digest, end)
+			if _, err := to.Head(ctx, tag); atmirror.IsAbsent(err) {
+				continue
+			} else if err != nil {
+				return nil, err
+			}
+			out = append(out, DeleteItem{Name: source.Repository() + ":" + tag,
+				Reference: "docker://" + ref.Repository() + ":" + tag, Type: i.Type})
+		}
+		list := imageset.DigestTag(d.Digest) // of referrers, where a registry has no API for them
+		if list == ref.Tag {
+			continue
+		}
+		if is, err := to.Head(ctx, list); err == nil && is.Digest != d.Digest {
+			out = append(out, DeleteItem{Name: source.Repository() + ":" + list,
+				Reference: "docker://" + ref.Repository() + ":" + list, Type: i.Type})
+		}
+	}
+	return out, nil
+}
+
 // publishedAt is where the catalog of an entry is at the target. A rebuilt catalog that is named by digest has its own
 // digest in its tag, which the record knows.
-func publishedAt(t imageset.Target, op imageset.Operator, rec *record) (imageset.Ref, error) {
+func publishedAt(t imageset.Target, op imageset.Operator, rec *workdir.Record) (imageset.Ref, error) {
 	known := !op.Catalog.InRegistry() || op.Catalog.Tag != "" || op.TargetTag != "" || op.WholeCatalog()
 	at := t.Catalog(op, !op.WholeCatalog(), "", "")
 	if known {
@@ -238,13 +329,13 @@ func publishedAt(t imageset.Target, op imageset.Operator, rec *record) (imageset
 		"to the tag at %s", fault.ErrInvalid, at.Repository())
 }
 
-// OpenWorkspace opens the workspace with which the list was made; nil if it is not here, or has no record of the target.
-// Nothing is made: the list may have been carried here.
+// OpenWorkspace opens the workspace with which the list was made; nil if it is not here, or has no record of the
+// target. Nothing is made: the list may have been carried here.
 func (l *DeleteList) OpenWorkspace(t imageset.Target) (*Workspace, error) {
 	if !filepath.IsAbs(l.Workspace) || filepath.Base(l.Workspace) != workingDir {
 		return nil, nil
 	}
-	if rec, err := readRecord(&Workspace{dir: l.Workspace}, t); err != nil || !rec.found {
+	if rec, err := workdir.ReadRecord(workdir.Dir(l.Workspace), t); err != nil || !rec.Found {
 		return nil, nil // the error is that of a directory that is not there, or is none
 	}
 	return OpenWorkspace(l.Workspace)
@@ -272,13 +363,13 @@ func ReadDeleteList(ctx context.Context, file string) (*DeleteList, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ParseDeleteList(text, file)
+	return parseDeleteList(text, file)
 }
 
 var deleteListShape = shape.Strict[DeleteList]()
 
-// ParseDeleteList reads the text of a list; file is its name in messages.
-func ParseDeleteList(text []byte, file string) (*DeleteList, error) {
+// parseDeleteList reads the text of a list; file is its name in messages.
+func parseDeleteList(text []byte, file string) (*DeleteList, error) {
 	doc, err := shape.Read(bytes.NewReader(text), deleteListShape,
 		shape.Options{File: file, Limits: canon.Limits{MaxDocument: maxDeleteList}})
 	if err != nil {

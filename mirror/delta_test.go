@@ -105,8 +105,8 @@ func TestDelta(t *testing.T) {
 	}
 }
 
-// A medium that never arrives is made again: by an inventory, or with all. What the target lacks is reported before, and
-// not published.
+// A medium that never arrives is made again: by an inventory, or with all. What the target lacks is reported before,
+// and not published.
 func TestLostMedium(t *testing.T) {
 	w := newWorld(t, large)
 	w.must(mirror.ToDisk)
@@ -191,7 +191,7 @@ func TestADamagedCatalogInAnArchive(t *testing.T) {
 	w := newWorld(t, small)
 	w.must(mirror.ToDisk)
 	dir := filepath.Join(w.dir, "medium")
-	reader, err := medium.Open(t.Context(), dir, medium.ReadOptions{})
+	reader, err := medium.Open(t.Context(), dir)
 	w.fatal(err)
 	catalog := reader.Contents().Catalogs[0]
 	repository := reader.Repository(catalog.Path)

@@ -9,20 +9,39 @@ import (
 	"sync"
 
 	"github.com/opencontainers/go-digest"
-	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/mirror/filter"
 	"github.com/operator-bindery/bindery/mirror/imageset"
+	"github.com/operator-bindery/bindery/mirror/internal/collisions"
+	"github.com/operator-bindery/bindery/mirror/internal/workdir"
 )
 
-// checkItems looks for what would go wrong later, before anything is written: images that fall together at the
-// destination, images that would replace a source, blocked images.
-func (r *run) checkItems(ctx context.Context, list []*item) error {
+// destinationCheck looks for what would go wrong later, before anything is written: images that fall together at the
+// destination, and images that would replace a source or a catalog.
+type destinationCheck struct {
+	o      *Options
+	report *report
+	from   origin
+	to     target
+	found  *collection
+}
+
+// checkDestinations checks the destinations of all images, and marks those that are blocked. It returns the images in
+// the order in which they are copied.
+func checkDestinations(ctx context.Context, o *Options, report *report, from origin, to target,
+	found *collection) ([]*item, error) {
+	check := &destinationCheck{o: o, report: report, from: from, to: to, found: found}
+	list := found.items.sorted()
+	return list, check.run(ctx, list)
+}
+
+func (r *destinationCheck) run(ctx context.Context, list []*item) error {
 	byPlace := map[string][]*item{}
 	for _, i := range list {
-		i.begin(&r.tally)
-		r.block(i)
+		i.startAccount(r.report.moved)
+		r.markBlocked(i)
 		if i.account.Status != Blocked {
 			at := i.destination.String()
 			byPlace[at] = append(byPlace[at], i)
@@ -37,32 +56,32 @@ func (r *run) checkItems(ctx context.Context, list []*item) error {
 			r.shareTag(ctx, together, contents)
 		}
 	}
-	var pairs, sources []imageset.Pair
+	var pairs, sources []collisions.Pair
 	for _, i := range list {
 		if i.account.Status != Blocked {
-			pairs = append(pairs, imageset.Pair{Source: i.source, Destination: i.destination, Content: contents[i]})
+			pairs = append(pairs, collisions.Pair{Source: i.source, Destination: i.destination, Content: contents[i]})
 		}
 	}
 	sources = append(sources, pairs...)
-	for _, c := range r.catalogs {
+	for _, c := range r.found.catalogs {
 		if c.index == nil {
 			continue
 		}
-		sources = append(sources, imageset.Pair{Source: c.op.Catalog, Content: c.digest})
+		sources = append(sources, collisions.Pair{Source: c.op.Catalog, Content: c.digest})
 		if c.readFrom != (imageset.Ref{}) {
-			sources = append(sources, imageset.Pair{Source: c.readFrom, Content: c.digest})
+			sources = append(sources, collisions.Pair{Source: c.readFrom, Content: c.digest})
 		}
-		as := imageset.Pair{Source: c.op.Catalog, Content: c.digest, Destination: r.place().Catalog(c.op, !c.asIs, "",
-			c.account.FilterHash)}
-		rebuilt := imageset.Pair{Source: c.op.Catalog, Content: c.rebuiltContent(), Made: true, Destination: r.place().Catalog(c.op,
-			true, "", c.account.FilterHash)}
+		as := collisions.Pair{Source: c.op.Catalog, Content: c.digest,
+			Destination: r.o.destination().Catalog(c.op, !c.asIs, "", c.account.FilterHash)}
+		rebuilt := collisions.Pair{Source: c.op.Catalog, Content: c.rebuiltContent(), Made: true,
+			Destination: r.o.destination().Catalog(c.op, true, "", c.account.FilterHash)}
 		if !c.asIs {
 			as = rebuilt
 		}
 		pairs = append(pairs, as)
 		if c.asIs {
 			// It may be rebuilt after all, without bundles that lack images.
-			c.onlyAsIs = errors.Join(r.conflicts(ctx, append([]imageset.Pair{rebuilt}, sources...), sources)...)
+			c.onlyAsIs = errors.Join(r.conflicts(ctx, append([]collisions.Pair{rebuilt}, sources...), sources)...)
 		}
 	}
 	errs := r.conflicts(ctx, pairs, sources)
@@ -79,22 +98,37 @@ func (r *run) checkItems(ctx context.Context, list []*item) error {
 	return nil
 }
 
+// markBlocked marks an image that a rule of the image set leaves out.
+func (r *destinationCheck) markBlocked(i *item) {
+	rule, byDestination, blocked := r.o.Set.Blocked(i.source, "", i.destination, r.o.destination())
+	if !blocked {
+		return
+	}
+	i.account.Status = Blocked
+	if byDestination {
+		r.report.problem(filter.Warning, i.name(), "", "blocked, as %q matches its name at the destination", rule.Name)
+	}
+	if r.o.PruneBlocked {
+		return
+	}
+	for _, u := range i.users {
+		r.report.problem(filter.Warning, i.name(), "--prune-blocked takes the bundle out of the catalog",
+			"blocked, and bundle %s of package %s names it", u.bundle, u.pkg)
+	}
+}
+
 // conflicts returns an error for each image that would be written over another one, or over a source.
-func (r *run) conflicts(ctx context.Context, pairs, sources []imageset.Pair) (errs []error) {
-	for _, c := range imageset.Collisions(pairs) {
+func (r *destinationCheck) conflicts(ctx context.Context, pairs, sources []collisions.Pair) (errs []error) {
+	for _, c := range collisions.Find(pairs) {
 		errs = append(errs, &c)
 	}
 	return append(errs, r.replacedSources(ctx, pairs, sources)...)
 }
 
-// rebuiltContent stands for the digest of a rebuilt catalog, which is not known yet: it is that of no image.
-func (c *catalog) rebuiltContent() digest.Digest {
-	return digest.FromString("rebuilt " + c.digest.String() + " " + c.op.Catalog.String() + " " + c.account.FilterHash)
-}
-
 // resolveShared finds out the digests of images that share a destination with others. What cannot be found out is
 // empty.
-func (r *run) resolveShared(ctx context.Context, byPlace map[string][]*item) (map[*item]digest.Digest, error) {
+func (r *destinationCheck) resolveShared(ctx context.Context,
+	byPlace map[string][]*item) (map[*item]digest.Digest, error) {
 	var mu sync.Mutex
 	contents := map[*item]digest.Digest{}
 	g, gctx := errgroup.WithContext(ctx)
@@ -105,7 +139,7 @@ func (r *run) resolveShared(ctx context.Context, byPlace map[string][]*item) (ma
 		}
 		for _, i := range together {
 			g.Go(func() error {
-				d := r.contentOf(gctx, i)
+				d := contentOf(gctx, r.from, i)
 				mu.Lock()
 				defer mu.Unlock()
 				contents[i] = d
@@ -116,27 +150,9 @@ func (r *run) resolveShared(ctx context.Context, byPlace map[string][]*item) (ma
 	return contents, g.Wait()
 }
 
-// contentOf returns the digest that the source of an image has; empty if that cannot be found out.
-func (r *run) contentOf(ctx context.Context, i *item) digest.Digest {
-	if i.source.Digest != "" {
-		return i.source.Digest
-	}
-	if top, err := r.from.head(ctx, i); err == nil {
-		return top.Digest
-	}
-	from, err := r.from.open(ctx, i) // a layout
-	if err != nil {
-		return ""
-	}
-	if err := from.close(); err != nil {
-		return ""
-	}
-	return from.top.Digest
-}
-
-// shareTag decides which of several images gets a tag that they have in one source repository: that which the tag stands
-// for there. The others, which are named by digests too, get the tags of their digests.
-func (r *run) shareTag(ctx context.Context, together []*item, contents map[*item]digest.Digest) {
+// shareTag decides which of several images gets a tag that they have in one source repository: that which the tag
+// stands for there. The others, which are named by digests too, get the tags of their digests.
+func (r *destinationCheck) shareTag(ctx context.Context, together []*item, contents map[*item]digest.Digest) {
 	first := together[0]
 	var tagged *item
 	same := true
@@ -157,84 +173,33 @@ func (r *run) shareTag(ctx context.Context, together []*item, contents map[*item
 	if tagged != nil {
 		has = contents[tagged]
 	} else {
-		at := &item{source: first.source, onMedium: first.onMedium, destination: first.destination}
-		at.source.Digest = ""
-		has = r.contentOf(ctx, at)
+		has = contentOf(ctx, r.from, first.withTag())
 	}
 	for _, i := range together {
 		if i == tagged || contents[i] == has && has != "" {
 			continue
 		}
-		r.toDigestTag(i)
+		useDigestTag(r.report, i)
 	}
 }
 
-// placeTagged looks at the tags of images that are named by a tag and a digest: where one stands for another image, of an
-// earlier run, it is moved only if it stands for this one at the source. Else the image gets the tag of its digest.
-func (r *run) placeTagged(ctx context.Context, list []*item) error {
-	g, gctx := errgroup.WithContext(ctx)
-	g.SetLimit(max(r.o.Jobs, asksAtOnce))
-	for _, i := range list {
-		if !i.byDigest() || i.source.Tag == "" || i.destination.Tag == imageset.DigestTag(i.source.Digest) ||
-			i.account.Status == Blocked {
-			continue
-		}
-		g.Go(func() error {
-			if is := r.tagAt(gctx, i); is == "" || is == i.source.Digest {
-				return context.Cause(gctx)
-			}
-			at := &item{source: i.source, onMedium: i.onMedium, destination: i.destination}
-			if at.source.Digest = ""; r.contentOf(gctx, at) != i.source.Digest {
-				r.toDigestTag(i)
-			}
-			return context.Cause(gctx)
-		})
-	}
-	return g.Wait()
-}
-
-// tagAt is what the tag of an image stands for at the destination; empty if that is nothing, or cannot be found out.
-func (r *run) tagAt(ctx context.Context, i *item) digest.Digest {
-	if r.writer != nil {
-		return r.writer.KeptTag(i.destination.Path, i.destination.Tag)
-	}
-	to, err := r.to.repository(i.destination)
-	if err != nil {
-		return ""
-	}
-	there, err := r.askFor(ctx, to, i)
-	if err != nil {
-		return ""
-	}
-	return there.Digest
-}
-
-// toDigestTag gives an image the tag of its digest, as another one has its own.
-func (r *run) toDigestTag(i *item) {
-	was := i.destination.Name()
-	i.destination.Tag = imageset.DigestTag(i.source.Digest)
-	i.account.Destination = i.destination.String()
-	i.there, i.asked = v1.Descriptor{}, false
-	r.problem(Warning, i.name(), "", "at the destination it is %s: the tag of %s is that of another image",
-		i.destination.Name(), was)
-}
-
-// replacedSources returns an error for each image that would be written to the name of a source which has other content.
-func (r *run) replacedSources(ctx context.Context, pairs, sources []imageset.Pair) (errs []error) {
+// replacedSources returns an error for each image that would be written to the name of a source which has other
+// content.
+func (r *destinationCheck) replacedSources(ctx context.Context, pairs, sources []collisions.Pair) (errs []error) {
 	if r.o.Mode == ToDisk {
 		return nil
 	}
-	byName := map[string][]imageset.Pair{}
+	byName := map[string][]collisions.Pair{}
 	for _, s := range sources {
 		if s.Source.InRegistry() && s.Source.Tag != "" {
-			name := sameName(s.Source)
+			name := s.Source.PlainName()
 			byName[name] = append(byName[name], s)
 		}
 	}
 	told := map[string]bool{}
 	for _, p := range pairs {
-		for _, s := range byName[sameName(p.Destination)] {
-			e := &ReplacedSourceError{Image: p.Source, Source: s.Source, Destination: p.Destination}
+		for _, s := range byName[p.Destination.PlainName()] {
+			e := &replacedSourceError{Image: p.Source, Source: s.Source, Destination: p.Destination}
 			if told[e.Error()] || !r.replaces(ctx, p, s) {
 				continue
 			}
@@ -247,15 +212,15 @@ func (r *run) replacedSources(ctx context.Context, pairs, sources []imageset.Pai
 
 // replacedCatalogs returns an error for each image that would be written over a catalog which an earlier run has
 // published, and which is still there.
-func (r *run) replacedCatalogs(ctx context.Context, list []*item) (errs []error, err error) {
+func (r *destinationCheck) replacedCatalogs(ctx context.Context, list []*item) (errs []error, err error) {
 	if r.o.Mode == ToDisk {
 		return nil, nil
 	}
-	rec, err := readRecord(r.o.Workspace, r.o.Target)
+	rec, err := workdir.ReadRecord(r.o.Workspace.files(), r.o.Target)
 	if err != nil {
 		return nil, err
 	}
-	published := map[string]recordCatalog{}
+	published := map[string]workdir.RecordedCatalog{}
 	for _, c := range rec.Catalogs {
 		published[c.Destination] = c
 	}
@@ -269,7 +234,7 @@ func (r *run) replacedCatalogs(ctx context.Context, list []*item) (errs []error,
 			return errs, err
 		}
 		if there, err := to.Head(ctx, i.destination.Tag); err == nil && there.Digest == c.Digest &&
-			r.contentOf(ctx, i) != c.Digest {
+			contentOf(ctx, r.from, i) != c.Digest {
 			errs = append(errs, fmt.Errorf("%w: %s would replace the catalog %s, which was mirrored from %s: give it another "+
 				"name with targetRepo or targetTag", fault.ErrInvalid, i.name(), i.destination.Name(), c.Source))
 		}
@@ -277,10 +242,10 @@ func (r *run) replacedCatalogs(ctx context.Context, list []*item) (errs []error,
 	return errs, nil
 }
 
-// ReplacedSourceError is the error of an image whose destination is the name of a source with other content.
-type ReplacedSourceError struct{ Image, Source, Destination imageset.Ref }
+// replacedSourceError is the error of an image whose destination is the name of a source with other content.
+type replacedSourceError struct{ Image, Source, Destination imageset.Ref }
 
-func (e *ReplacedSourceError) Error() string {
+func (e *replacedSourceError) Error() string {
 	what := e.Image.Name() + " would replace " + e.Source.Name()
 	if e.Image == e.Source {
 		what = "the mirrored " + e.Image.Name() + " would replace its own source"
@@ -290,19 +255,20 @@ func (e *ReplacedSourceError) Error() string {
 }
 
 // Unwrap returns [fault.ErrInvalid].
-func (e *ReplacedSourceError) Unwrap() error { return fault.ErrInvalid }
+func (e *replacedSourceError) Unwrap() error { return fault.ErrInvalid }
 
 // replaces tells whether an image would be written over a source with other content. Out of an archive that is so only
 // if the registry has the source: it may be another registry of the same name.
-func (r *run) replaces(ctx context.Context, p, s imageset.Pair) bool {
+func (r *destinationCheck) replaces(ctx context.Context, p, s collisions.Pair) bool {
 	if p.Source == s.Source && !p.Made {
 		return false // it is copied onto itself
 	}
-	content := func(of imageset.Pair) digest.Digest {
+	content := func(of collisions.Pair) digest.Digest {
 		if of.Content != "" {
 			return of.Content
 		}
-		return r.contentOf(ctx, &item{source: of.Source, destination: p.Destination, onMedium: onMedium.Image(of.Source)})
+		i := &item{source: of.Source, destination: p.Destination, onMedium: onMedium.Image(of.Source)}
+		return contentOf(ctx, r.from, i)
 	}
 	is, was := content(p), content(s)
 	if is == was && is != "" {
@@ -330,7 +296,5 @@ func isMirrored(text []byte) bool {
 	return json.Unmarshal(text, &m) == nil && m.Annotations[filterAnnotation] != ""
 }
 
-// sameName is the name of an image without what may be written in several ways.
-func sameName(ref imageset.Ref) string {
-	return imageset.PlainHost(ref.Host) + "/" + ref.Path + ":" + ref.Tag
-}
+// errNoImages is the error about an image set without images.
+var errNoImages = fault.New(fault.Input, "no images to copy: the image set names no operators and no additional images")

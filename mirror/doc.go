@@ -2,14 +2,22 @@
 // related images that they name, additional images, and the signatures and referrers of all of them.
 //
 // There are three directions ([Mode]): from registries to a registry, from registries to a medium, and from a medium to
-// a registry. All follow the same steps:
+// a registry. All follow the same steps, each in a file of its own:
 //
-//	image set ──> catalogs ──> filter ──> items ──> transfer ──> what is missing ──> catalogs ──> cluster resources
+//	collect       image set ──> collection: the catalogs, filtered, and a list of images  (collect.go)
+//	check         collection ──> each image with its destination, or a conflict           (destinations.go)
+//	copy          images ──> what became of each                                          (transfer.go)
+//	  or find     images that other runs have copied ──> what became of each              (lookfor.go)
+//	leave out     catalog ──> the catalog without the bundles whose images are missing    (incomplete.go)
+//	publish       catalog ──> its image at the target                                     (publish.go)
+//	write         archive, files for clusters, record of what was mirrored                (writearchive.go, results.go)
 //
-// An item is one image with its destination. Related images, additional images and bundles are copied first. A catalog
-// is built and published when all that it names is there: bundles whose images are not available are taken out of it,
-// or it is not published, as [OnMissing] says. What is published is valid, and its digest depends on the source and the
-// filter only.
+// A step calls none that comes before it. A dry run ends after the check with a forecast of the rest. [Verify] and
+// [Delete] start from what runs have published.
+//
+// Related images, additional images and bundles are copied first. A catalog is built and published when all that it
+// names is there: bundles whose images are not available are taken out of it, or it is not published, as [OnMissing]
+// says. What is published is valid, and its digest depends on the source and the filter only.
 //
 // A run can be repeated at any time: what the destination has is not sent again. Names, files of the workspace and
 // archives are those of oc-mirror v2 where other programs read them; docs/guides/mirror.md has what differs and why.

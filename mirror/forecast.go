@@ -5,42 +5,53 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 
-	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/limit"
+	"github.com/operator-bindery/bindery/mirror/filter"
 	"github.com/operator-bindery/bindery/mirror/imageset"
+	"github.com/operator-bindery/bindery/mirror/internal/outage"
+	"github.com/operator-bindery/bindery/mirror/internal/sizes"
 	"github.com/operator-bindery/bindery/mirror/medium"
 )
 
-// forecast finds out what a run would do, and copies nothing (MIRROR 11.1): the mapping of all images, and how many
-// bytes would be sent to each repository.
-func (r *run) forecast(ctx context.Context, list []*item) (err error) {
-	if list, err = r.shardOf(ctx, list); err != nil {
+// forecast is a dry run: it finds out what a run would do, and copies nothing.
+type forecast struct {
+	o         *Options
+	report    *report
+	places    *places
+	found     *collection
+	publisher *publisher
+	results   *resultWriter
+	total     sizes.Total // what would be sent
+}
+
+// make writes the mapping of all images, and finds out how many bytes would be sent to each repository (MIRROR 11.1).
+func (r *forecast) make(ctx context.Context) (err error) {
+	list, err := r.found.keepShard(ctx, r.o, r.places.from)
+	if err != nil {
 		return err
 	}
-	if err := r.o.Workspace.removeAll("dry-run"); err != nil {
+	if err := r.o.Workspace.files().RemoveAll("dry-run"); err != nil {
 		return err
 	}
 	if r.o.Mode == ToDisk {
-		if err := r.setHave(&medium.Options{}); err != nil {
+		if r.places.other, err = readOtherSide(r.o, r.report); err != nil {
 			return err
 		}
-		var closeBeside func() error
-		if closeBeside, err = r.openBeside(ctx); err != nil {
+		var closeNeighbour func() error
+		if closeNeighbour, err = r.openNeighbour(ctx); err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, closeBeside()) }()
+		defer func() { err = errors.Join(err, closeNeighbour()) }()
 	}
-	r.progress.add(func(e *Event) { e.AllImages = len(list) })
+	r.report.progress.add(func(e *Event) { e.AllImages = len(list) })
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(r.o.Jobs)
 	for _, i := range list {
@@ -48,92 +59,89 @@ func (r *run) forecast(ctx context.Context, list []*item) (err error) {
 			continue
 		}
 		g.Go(func() error {
-			err := r.survey(gctx, i)
+			err := r.measureImage(gctx, i)
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
 			if err != nil {
-				i.fail(err)
-				r.log.warn(i.name() + " cannot be copied")
-				r.log.debug(fmt.Sprintf("%s: %v", i.name(), err))
+				r.report.imageFailed(i, "cannot be copied", err)
 			}
-			r.done(i, err)
+			r.report.imageDone(i, err)
 			return nil
 		})
 	}
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	for _, c := range r.catalogs {
-		err := r.weigh(ctx, c)
+	for _, c := range r.found.catalogs {
+		err := r.publisher.measure(ctx, c, &r.total)
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case diskFull(err):
+		case outage.DiskFull(err):
 			return err
 		case err != nil:
 			c.account.Error, c.failed = err.Error(), err
-			r.unpublished(c, err)
+			r.report.unpublished(c, err)
 		}
 	}
-	r.account.Repositories = r.weights.repositories()
+	r.report.account.Repositories = ByRepository(r.total.ByRepository())
 	if r.o.Mode == ToDisk && r.o.Archive != "" {
 		var sum int64
-		for _, of := range r.account.Repositories {
+		for _, of := range r.report.account.Repositories {
 			sum += of.Bytes
 		}
-		r.account.Free = r.checkSpace(sum + int64(len(r.weights.seen))*blobOverhead)
+		r.report.account.Free = checkSpace(r.report, r.o.Archive, sum+int64(r.total.Blobs())*blobOverhead)
 	}
 	if err := r.writeMapping(list); err != nil {
 		return err
 	}
-	for _, c := range r.catalogs {
-		c.describe()
-		if r.o.Shard.Count == 0 && r.o.OnMissing == SkipBundle {
-			c.account.LeftOut = r.lackingBundles(c)
+	for _, c := range r.found.catalogs {
+		c.accountPackages()
+		if r.o.Shard.Count == 0 && r.o.OnMissing != FailMissing {
+			c.account.LeftOut = c.lackingBundles(r.o.PruneBlocked)
 		}
 	}
 	if r.o.Mode != ToDisk {
-		dir, err := r.o.Workspace.path("dry-run", "cluster-resources")
+		dir, err := r.o.Workspace.files().Path("dry-run", "cluster-resources")
 		if r.o.Compat {
 			dir, err = r.o.Workspace.Resources()
 		}
 		if err != nil {
 			return err
 		}
-		if err := r.writeResources(ctx, dir); err != nil {
+		if err := r.results.writeResources(ctx, dir); err != nil {
 			return err
 		}
 	}
-	return r.outcome()
+	return nil
 }
 
-// openBeside counts what the archive that is in the directory has as left out, too, as a run does.
-func (r *run) openBeside(ctx context.Context) (end func() error, err error) {
-	if !r.besideCounts() {
+// openNeighbour counts what the archive that is in the directory has as left out, too, as a run does.
+func (r *forecast) openNeighbour(ctx context.Context) (end func() error, err error) {
+	if !r.o.leavesOutNeighbour() {
 		return func() error { return nil }, nil
 	}
-	reader, err := medium.Open(ctx, r.o.Archive, medium.ReadOptions{})
+	reader, err := medium.Open(ctx, r.o.Archive)
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
 	if err != nil {
 		return func() error { return nil }, nil // there is none; another one ends the run
 	}
-	had := r.have
-	r.have = func(d digest.Digest) bool { return had != nil && had(d) || reader.Has(d) }
+	r.places.other.addArchive(reader)
 	return reader.Close, nil
 }
 
-// survey reads the manifests of an image and compares them with the target.
-func (r *run) survey(ctx context.Context, i *item) error {
+// measureImage reads the manifests of an image and compares them with the target.
+func (r *forecast) measureImage(ctx context.Context, i *item) error {
 	var there v1.Descriptor
-	demanded, err := r.demands(ctx, i.source)
+	demanded, err := r.o.policyDemands(ctx, i.source)
 	if err != nil {
 		return err
 	}
 	if demanded {
-		from, err := r.openJudged(ctx, i)
+		from, err := openJudged(ctx, r.places.from, i)
 		if err != nil {
 			return err
 		}
@@ -141,8 +149,8 @@ func (r *run) survey(ctx context.Context, i *item) error {
 			return err
 		}
 	}
-	if r.to != nil {
-		to, err := r.to.repository(i.destination)
+	if r.places.to != nil {
+		to, err := r.places.to.repository(i.destination)
 		if err != nil {
 			return err
 		}
@@ -152,76 +160,42 @@ func (r *run) survey(ctx context.Context, i *item) error {
 			return nil
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			r.problem(Warning, i.destination.Name(), "", "cannot be asked: %v", err)
+			r.report.problem(filter.Warning, i.destination.Name(), "", "cannot be asked: %v", err)
 		}
 	}
-	if r.known(i) {
+	if r.places.other.hasImage(i) {
 		i.account.Status = Present
 		return nil
 	}
-	sizes, err := r.measureItem(ctx, i, there)
+	image, err := r.places.measure(ctx, i, there)
 	if err != nil {
 		return err
 	}
-	if sizes == nil {
+	if image == nil {
 		i.account.Status, i.account.Digest = Present, there.Digest
 		return nil
 	}
-	i.state.digest, i.state.top, i.state.kept = sizes.top.Digest, sizes.top, sizes.instances
-	i.account.Digest, i.account.Bytes, i.account.Status = sizes.top.Digest, sizes.all, Planned
-	r.weights.add(i.destination.Repository(), sizes.blobs)
+	i.state.digest, i.state.top, i.state.kept = image.Top.Digest, image.Top, image.Instances
+	i.account.Digest, i.account.Bytes, i.account.Status = image.Top.Digest, image.Sum(), Planned
+	r.places.other.remove(image.Blobs)
+	r.total.Add(i.destination.Repository(), image.Blobs)
 	return nil
 }
 
-// weights are the bytes that a dry run finds, by repository.
-type weights struct {
-	sync.Mutex
-	of   map[string]int64
-	seen map[digest.Digest]bool
-}
-
-// add adds the blobs of an image to a repository. A blob that several repositories have counts once in the total: the
-// target mounts it, and a medium has it once.
-func (w *weights) add(repository string, blobs map[digest.Digest]int64) {
-	w.Lock()
-	defer w.Unlock()
-	if w.of == nil {
-		w.of, w.seen = map[string]int64{}, map[digest.Digest]bool{}
-	}
-	for d, size := range blobs {
-		if !w.seen[d] {
-			w.seen[d] = true
-			w.of[repository] += size
-		}
-	}
-}
-
-// repositories lists the bytes by repository.
-func (w *weights) repositories() []RepositoryBytes { return ByRepository(w.of) }
-
-// ByRepository lists sizes by the names of repositories, sorted.
-func ByRepository(of map[string]int64) []RepositoryBytes {
-	out := []RepositoryBytes{}
-	for _, name := range slices.Sorted(maps.Keys(of)) {
-		out = append(out, RepositoryBytes{name, of[name]})
-	}
-	return out
-}
-
-// Planned is the status of images that a dry run would copy.
-const Planned Status = "planned"
+// mapped is an image with its destination.
+type mapped struct{ source, destination imageset.Ref }
 
 // writeMapping writes SOURCE=DESTINATION for each image, sorted.
-func (r *run) writeMapping(list []*item) error {
-	var pairs []imageset.Pair
-	for _, c := range r.catalogs {
+func (r *forecast) writeMapping(list []*item) error {
+	var pairs []mapped
+	for _, c := range r.found.catalogs {
 		source := c.op.Catalog
 		if source.InRegistry() {
 			source.Digest, source.Tag = c.digest, ""
 		}
-		pairs = append(pairs, imageset.Pair{Source: source, Destination: c.dest})
+		pairs = append(pairs, mapped{source, c.dest})
 	}
-	var missing []imageset.Pair
+	var missing []mapped
 	for _, i := range list {
 		if i.account.Status == Blocked {
 			continue
@@ -230,7 +204,7 @@ func (r *run) writeMapping(list []*item) error {
 		if source.Digest != "" {
 			source.Tag = ""
 		}
-		p := imageset.Pair{Source: source, Destination: i.destination}
+		p := mapped{source, i.destination}
 		pairs = append(pairs, p)
 		if i.account.Status == Planned || i.account.Status == Failed {
 			missing = append(missing, p)
@@ -241,10 +215,10 @@ func (r *run) writeMapping(list []*item) error {
 		for _, d := range i.state.kept {
 			child, at := source, i.destination
 			child.Digest, at.Digest, at.Tag = d.Digest, d.Digest, ""
-			pairs = append(pairs, imageset.Pair{Source: child, Destination: at})
+			pairs = append(pairs, mapped{child, at})
 		}
 	}
-	write := func(name string, pairs []imageset.Pair) error {
+	write := func(name string, pairs []mapped) error {
 		var b strings.Builder
 		for _, line := range mappingLines(pairs) {
 			b.WriteString(line)
@@ -256,8 +230,8 @@ func (r *run) writeMapping(list []*item) error {
 		}
 		path, err := r.o.Workspace.Write([]byte(b.String()), "dry-run", name)
 		if err == nil {
-			r.account.Files = append(r.account.Files, path)
-			r.log.info(fmt.Sprintf("wrote %s", filepath.Clean(path)))
+			r.report.account.Files = append(r.report.account.Files, path)
+			r.report.log.info(fmt.Sprintf("wrote %s", filepath.Clean(path)))
 		}
 		return err
 	}
@@ -271,10 +245,10 @@ func (r *run) writeMapping(list []*item) error {
 }
 
 // mappingLines are the lines of a mapping, sorted.
-func mappingLines(pairs []imageset.Pair) []string {
+func mappingLines(pairs []mapped) []string {
 	var lines []string
 	for _, p := range pairs {
-		lines = append(lines, p.Source.String()+"="+p.Destination.String())
+		lines = append(lines, p.source.String()+"="+p.destination.String())
 	}
 	slices.Sort(lines)
 	return slices.Compact(lines)

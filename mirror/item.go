@@ -1,7 +1,6 @@
 package mirror
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/mirror/imageset"
+	"github.com/operator-bindery/bindery/mirror/internal/tally"
 )
 
 // item is one image to copy, once, however many name it.
@@ -30,7 +30,7 @@ type item struct {
 	damaged bool // what an archive has of it is not what its digest says
 	waiting bool // it is not at the target, and its source has it; only when catalogs are published
 
-	account ImageAccount
+	account imageAccount
 	cause   error // of account.Error
 	state   *itemState
 	// there is what the target has under the name of the image, when it was asked.
@@ -38,14 +38,13 @@ type item struct {
 	asked    bool
 	resolved atomic.Value // the digest.Digest that the tag of the source stands for, once it was read
 	asking   sync.Mutex   // guards there and asked
-	moving   *moving
+	moving   *tally.Image // its part in the progress
 }
 
 // user is a bundle that names an image.
 type user struct {
-	catalog int // in run.catalogs
-	pkg     string
-	bundle  string
+	catalog     *catalog
+	pkg, bundle string
 }
 
 // itemState is what is found out while an image is copied.
@@ -61,31 +60,6 @@ func (i *item) byDigest() bool { return i.source.Digest != "" }
 
 // name is how messages name the image.
 func (i *item) name() string { return i.source.Name() }
-
-// pulledBy is the name by which an image at a mirror is pulled: its digest if it is named by one. At a registry without
-// the referrers API the tag sha256-HEX may have the list of what is attached to the image, and not the image.
-func pulledBy(at imageset.Ref) string {
-	if at.Digest != "" {
-		return at.Digest.String()
-	}
-	if d := digest.Digest(strings.Replace(at.Tag, "-", ":", 1)); d.Validate() == nil {
-		return d.String()
-	}
-	return at.Tag
-}
-
-// headPulled returns what an image at a mirror is, and the name by which it is found: that by which it is pulled, or its
-// tag if that digest is not there.
-func headPulled(ctx context.Context, at interface {
-	Head(ctx context.Context, name string) (v1.Descriptor, error)
-}, ref imageset.Ref) (name string, top v1.Descriptor, err error) {
-	name = pulledBy(ref)
-	if top, err = at.Head(ctx, name); absent(err) && ref.Tag != "" && name != ref.Tag {
-		name = ref.Tag
-		top, err = at.Head(ctx, name)
-	}
-	return name, top, err
-}
 
 func (i *item) failed() bool { return i.account.Status == Failed || i.account.Status == Skipped }
 
@@ -139,10 +113,10 @@ func (s *items) sorted() []*item {
 	return s.list
 }
 
-// begin fills in what the account of an image has before it is copied.
-func (i *item) begin(count *tally) {
-	i.state, i.moving = &itemState{digest: i.source.Digest}, count.image()
-	i.account = ImageAccount{Source: i.source.String(), Destination: i.destination.String(), Kind: i.kind,
+// startAccount fills in what the account of an image has before it is copied.
+func (i *item) startAccount(moved *tally.Tally) {
+	i.state, i.moving = &itemState{digest: i.source.Digest}, moved.Image()
+	i.account = imageAccount{Source: i.source.String(), Destination: i.destination.String(), Kind: i.kind,
 		Digest: i.source.Digest, Status: Skipped}
 	var packages, bundles []string
 	for _, u := range i.users {
@@ -157,4 +131,11 @@ func (i *item) begin(count *tally) {
 func (i *item) fail(err error) {
 	i.account.Status, i.account.Error = Failed, err.Error()
 	i.cause, i.damaged = err, errors.Is(err, fault.ErrIntegrity)
+}
+
+// withTag is the image that the tag of an image stands for, whatever digest the image is named by.
+func (i *item) withTag() *item {
+	at := &item{source: i.source, onMedium: i.onMedium, destination: i.destination}
+	at.source.Digest = ""
+	return at
 }

@@ -15,13 +15,22 @@ import (
 	"github.com/operator-bindery/bindery/mirror/stock"
 )
 
-// lookFor looks whether the images are at the target, or in the archives of all shards, and copies none: what other
-// runs have copied is not known here.
-func (r *run) lookFor(ctx context.Context, list []*item) (err error) {
+// finder looks for images that other runs have copied.
+type finder struct {
+	o      *Options
+	report *report
+	places *places
+	copier *copier
+}
+
+// findAll looks whether the images are at the target, or in the archives of all shards: what other runs have copied is
+// not known here. Images that are in no archive are copied to that of the catalogs. More is how many steps of the
+// progress come after the images.
+func (r *finder) findAll(ctx context.Context, list []*item, more int) (err error) {
 	at, what := func(name string) (store.Reader, error) { return r.o.Remote.Repository(name) }, "at the target"
 	leftOut := map[digest.Digest]bool{}
 	if r.o.Mode == ToDisk {
-		parts, failed := r.openParts(ctx)
+		parts, failed := openParts(ctx, r.o)
 		if failed != nil {
 			return failed
 		}
@@ -41,7 +50,7 @@ func (r *run) lookFor(ctx context.Context, list []*item) (err error) {
 			byName[name] = append(byName[name], i)
 		}
 	}
-	r.progress.add(func(e *Event) { e.AllImages = len(byName) + r.toPublish() })
+	r.report.progress.add(func(e *Event) { e.AllImages = len(byName) + more })
 	wanted := func(yield func(stock.Wanted) bool) {
 		for _, i := range list {
 			w := stock.Wanted{Repository: i.destination.Repository(), Name: i.destination.Tag, Digest: i.source.Digest,
@@ -58,7 +67,7 @@ func (r *run) lookFor(ctx context.Context, list []*item) (err error) {
 		Done: func(f stock.Finding) {
 			for _, i := range byName[f.Repository+":"+f.Name] {
 				i.account.Status, i.account.Digest = Present, f.Found
-				if r.known(i) {
+				if r.places.other.hasImage(i) {
 					continue
 				}
 				var texts []string
@@ -74,7 +83,7 @@ func (r *run) lookFor(ctx context.Context, list []*item) (err error) {
 					i.fail(errors.New("not " + what + ": " + strings.Join(texts, "; ")))
 				}
 			}
-			r.progress.add(func(e *Event) { e.Images++ })
+			r.report.progress.add(func(e *Event) { e.Images++ })
 		}})
 	if err == nil {
 		err = r.judgeFound(ctx, list)
@@ -83,16 +92,16 @@ func (r *run) lookFor(ctx context.Context, list []*item) (err error) {
 	case err != nil:
 		return err
 	case r.o.Mode == ToDisk:
-		return r.addMissing(ctx, list)
-	case r.unfinished:
-		return r.lookAtSources(ctx, list)
+		return r.copyMissing(ctx, list)
+	case r.o.OnMissing == "": // the run of a shard may not have ended
+		return r.markWaiting(ctx, list)
 	}
 	return nil
 }
 
 // judgeFound asks the policy about the sources of the images that were found, and fails those that it refuses, or that
 // are not what their source is.
-func (r *run) judgeFound(ctx context.Context, list []*item) error {
+func (r *finder) judgeFound(ctx context.Context, list []*item) error {
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(r.o.Jobs)
 	for _, i := range list {
@@ -100,7 +109,7 @@ func (r *run) judgeFound(ctx context.Context, list []*item) error {
 			continue
 		}
 		g.Go(func() error {
-			demanded, err := r.demands(gctx, i.source)
+			demanded, err := r.o.policyDemands(gctx, i.source)
 			if err != nil {
 				return err
 			}
@@ -117,16 +126,16 @@ func (r *run) judgeFound(ctx context.Context, list []*item) error {
 
 // judgeOne returns an error unless the policy accepts the source of an image that was found, and the image is that of
 // its source, or an index of some of its entries.
-func (r *run) judgeOne(ctx context.Context, i *item) (err error) {
-	from, err := r.openJudged(ctx, i)
+func (r *finder) judgeOne(ctx context.Context, i *item) (err error) {
+	from, err := openJudged(ctx, r.places.from, i)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, from.close()) }()
 	if r.o.Mode != ToDisk {
-		to, err := r.to.repository(i.destination)
+		to, err := r.places.to.repository(i.destination)
 		if err == nil {
-			err = checkThere(ctx, i, from, to)
+			err = checkOtherEntries(ctx, i, from, to)
 		}
 		if err != nil {
 			return err
@@ -140,7 +149,7 @@ func (r *run) judgeOne(ctx context.Context, i *item) (err error) {
 	if r.o.Sparse != store.SparseTrim || r.o.Mode == ToDisk {
 		return other
 	}
-	to, err := r.to.repository(i.destination)
+	to, err := r.places.to.repository(i.destination)
 	if err != nil {
 		return err
 	}
@@ -161,9 +170,9 @@ func (r *run) judgeOne(ctx context.Context, i *item) (err error) {
 	return nil
 }
 
-// lookAtSources finds out which of the images that are not at the target their sources have: a run that has not ended
+// markWaiting finds out which of the images that are not at the target their sources have: a run that has not ended
 // copies them, and their bundles are not to be left out.
-func (r *run) lookAtSources(ctx context.Context, list []*item) error {
+func (r *finder) markWaiting(ctx context.Context, list []*item) error {
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(r.o.Jobs)
 	for _, i := range list {
@@ -171,7 +180,7 @@ func (r *run) lookAtSources(ctx context.Context, list []*item) error {
 			continue
 		}
 		g.Go(func() error {
-			if from, err := r.from.open(gctx, i); err == nil {
+			if from, err := r.places.from.open(gctx, i); err == nil {
 				i.waiting = true
 				return from.close()
 			}
@@ -181,15 +190,25 @@ func (r *run) lookAtSources(ctx context.Context, list []*item) error {
 	return g.Wait()
 }
 
-// waiting counts the images of a catalog that are not at the target and that their sources have.
-func (c *catalog) waiting() int {
-	found := map[*item]bool{}
-	for n := range c.bundles {
-		for _, i := range c.bundles[n].images {
-			if i.waiting {
-				found[i] = true
-			}
+// copyMissing copies the images that no part has to the archive of the catalogs. Runs of shards that could not read the
+// same manifests divide the images differently: some are then in no part.
+func (r *finder) copyMissing(ctx context.Context, list []*item) error {
+	var missing []*item
+	for _, i := range list {
+		if i.account.Status == Failed {
+			i.account.Status, i.account.Error = Skipped, ""
+			missing = append(missing, i)
 		}
 	}
-	return len(found)
+	if len(missing) == 0 {
+		return nil
+	}
+	r.report.log.info(fmt.Sprintf("%d images are in no part, and are copied to the archive of the catalogs", len(missing)))
+	for kind := range slices.Values([]Kind{Related, Additional, Bundle}) {
+		of := slices.DeleteFunc(slices.Clone(missing), func(i *item) bool { return i.kind != kind })
+		if err := r.copier.copyKind(ctx, of); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -18,15 +18,15 @@ import (
 	"github.com/operator-bindery/bindery/mirror/medium"
 )
 
-// fault is an image that the source does not give.
-type fault struct {
+// sourceFault is an image that the source does not give.
+type sourceFault struct {
 	name   string
 	answer func(w http.ResponseWriter, q *http.Request)
 	blobs  bool // the manifests are there
 }
 
 // faults are the ways in which an image is not available.
-var faults = []fault{
+var faults = []sourceFault{
 	{"404", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) }, false},
 	{"502", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) }, false},
 	{"wrong manifest", func(w http.ResponseWriter, _ *http.Request) {
@@ -48,7 +48,7 @@ var faults = []fault{
 func broken(t *testing.T) (w *world, gone map[string]bool) {
 	w = newWorld(t, mirrortest.Shape{Packages: len(faults) + 1, Bundles: 3, Images: 2, LayerBytes: 40_000})
 	gone = map[string]bool{}
-	answers := map[string]fault{} // by path
+	answers := map[string]sourceFault{} // by path
 	for n, f := range faults {
 		bundle := fmt.Sprintf("op%d.v1.1.0", n)
 		gone[bundle] = true
@@ -115,10 +115,11 @@ func TestImagesThatCannotBeHad(t *testing.T) {
 				t.Errorf("%d bundles are left out, %+v", n, a.Totals)
 			}
 			for _, l := range a.Catalogs[0].LeftOut {
-				failed := slices.ContainsFunc(a.Images, func(i mirror.ImageAccount) bool {
-					return i.Status == mirror.Failed && strings.TrimPrefix(i.Source, "docker://") == l.Image &&
-						i.Error == l.Reason
-				})
+				failed := false
+				for _, i := range a.Images {
+					failed = failed || i.Status == mirror.Failed && i.Error == l.Reason &&
+						strings.TrimPrefix(i.Source, "docker://") == l.Image
+				}
 				if !gone[l.Bundle] || !failed {
 					t.Errorf("%+v does not name the image that is missing", l)
 				}

@@ -31,6 +31,14 @@ const (
 	FromDisk Mode = "diskToMirror"   // from a medium to a registry
 )
 
+// published is what a run does with a catalog that is complete, as messages say it.
+func (m Mode) published() string {
+	if m == ToDisk {
+		return "packed"
+	}
+	return "published"
+}
+
 // OnMissing says what happens to a catalog that names images which are not available.
 type OnMissing string
 
@@ -117,6 +125,72 @@ type Options struct {
 	// Events, unless nil, receives the progress, from one goroutine at a time.
 	Events func(Event)
 	Log    *slog.Logger
+}
+
+// withDefaults returns the options with what is used where they are zero.
+func (o Options) withDefaults() *Options {
+	if o.Jobs == 0 {
+		o.Jobs = 4
+	}
+	if o.Base == "" {
+		o.Base = KeepBase
+	}
+	return &o
+}
+
+// destination is where images go: the target, or an archive.
+func (o *Options) destination() imageset.Target {
+	if o.Mode == ToDisk {
+		return onMedium
+	}
+	return o.Target
+}
+
+// onMedium gives the names of repositories and tags in an archive: those of a target without a registry.
+var onMedium imageset.Target
+
+// toPublish is how many of so many catalogs are published at the end.
+func (o *Options) toPublish(catalogs []*catalog) int {
+	if o.Shard.Count > 0 {
+		return 0
+	}
+	return len(catalogs)
+}
+
+// catalogsPart is the part of a divided image set with its catalogs.
+const catalogsPart = "catalogs"
+
+// isPart tells whether a run writes a part of what several archives hold together. Such a part leaves out only what an
+// inventory has: each can be written again, and by another machine.
+func (o *Options) isPart() bool { return o.Shard.Count > 0 || o.PublishOnly }
+
+// partName identifies the part of a divided image set; empty for all of it.
+func (o *Options) partName() string {
+	switch {
+	case o.PublishOnly:
+		return catalogsPart
+	case o.Shard.Count > 0:
+		return o.Shard.String()
+	}
+	return ""
+}
+
+// leavesOutNeighbour tells whether an archive leaves out what the one in its directory has, which it follows.
+func (o *Options) leavesOutNeighbour() bool { return !o.All && o.Since.IsZero() && o.Against == nil }
+
+// archiveKey identifies what an archive is to hold, so that an interrupted run is continued by the same only. A
+// catalog that moved meanwhile leaves blobs that no image has any more; all else is there. The part is that of a
+// divided image set; empty for all of it.
+func (o *Options) archiveKey(part string) string {
+	h := digest.SHA256.Digester()
+	h.Hash().Write(o.Set.Text)
+	if o.Against != nil {
+		fmt.Fprintf(h.Hash(), "\nagainst %s", o.AgainstDigest)
+	}
+	if part != "" {
+		fmt.Fprintf(h.Hash(), "\npart %s with %v %s", part, o.With, o.Sparse)
+	}
+	return h.Digest().String()
 }
 
 // Base says what a rebuilt catalog stands on.

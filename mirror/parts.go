@@ -2,41 +2,29 @@ package mirror
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"golang.org/x/sync/errgroup"
 
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/mirror/internal/shards"
 	"github.com/operator-bindery/bindery/mirror/medium"
 )
 
-// catalogsPart is the part of a divided image set with its catalogs.
-const catalogsPart = "catalogs"
-
-// divided tells whether this run writes a part of what several archives hold together. Such a part leaves out only what
-// an inventory has: each can be written again, and by another machine.
-func (r *run) divided() bool { return r.o.Shard.Count > 0 || r.o.PublishOnly }
-
-// partName identifies the part of a divided image set; empty for all of it.
-func (r *run) partName() string {
-	switch {
-	case r.o.PublishOnly:
-		return catalogsPart
-	case r.o.Shard.Count > 0:
-		return r.o.Shard.String()
-	}
-	return ""
-}
-
-// partIsThere tells whether the archive of this shard is complete already, from a run that ended without saying so.
-func (r *run) partIsThere(ctx context.Context, list []*item) (there bool, err error) {
-	if r.o.Shard.Count == 0 {
+// partIsComplete tells whether the archive of this shard is complete already, from a run that ended without saying so.
+// The images of the collection are then those of the shard.
+func partIsComplete(ctx context.Context, o *Options, from origin, found *collection) (complete bool, err error) {
+	list := found.items.list
+	if o.Shard.Count == 0 {
 		return false, nil
 	}
-	reader, err := medium.Open(ctx, r.o.Archive, medium.ReadOptions{})
+	reader, err := medium.Open(ctx, o.Archive)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fault.ErrIntegrity) || errors.Is(err, fault.ErrInvalid) {
 		return false, nil // it is written, or cannot be kept
 	}
@@ -46,7 +34,7 @@ func (r *run) partIsThere(ctx context.Context, list []*item) (there bool, err er
 	defer func() { err = errors.Join(err, reader.Close()) }()
 	// There are several if the run was repeated: what the first one lacked is in a later one.
 	parts := reader.Parts()
-	other := func(c *medium.Contents) bool { return c.Key != r.mediumKey(r.partName()) }
+	other := func(c *medium.Contents) bool { return c.Key != o.archiveKey(o.partName()) }
 	if len(parts) == 0 || slices.ContainsFunc(parts, other) || len(parts[len(parts)-1].Lacking) > 0 {
 		return false, nil
 	}
@@ -56,19 +44,19 @@ func (r *run) partIsThere(ctx context.Context, list []*item) (there bool, err er
 			of[i.Source] = true
 		}
 	}
-	mine, err := r.shardOf(ctx, slices.Clone(list))
+	mine, err := found.keepShard(ctx, o, from)
 	if err != nil {
 		return false, err
 	}
 	if slices.ContainsFunc(mine, func(i *item) bool { return i.account.Status != Blocked && !of[i.source.String()] }) {
-		r.items.list = list
+		found.items.list = list
 		return false, nil // an image that could not be read then, and can be now, has changed the division
 	}
 	for _, i := range mine {
-		if demanded, err := r.demands(ctx, i.source); err != nil {
+		if demanded, err := o.policyDemands(ctx, i.source); err != nil {
 			return false, err
 		} else if demanded {
-			r.items.list = list
+			found.items.list = list
 			return false, nil // each source is judged, and what is refused is not in the archive
 		}
 	}
@@ -77,48 +65,24 @@ func (r *run) partIsThere(ctx context.Context, list []*item) (there bool, err er
 			i.account.Status = Present
 		}
 	}
-	r.log.info("the archive of this part is there")
-	return true, r.writeResults(ctx)
-}
-
-// addMissing copies the images that no part has to the archive of the catalogs. Runs of shards that could not read the
-// same manifests divide the images differently: some are then in no part.
-func (r *run) addMissing(ctx context.Context, list []*item) error {
-	var missing []*item
-	for _, i := range list {
-		if i.account.Status == Failed {
-			i.account.Status, i.account.Error = Skipped, ""
-			missing = append(missing, i)
-		}
-	}
-	if len(missing) == 0 {
-		return nil
-	}
-	r.log.info(fmt.Sprintf("%d images are in no part, and are copied to the archive of the catalogs", len(missing)))
-	for kind := range slices.Values([]Kind{Related, Additional, Bundle}) {
-		of := slices.DeleteFunc(slices.Clone(missing), func(i *item) bool { return i.kind != kind })
-		if err := r.transferAll(ctx, of); err != nil {
-			return err
-		}
-	}
-	return nil
+	return true, nil
 }
 
 // openParts opens the archives of all shards. It is an error if one is missing, or is of something else: the catalogs
 // would lose their bundles.
-func (r *run) openParts(ctx context.Context) (_ *medium.Reader, err error) {
-	reader, err := medium.Open(ctx, r.o.Parts, medium.ReadOptions{})
+func openParts(ctx context.Context, o *Options) (_ *medium.Reader, err error) {
+	reader, err := medium.Open(ctx, o.Parts)
 	if err != nil {
 		return nil, err
 	}
-	if err := r.checkParts(reader.Parts()); err != nil {
-		return nil, errors.Join(fmt.Errorf("archives in %s: %w", r.o.Parts, err), reader.Close())
+	if err := checkParts(o, reader.Parts()); err != nil {
+		return nil, errors.Join(fmt.Errorf("archives in %s: %w", o.Parts, err), reader.Close())
 	}
 	return reader, nil
 }
 
 // checkParts looks whether there is exactly one archive of each part of this image set.
-func (r *run) checkParts(parts []*medium.Contents) error {
+func checkParts(o *Options, parts []*medium.Contents) error {
 	if len(parts) == 0 {
 		return fmt.Errorf("%w: none is of a run with a shard", fault.ErrInvalid)
 	}
@@ -135,7 +99,7 @@ func (r *run) checkParts(parts []*medium.Contents) error {
 			return fmt.Errorf("%w: part %s is beside one of %d parts: remove what is of another run", fault.ErrInvalid, s,
 				count)
 		}
-		if p.Key != r.mediumKey(p.Part) {
+		if p.Key != o.archiveKey(p.Part) {
 			return fmt.Errorf("%w: part %s is of another image set, of other catalogs or of a run with other flags: "+
 				"write it again", fault.ErrInvalid, s)
 		}
@@ -151,10 +115,68 @@ func (r *run) checkParts(parts []*medium.Contents) error {
 
 // listedRepository is a repository on a medium whose blobs count as there if the medium lists them.
 type listedRepository struct {
-	*medium.ReaderRepository
+	store.Reader
 	reader *medium.Reader
 }
 
 func (l *listedRepository) HasBlob(_ context.Context, d v1.Descriptor) (bool, error) {
 	return l.reader.Has(d.Digest), nil
+}
+
+// keepShard leaves the images of this run's shard in the collection, and returns them. Every run of the same image set
+// divides the images in the same way, without talking to others: by their layers, so that what images share is copied
+// by one run.
+func (f *collection) keepShard(ctx context.Context, o *Options, from origin) ([]*item, error) {
+	list := f.items.list
+	if o.Shard.Count <= 1 {
+		return list, nil
+	}
+	parts := make([][]v1.Descriptor, len(list))
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(max(o.Jobs, 8))
+	for n, i := range list {
+		g.Go(func() error {
+			parts[n] = layersOf(gctx, from, i)
+			return context.Cause(ctx)
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	of := shards.Divide(parts, o.Shard.Count)
+	var mine []*item
+	for n, i := range list {
+		if of[n] == o.Shard.Index-1 {
+			mine = append(mine, i)
+		}
+	}
+	f.items.list = mine
+	return mine, nil
+}
+
+// layersOf returns the layers of an image and of the entries of an index. An image that cannot be read has none: the
+// run that it falls to reports it.
+func layersOf(ctx context.Context, origin origin, i *item) []v1.Descriptor {
+	from, err := origin.open(ctx, i)
+	if err != nil {
+		return nil
+	}
+	defer from.close()
+	image, err := store.ReadImage(ctx, from.Reader, from.top)
+	if err != nil {
+		return nil
+	}
+	var out []v1.Descriptor
+	for _, d := range image.Subjects() {
+		text, _, err := from.Manifest(ctx, d.Digest.String())
+		if errors.Is(err, context.Canceled) {
+			return nil
+		}
+		var m v1.Manifest
+		if err != nil || json.Unmarshal(text, &m) != nil {
+			continue
+		}
+		out = append(out, m.Layers...)
+	}
+	return out
 }

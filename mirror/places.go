@@ -3,14 +3,17 @@ package mirror
 import (
 	"context"
 	"errors"
-	"strings"
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/mirror/filter"
 	"github.com/operator-bindery/bindery/mirror/imageset"
+	"github.com/operator-bindery/bindery/mirror/internal/outage"
+	"github.com/operator-bindery/bindery/mirror/medium"
 )
 
 // origin is where images come from.
@@ -38,24 +41,24 @@ func (o *opened) checkPolicy(ctx context.Context, platforms []v1.Platform) error
 	return o.judged.CheckEntries(ctx, platforms)
 }
 
-// demands tells whether the policy accepts images of a name only with a signature, or not at all. Of such an image the
-// source is judged before it is taken for there, whatever the target has and earlier runs remember.
-func (r *run) demands(ctx context.Context, source imageset.Ref) (bool, error) {
-	return r.o.Images.Demands(ctx, source.PullName())
+// policyDemands tells whether the policy accepts images of a name only with a signature, or not at all. Of such an
+// image the source is judged before it is taken for there, whatever the target has and earlier runs remember.
+func (o *Options) policyDemands(ctx context.Context, source imageset.Ref) (bool, error) {
+	return o.Images.Demands(ctx, source.PullName())
 }
 
-// openJudged opens the source of an item, and asks the policy about all that is copied of it.
-func (r *run) openJudged(ctx context.Context, i *item) (*opened, error) {
-	from, err := r.from.open(ctx, i)
+// openJudged opens the source of an image, and asks the policy about all that is copied of it.
+func openJudged(ctx context.Context, from origin, i *item) (*opened, error) {
+	at, err := from.open(ctx, i)
 	if err == nil {
-		if err = from.checkPolicy(ctx, i.platforms); err != nil {
-			err = errors.Join(err, from.close())
+		if err = at.checkPolicy(ctx, i.platforms); err != nil {
+			err = errors.Join(err, at.close())
 		}
 	}
 	if err != nil {
-		return nil, &originError{err}
+		return nil, &outage.SourceError{Err: err}
 	}
-	return from, nil
+	return at, nil
 }
 
 // registryOrigin reads images from registries and layouts.
@@ -87,23 +90,62 @@ func (o registryOrigin) head(ctx context.Context, i *item) (v1.Descriptor, error
 	return o.client.Head(ctx, i.source.PullName())
 }
 
-// recorded parses the name of a source that an earlier run has read, whatever its transport is.
-func recorded(name string) (imageset.Ref, error) {
-	transport, _, _ := strings.Cut(name, "://")
-	return imageset.ParseRef(name, transport)
-}
-
 // target is where images go.
 type target interface {
-	repository(ref imageset.Ref) (repository, error)
+	repository(ref imageset.Ref) (store.Writer, error)
 }
 
-// repository is a repository at the target.
-type repository = store.Writer
-
 // remoteTarget writes to a registry.
-type remoteTarget struct{ run *run }
+type remoteTarget struct{ client *registries.Client }
 
-func (t remoteTarget) repository(ref imageset.Ref) (repository, error) {
-	return t.run.o.Remote.Repository(ref.Repository())
+func (t remoteTarget) repository(ref imageset.Ref) (store.Writer, error) {
+	return t.client.Repository(ref.Repository())
+}
+
+// mediumTarget writes to an archive.
+type mediumTarget struct{ writer *medium.Writer }
+
+func (t mediumTarget) repository(ref imageset.Ref) (store.Writer, error) {
+	return t.writer.Repository(ref.Path), nil
+}
+
+// places are the two ends of a run.
+type places struct {
+	from origin
+	// to is nil in a dry run to an archive.
+	to target
+	// input is the archive that images come from; nil in other directions.
+	input *archive
+	// output is the archive that is written; nil in other directions, and before it is opened.
+	output *medium.Writer
+	// other is what the target of an archive is known to have; nil in other directions, and before it is read.
+	other *otherSide
+}
+
+// contentOf returns the digest that the source of an image has; empty if that cannot be found out.
+func contentOf(ctx context.Context, from origin, i *item) digest.Digest {
+	if i.source.Digest != "" {
+		return i.source.Digest
+	}
+	if top, err := from.head(ctx, i); err == nil {
+		return top.Digest
+	}
+	at, err := from.open(ctx, i) // a layout
+	if err != nil {
+		return ""
+	}
+	if err := at.close(); err != nil {
+		return ""
+	}
+	return at.top.Digest
+}
+
+// useDigestTag gives an image the tag of its digest, as the tag that it is named by is that of another image.
+func useDigestTag(report *report, i *item) {
+	was := i.destination.Name()
+	i.destination.Tag = imageset.DigestTag(i.source.Digest)
+	i.account.Destination = i.destination.String()
+	i.there, i.asked = v1.Descriptor{}, false
+	report.problem(filter.Warning, i.name(), "", "at the destination it is %s: the tag of %s is that of another image",
+		i.destination.Name(), was)
 }

@@ -5,179 +5,147 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
-	"sync"
 
-	"github.com/opencontainers/go-digest"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/operator-bindery/bindery/images"
-	"github.com/operator-bindery/bindery/internal/fault"
-	"github.com/operator-bindery/bindery/mirror/imageset"
-	"github.com/operator-bindery/bindery/mirror/medium"
+	"github.com/operator-bindery/bindery/mirror/internal/workdir"
 )
 
-// run is one call of [Run].
+// run is what the steps of one call of [Run] share.
 type run struct {
-	o         Options
-	log       logger
-	account   *Account
-	catalogs  []*catalog
-	absent    []*catalog // those that are not there
-	items     items
-	from      origin
-	to        target
-	reader    *medium.Reader   // FromDisk
-	contained *medium.Contents // of the reader; nil for archives of oc-mirror
-	// described are the digests of the images on the medium by PATH:TAG, as its description has them.
-	described map[string][]digest.Digest
-	// elsewhere are repositories of the target with what the medium leaves out.
-	elsewhere map[digest.Digest][]string
-	writer    *medium.Writer // ToDisk
-	// have tells what the medium leaves out; nil is nothing.
-	have     func(digest.Digest) bool
-	earlier  *medium.History // what earlier archives had; ToDisk
-	state    *carried
-	work     *images.Workspace
-	progress progress
-	tally    tally
-	problems sync.Mutex // guards the problems of the account
-	weights  weights
-	troubles troubles
-	lists    *tagLists // of the sources
-	// unfinished says that what is not at the target may be copied by runs that have not ended.
-	unfinished bool
-	sparse     sync.Once // advice about indexes that the target does not take
+	o       *Options
+	report  *report
+	places  places
+	found   *collection
+	carried *workdir.Carried
+	work    *images.Workspace
 }
 
 // Run mirrors an image set. The account is returned with every error that comes after the configuration was read. An
 // [*IncompleteError] means that everything that could be done is done; other errors end the run.
-func Run(ctx context.Context, o Options) (_ *Account, err error) {
-	r, err := o.begin(ctx)
+func Run(ctx context.Context, options Options) (_ *Account, err error) {
+	r, err := newRun(ctx, options)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, r.close()) }()
-	if err := r.open(ctx); err != nil {
-		return r.account, err
+	err = r.open(ctx)
+	if err != nil {
+		return r.report.account, err
 	}
-	err = r.do(ctx)
-	r.finishAccount()
-	return r.account, err
+	err = r.mirror(ctx)
+	return r.report.finish(r.found), err
 }
 
-// begin returns a run with the defaults of the options. The caller closes it.
-func (o Options) begin(ctx context.Context) (*run, error) {
-	if o.Jobs == 0 {
-		o.Jobs = 4
-	}
-	unfinished := o.OnMissing == "" && o.PublishOnly
-	if o.OnMissing == "" {
-		o.OnMissing = SkipBundle
-	}
-	if o.Base == "" {
-		o.Base = KeepBase
-	}
-	r := &run{o: o, unfinished: unfinished, log: logger{o.Log}, account: &Account{Mode: o.Mode, Config: o.Config,
-		DryRun: o.DryRun, Catalogs: []CatalogAccount{}, Images: []ImageAccount{}, Resources: []string{},
-		Problems: []Problem{}}}
-	r.progress.events, r.tally.progress = o.Events, &r.progress
-	var err error
-	r.work, err = images.NewWorkspace(ctx, o.Spec.Build.Dir)
-	return r, err
+// newRun returns a run that has not opened anything but its temporary directory. The caller closes it.
+func newRun(ctx context.Context, options Options) (*run, error) {
+	o := options.withDefaults()
+	work, err := images.NewWorkspace(ctx, o.Spec.Build.Dir)
+	return &run{o: o, report: newReport(o), found: &collection{}, work: work}, err
 }
 
-// open opens the two ends.
+// open opens what the run reads and writes.
 func (r *run) open(ctx context.Context) (err error) {
-	if r.state, err = readCarried(r.o.Workspace); err != nil {
+	if r.carried, err = workdir.ReadCarried(r.o.Workspace.files()); err != nil {
 		return err
 	}
-	if r.o.Mode != ToDisk {
-		// What is wrong with the workspace is reported before anything is copied.
-		if _, err := r.o.Workspace.Resources(); err != nil {
-			return err
-		}
-		if _, err := readRecord(r.o.Workspace, r.o.Target); err != nil {
-			return err
-		}
-		r.account.Destination = r.o.Target.String()
-		if !r.o.DryRun {
-			if err := r.o.Remote.Ping(ctx, r.o.Target.String()); err != nil {
-				return err // it names the registry
-			}
-		}
-		r.to = remoteTarget{r}
-	}
-	switch r.o.Mode {
-	case ToMirror:
-		r.from = registryOrigin{r.o.Images}
-	case ToDisk:
-		r.from = registryOrigin{r.o.Images}
-		r.account.Destination = r.o.Archive
-	case FromDisk:
-		return r.openReader(ctx)
-	default:
-		return fmt.Errorf("%w: mode %q", fault.ErrInvalid, r.o.Mode)
-	}
-	return nil
+	return r.places.open(ctx, r.o, r.report)
 }
 
-// do does the steps of a run.
-func (r *run) do(ctx context.Context) error {
-	if err := r.collect(ctx); err != nil {
+// mirror does the steps of the run, one after the other.
+func (r *run) mirror(ctx context.Context) (err error) {
+	if r.found, err = collect(ctx, r.o, r.report, r.places.input); err != nil {
 		return err
 	}
-	list := r.items.sorted()
-	if err := r.checkItems(ctx, list); err != nil {
+	list, err := checkDestinations(ctx, r.o, r.report, r.places.from, r.places.to, r.found)
+	if err != nil {
 		return err
 	}
 	if r.o.Filter.Strict && !r.o.PublishOnly {
-		if err := r.checkThere(ctx, list); err != nil {
+		if err := checkSources(ctx, r.o, r.places.from, list); err != nil {
 			return err
 		}
 	}
+	copier := &copier{o: r.o, report: r.report, places: &r.places,
+		presence: &presence{o: r.o, report: r.report, places: &r.places, carried: r.carried}}
+	publisher := &publisher{o: r.o, report: r.report, places: &r.places, copier: copier, work: r.work}
+	results := &resultWriter{o: r.o, report: r.report, found: r.found}
 	if r.o.DryRun {
-		return r.forecast(ctx, list)
+		dry := &forecast{o: r.o, report: r.report, places: &r.places, found: r.found, publisher: publisher,
+			results: results}
+		if err := dry.make(ctx); err != nil {
+			return err
+		}
+		return r.found.outcome(r.o)
 	}
 	if r.o.Mode == ToDisk {
-		if there, err := r.partIsThere(ctx, list); there || err != nil {
+		complete, err := partIsComplete(ctx, r.o, r.places.from, r.found)
+		if err != nil {
 			return err
 		}
-		if err := r.openWriter(ctx); err != nil {
+		if complete {
+			r.report.log.info("the archive of this part is there")
+			return results.writeAll(ctx)
+		}
+		if err := r.places.openOutput(ctx, r.o, r.report); err != nil {
 			return err
 		}
 	}
-	bring := r.transfer
-	if r.o.PublishOnly {
-		bring = r.lookFor
-	}
-	if err := bring(ctx, list); err != nil {
+	if err := r.bringImages(ctx, copier); err != nil {
 		return err
 	}
-	if err := r.settle(ctx); err != nil {
+	if err := publisher.publishAll(ctx, r.found.catalogs); err != nil {
 		return err
 	}
-	if err := r.finishMedium(ctx); err != nil {
+	if r.o.Mode == ToDisk {
+		writer := &archiveWriter{o: r.o, report: r.report, places: &r.places, publisher: publisher, found: r.found}
+		if err := writer.finish(ctx); err != nil {
+			return err
+		}
+	}
+	if err := results.writeAll(ctx); err != nil {
 		return err
 	}
-	if err := r.writeResults(ctx); err != nil {
-		return err
-	}
-	return r.outcome()
+	return r.found.outcome(r.o)
 }
 
-// checkThere returns an error with the additional images that are not there; of an archive, with all images that it lacks.
-func (r *run) checkThere(ctx context.Context, list []*item) error {
+// bringImages copies the images of this run, or looks for what other runs have copied.
+func (r *run) bringImages(ctx context.Context, copier *copier) error {
+	published := r.o.toPublish(r.found.catalogs)
+	if r.o.PublishOnly {
+		other := &finder{o: r.o, report: r.report, places: &r.places, copier: copier}
+		return other.findAll(ctx, r.found.items.list, published)
+	}
+	list, err := r.found.keepShard(ctx, r.o, r.places.from)
+	if err != nil {
+		return err
+	}
+	return copier.copyAll(ctx, list, published)
+}
+
+// close releases what the run holds.
+func (r *run) close() error {
+	err := errors.Join(r.found.close(), r.places.close())
+	if r.work != nil {
+		err = errors.Join(err, r.work.Close())
+	}
+	return err
+}
+
+// checkSources returns an error with the additional images that are not there; of an archive, with all images that it
+// lacks.
+func checkSources(ctx context.Context, o *Options, from origin, list []*item) error {
 	errs := make([]error, len(list))
 	g, gctx := errgroup.WithContext(ctx)
-	g.SetLimit(r.o.Jobs)
+	g.SetLimit(o.Jobs)
 	for n, i := range list {
-		if i.account.Status == Blocked || i.kind != Additional && r.o.Mode != FromDisk {
+		if i.account.Status == Blocked || i.kind != Additional && o.Mode != FromDisk {
 			continue
 		}
 		g.Go(func() error {
-			at, err := r.from.open(gctx, i)
+			at, err := from.open(gctx, i)
 			if err == nil {
 				err = at.close()
 			}
@@ -206,32 +174,14 @@ func (r *run) checkThere(ctx context.Context, list []*item) error {
 	return e
 }
 
-// close releases what the run holds.
-func (r *run) close() error {
-	var err error
-	for _, c := range slices.Concat(r.catalogs, r.absent) {
-		err = errors.Join(err, c.close())
-	}
-	if r.writer != nil {
-		err = errors.Join(err, r.writer.Close())
-	}
-	if r.reader != nil {
-		err = errors.Join(err, r.reader.Close())
-	}
-	if r.work != nil {
-		err = errors.Join(err, r.work.Close())
-	}
-	return err
-}
-
-// outcome is the error of a run that went through to its end.
-func (r *run) outcome() error {
+// outcome is the error of a run that went through to its end: nil if nothing is missing.
+func (f *collection) outcome(o *Options) error {
 	e := &IncompleteError{}
-	for _, i := range r.items.list {
+	for _, i := range f.items.list {
 		if !i.failed() {
 			continue
 		}
-		e.Damaged = e.Damaged || i.damaged && r.o.Mode == FromDisk
+		e.Damaged = e.Damaged || i.damaged && o.Mode == FromDisk
 		if e.Cause == nil && i.cause != nil {
 			e.Cause = fmt.Errorf("%s: %w", i.name(), i.cause)
 		}
@@ -245,7 +195,7 @@ func (r *run) outcome() error {
 			e.Operators++
 		}
 	}
-	for _, c := range slices.Concat(r.absent, r.catalogs) {
+	for _, c := range slices.Concat(f.absent, f.catalogs) {
 		e.LeftOut += len(c.account.LeftOut)
 		if e.First == "" && len(c.account.LeftOut) > 0 {
 			e.First = c.account.LeftOut[0].text()
@@ -254,7 +204,7 @@ func (r *run) outcome() error {
 		if e.First == "" && len(c.account.Missing) > 0 {
 			e.First = c.account.Source + ": " + c.account.Missing[0]
 		}
-		if !c.account.Published && !r.o.DryRun && r.o.Shard.Count == 0 || c.failed != nil {
+		if !c.account.Published && !o.DryRun && o.Shard.Count == 0 || c.failed != nil {
 			e.Unpublished = append(e.Unpublished, c.account.Destination)
 			e.Cause = cmp.Or(e.Cause, c.failed)
 			if e.First == "" && c.account.Error != "" {
@@ -267,42 +217,3 @@ func (r *run) outcome() error {
 	}
 	return e
 }
-
-func (r *run) finishAccount() {
-	for _, c := range slices.Concat(r.catalogs, r.absent) {
-		r.account.Catalogs = append(r.account.Catalogs, c.account)
-	}
-	for _, i := range r.items.list {
-		if i.account.Source == "" { // the run ended before its images were looked at
-			i.begin(&r.tally)
-		}
-		r.account.Images = append(r.account.Images, i.account)
-	}
-	r.account.total()
-}
-
-// problem notes something that a user should know about. It is safe for concurrent use.
-func (r *run) problem(level Level, object, hint, format string, args ...any) {
-	p := Problem{Level: level, Object: object, Message: fmt.Sprintf(format, args...), Hint: hint}
-	r.note(p)
-	r.log.problem(p)
-}
-
-// note adds a problem to the account without logging it: an error that the run ends with has it.
-func (r *run) note(p Problem) {
-	r.problems.Lock()
-	defer r.problems.Unlock()
-	r.account.Problems = append(r.account.Problems, p)
-}
-
-// readAll reads at most so many bytes; more are an error.
-func readAll(from io.Reader, most int64) ([]byte, error) {
-	text, err := io.ReadAll(io.LimitReader(from, most+1))
-	if err == nil && int64(len(text)) > most {
-		err = fmt.Errorf("%w: more than %d bytes", fault.ErrLimit, most)
-	}
-	return text, err
-}
-
-// onMedium are the names of repositories and tags on a medium: those of a target without a registry.
-var onMedium imageset.Target

@@ -1,11 +1,19 @@
 package mirror_test
 
 import (
+	"errors"
+	"fmt"
+	"maps"
 	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
-	"time"
 
+	"github.com/opencontainers/go-digest"
+	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/testing/mirrortest"
 	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 	"github.com/operator-bindery/bindery/mirror"
@@ -126,9 +134,13 @@ func TestAttachmentsTakeFewRequests(t *testing.T) {
 // second run are none.
 func TestProgress(t *testing.T) {
 	w := newWorld(t, small)
+	var known chan struct{} // is closed when all manifests are read
 	w.source.Interfere(func(_ http.ResponseWriter, q *http.Request) bool {
-		if strings.Contains(q.URL.Path, "/blobs/") {
-			time.Sleep(20 * time.Millisecond) // manifests are faster
+		if strings.Contains(q.URL.Path, "/blobs/") && !strings.Contains(q.URL.Path, "/synthetic/catalog/") {
+			select {
+			case <-known:
+			case <-q.Context().Done():
+			}
 		}
 		return false
 	})
@@ -138,10 +150,15 @@ func TestProgress(t *testing.T) {
 		}
 		var last mirror.Event
 		counted := false
+		known = make(chan struct{})
+		tell := sync.OnceFunc(func() { close(known) })
 		a := w.must(mode, func(o *mirror.Options) {
 			o.Events = func(e mirror.Event) {
 				if e.Bytes > e.AllBytes || e.Images > e.AllImages || e.Bytes < last.Bytes {
 					t.Errorf("%s: %+v after %+v", mode, e, last)
+				}
+				if !e.Counting && e.AllBytes > 0 {
+					tell()
 				}
 				counted = counted || !e.Counting && e.AllBytes > 0 && e.Images < len(w.source.Images)
 				last = e
@@ -154,5 +171,105 @@ func TestProgress(t *testing.T) {
 			sent > 0 && mode != mirror.FromDisk && !counted {
 			t.Errorf("%s: %d bytes of %d sent; counted before the end: %v", mode, last.Bytes, sent, counted)
 		}
+	}
+}
+
+// A dry run writes what would be copied to where, and changes nothing.
+func TestDryRuns(t *testing.T) {
+	w := newWorld(t, small)
+	w.extra()
+	w.must(mirror.ToDisk)
+	for _, mode := range []mirror.Mode{mirror.ToMirror, mirror.FromDisk, mirror.ToDisk} {
+		a := w.must(mode, func(o *mirror.Options) { o.DryRun, o.ManifestLists, o.All = true, true, true })
+		text, err := os.ReadFile(filepath.Join(w.dir, "workspace-"+string(mode), "working-dir", "dry-run", "mapping.txt"))
+		w.fatal(err)
+		for _, i := range w.source.Images {
+			if !strings.Contains(string(text), i.Ref+"=") {
+				t.Errorf("%s: the mapping lacks %s", mode, i.Ref)
+			}
+		}
+		n := strings.Count(string(text), "\n")
+		if n < len(w.source.Images)+2 || len(a.Repositories) == 0 && mode != mirror.FromDisk {
+			t.Errorf("%s: %d lines, %+v", mode, n, a.Repositories)
+		}
+		if len(tags(w.target)) > 0 {
+			t.Errorf("%s: something is copied", mode)
+		}
+	}
+	w.must(mirror.ToMirror)
+	a := w.must(mirror.ToMirror, func(o *mirror.Options) { o.DryRun = true })
+	if a.Totals.Present != a.Totals.Images {
+		t.Errorf("what is there would be copied: %+v", a.Totals)
+	}
+}
+
+// The files for clusters are those of a run, and name what was published.
+func TestResources(t *testing.T) {
+	w := newWorld(t, small)
+	o, end := w.options(t.Context(), mirror.ToMirror)
+	dir := filepath.Join(w.dir, "before")
+	a, err := mirror.Resources(t.Context(), o, dir)
+	end()
+	if w.fatal(err); len(a.Problems) != 1 || !strings.Contains(a.Problems[0].Message, "is not at the target") {
+		t.Errorf("before anything is mirrored: %+v", a.Problems)
+	}
+	run := w.must(mirror.ToMirror)
+	o, end = w.options(t.Context(), mirror.ToMirror)
+	defer end()
+	dir = filepath.Join(w.dir, "after")
+	a, err = mirror.Resources(t.Context(), o, dir)
+	if w.fatal(err); len(a.Problems) != 0 || len(a.Resources) != len(run.Resources) {
+		t.Errorf("%+v, %q", a.Problems, a.Resources)
+	}
+	for n, name := range run.Resources {
+		want, err := os.ReadFile(name)
+		w.fatal(err)
+		got, err := os.ReadFile(a.Resources[n])
+		if w.fatal(err); string(got) != string(want) {
+			t.Errorf("%s differs", a.Resources[n])
+		}
+	}
+	o.Mode = mirror.ToDisk
+	if _, err := mirror.Resources(t.Context(), o, dir); !errors.Is(err, fault.ErrInvalid) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestRepositories(t *testing.T) {
+	w := newWorld(t, mirrortest.Shape{Images: 2})
+	w.extra()
+	o, end := w.options(t.Context(), mirror.ToMirror)
+	defer end()
+	got, err := mirror.Repositories(t.Context(), o)
+	if want := []string{"extra/tool", "synthetic/catalog", "synthetic/op0-bundle", "synthetic/op0-image0",
+		"synthetic/op0-image1"}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("%q, %v", got, err)
+	}
+	w.set = strings.Replace(w.set, "catalog:v1", "none:v1", 1)
+	o.Set = w.parse(w.set)
+	var wrong *mirror.CollectError
+	if _, err := mirror.Repositories(t.Context(), o); !errors.As(err, &wrong) || wrong.Operators != 1 {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A catalog that is wanted whole is copied as it is, by tag or by digest, out of an archive too, and is not rebuilt.
+func TestWholeCatalog(t *testing.T) {
+	w := newWorld(t, small)
+	top := digest.FromBytes(w.source.Manifest("synthetic/catalog", "v1"))
+	for _, name := range []string{"catalog:v1", "catalog@" + top.String()} {
+		w.set = strings.Replace(fmt.Sprintf(all, ""), "catalog:v1\n    packages: []", name+"\n    full: true", 1)
+		w.newTarget()
+		w.must(mirror.ToMirror)
+		want := tags(w.target)
+		if !slices.Contains(slices.Collect(maps.Values(want)), top) {
+			t.Errorf("%s is not among %v", top, want)
+		}
+		w.servable()
+		w.must(mirror.ToDisk, func(o *mirror.Options) { o.All = true })
+		w.newTarget()
+		w.must(mirror.FromDisk)
+		w.same(want)
+		w.takeAway()
 	}
 }

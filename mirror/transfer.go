@@ -7,64 +7,79 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
+	"sync"
 
 	"github.com/opencontainers/go-digest"
-	v1 "github.com/opencontainers/image-spec/specs-go/v1"
-	"go.podman.io/image/v5/manifest"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/images/store"
-	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/reflist"
+	"github.com/operator-bindery/bindery/mirror/filter"
 	"github.com/operator-bindery/bindery/mirror/imageset"
+	"github.com/operator-bindery/bindery/mirror/internal/outage"
+	"github.com/operator-bindery/bindery/mirror/internal/taglists"
 )
 
-// transfer copies the images, those of a kind together: related images, additional images, bundles. An image that
-// cannot be copied is noted, and the others are copied. The error is one that ends the run.
-func (r *run) transfer(ctx context.Context, list []*item) error {
-	list, err := r.shardOf(ctx, list)
-	if err != nil {
+// copier copies images to their destinations.
+type copier struct {
+	o        *Options
+	report   *report
+	places   *places
+	presence *presence
+	tags     *taglists.Lists // of the repositories that images come from; nil if they are not listed
+	outages  outage.Counter
+	sparse   sync.Once // for the advice about indexes that the target does not take
+}
+
+// copyAll copies the images, those of a kind together: related images, additional images, bundles. An image that cannot
+// be copied is noted, and the others are copied. The error is one that ends the run. More is how many steps of the
+// progress come after the images.
+func (r *copier) copyAll(ctx context.Context, list []*item, more int) error {
+	ofRepository := map[string]int{}
+	for _, i := range list {
+		ofRepository[i.source.Repository()]++
+	}
+	r.tags = taglists.New(ofRepository)
+	r.report.progress.add(func(e *Event) { e.AllImages, e.Counting = len(list)+more, true })
+	if err := r.presence.keepTags(ctx, list); err != nil {
 		return err
 	}
-	r.lists = newTagLists(list)
-	r.progress.add(func(e *Event) { e.AllImages, e.Counting = len(list)+r.toPublish(), true })
-	if err := r.placeTagged(ctx, list); err != nil {
+	if err := r.presence.markCarried(ctx, list); err != nil {
 		return err
 	}
-	if err := r.skipCarried(ctx, list); err != nil {
-		return err
-	}
-	defer r.surveyAhead(ctx, list)()
+	ahead := &survey{r.o, r.report, r.places, r.presence}
+	defer ahead.start(ctx, list)()
 	for len(list) > 0 {
 		n := 1
 		for n < len(list) && list[n].kind == list[0].kind {
 			n++
 		}
-		if err := r.transferAll(ctx, list[:n]); err != nil {
-			return errors.Join(err, r.state.save())
+		if err := r.copyKind(ctx, list[:n]); err != nil {
+			return errors.Join(err, r.presence.carried.Save())
 		}
 		list = list[n:]
 	}
-	return r.state.save()
+	return r.presence.carried.Save()
 }
 
-func (r *run) transferAll(ctx context.Context, list []*item) error {
+// copyKind copies images of one kind. A bundle that lacks another image is not copied.
+func (r *copier) copyKind(ctx context.Context, list []*item) error {
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(r.o.Jobs)
 	for _, i := range list {
 		if i.account.Status == Blocked || i.account.Status == Present || gctx.Err() != nil {
 			continue
 		}
-		if why := r.lacking(i); why != "" {
+		if why := i.lacking(r.o.PruneBlocked); why != "" {
 			i.account.Error = why
-			r.done(i, nil)
+			r.report.imageDone(i, nil)
 			continue
 		}
 		g.Go(func() error {
-			i.moving.begin()
+			i.moving.Begin()
 			err := r.copyItem(gctx, i)
-			i.moving.end()
+			i.moving.End()
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
@@ -72,86 +87,61 @@ func (r *run) transferAll(ctx context.Context, list []*item) error {
 				return err // another image has ended the run, for a reason of its own
 			}
 			if err != nil {
-				i.fail(err)
-				r.log.warn(i.name() + " is not copied")
-				r.log.debug(fmt.Sprintf("%s: %v", i.name(), err))
+				r.report.imageFailed(i, "is not copied", err)
 				r.adviseSparse(err)
 			}
-			r.done(i, err)
-			if fatal(err) {
+			r.report.imageDone(i, err)
+			if outage.Fatal(err) {
 				return fmt.Errorf("%s: %w", i.name(), err)
 			}
-			return r.troubles.note(i, i.destination.Host, err)
+			return r.outages.Count(outage.Outcome{Source: i.source.Host, Target: i.destination.Host,
+				Read: i.account.Status == Copied, Err: err})
 		})
 	}
 	return g.Wait()
 }
 
 // adviseSparse says once what to do about indexes that the target does not take.
-func (r *run) adviseSparse(err error) {
+func (r *copier) adviseSparse(err error) {
 	var sparse *store.SparseError
 	if !errors.As(err, &sparse) || sparse.Err == nil {
 		return
 	}
 	r.sparse.Do(func() {
-		r.problem(Warning, r.account.Destination, "mirror all platforms of such images, without \"platforms\" in the "+
-			"image set; --sparse trim writes an index of the platforms that are kept, for images that are not named "+
-			"by digest", "the registry takes no index without its images for other platforms")
+		r.report.problem(filter.Warning, r.report.account.Destination, "mirror all platforms of such images, without "+
+			"\"platforms\" in the image set; --sparse trim writes an index of the platforms that are kept, for images "+
+			"that are not named by digest", "the registry takes no index without its images for other platforms")
 	})
-}
-
-// done reports an image that is done.
-func (r *run) done(i *item, err error) {
-	r.progress.add(func(e *Event) {
-		e.Image, e.Status, e.Err = i.name(), i.account.Status, err
-		e.Images++
-	})
-}
-
-// lacking tells why a bundle's image is not copied: the bundle is left out of every catalog that has it.
-func (r *run) lacking(i *item) string {
-	if i.kind != Bundle {
-		return ""
-	}
-	why := ""
-	for _, u := range i.users {
-		lack := r.lackOf(u)
-		if lack == "" {
-			return ""
-		}
-		why = lack
-	}
-	return why
 }
 
 // copyItem copies one image with what is attached to it.
-func (r *run) copyItem(ctx context.Context, i *item) (err error) {
+func (r *copier) copyItem(ctx context.Context, i *item) (err error) {
 	if r.o.Timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, r.o.Timeout,
 			fmt.Errorf("not copied within %s, the time for one image", r.o.Timeout))
 		defer cancel()
 	}
-	to, err := r.to.repository(i.destination)
+	to, err := r.places.to.repository(i.destination)
 	if err != nil {
 		return err
 	}
-	there, err := r.askFor(ctx, to, i)
+	there, err := r.presence.head(ctx, i)
 	if err != nil {
 		return err
 	}
-	demanded, err := r.demands(ctx, i.source)
+	demanded, err := r.o.policyDemands(ctx, i.source)
 	if err != nil {
 		return err
 	}
-	if !demanded && i.byDigest() && there.Digest == i.source.Digest && r.settled(i, there) {
+	if !demanded && i.byDigest() && there.Digest == i.source.Digest && r.presence.markIfComplete(i, there) {
 		return nil
 	}
-	if !demanded && r.known(i) {
+	if !demanded && r.places.other.hasImage(i) {
 		i.account.Status = Present
 		return nil
 	}
-	from, err := r.openJudged(ctx, i)
+	from, err := openJudged(ctx, r.places.from, i)
 	if err != nil {
 		return err
 	}
@@ -160,28 +150,32 @@ func (r *run) copyItem(ctx context.Context, i *item) (err error) {
 		return fmt.Errorf("the source has %s", from.top.Digest)
 	}
 	i.state.digest, i.state.top, i.account.Digest = from.top.Digest, from.top, from.top.Digest
-	if err := checkTagged(ctx, i, from); err != nil {
+	if err := checkAttachmentTag(ctx, i, from); err != nil {
 		return err
 	}
-	if err := checkThere(ctx, i, from, to); err != nil {
+	if err := checkOtherEntries(ctx, i, from, to); err != nil {
 		return err
 	}
-	if there.Digest == from.top.Digest && r.settled(i, from.top) {
+	if there.Digest == from.top.Digest && r.presence.markIfComplete(i, from.top) {
 		return nil
 	}
-	if r.known(i) {
+	if r.places.other.hasImage(i) {
 		i.account.Status = Present
 		return nil
+	}
+	source := from.Reader
+	if r.tags != nil {
+		source = r.tags.Reader(i.source.Repository(), source)
 	}
 	var attached referrers.Account
 	done, err := store.CopyOne(ctx, from.Reader, from.top, to, i.destination.Tag, store.CopyOptions{
 		Platforms: i.platforms, Sparse: r.o.Sparse, ByDigest: i.byDigest(), Jobs: r.o.Layers,
-		Absent: i.asked && there.Digest == "", Named: true, Elsewhere: r.otherPlaces,
+		Absent: i.asked && there.Digest == "", Named: true, Elsewhere: r.places.input.reposElsewhere,
 		Attach: func(ctx context.Context, to store.Writer, image store.Image) (err error) {
-			attached, err = r.attach(ctx, r.lists.reader(i, from.Reader), to, image)
+			attached, err = copyAttached(ctx, r.o.With, source, to, image)
 			return err
 		},
-		Moved: i.moving.event,
+		Moved: i.moving.Event,
 	})
 	if err != nil {
 		return err
@@ -201,17 +195,17 @@ func (r *run) copyItem(ctx context.Context, i *item) (err error) {
 	}
 	if len(lost) > 0 {
 		i.account.Unsigned = strings.Join(lost[:min(len(lost), 5)], "; ")
-		r.log.warn(fmt.Sprintf("%s: not all signatures could be read: %s", i.name(), i.account.Unsigned))
+		r.report.log.warn(fmt.Sprintf("%s: not all signatures could be read: %s", i.name(), i.account.Unsigned))
 	}
 	if done.Digest == from.top.Digest && i.account.Unsigned == "" {
-		r.state.add(r.carriedKey(i, from.top.Digest))
+		r.presence.carried.Add(r.presence.line(i, from.top.Digest))
 	}
 	return nil
 }
 
-// checkThere returns an error unless the policy accepts what the target has of an index and this run does not copy: the
-// index serves it.
-func checkThere(ctx context.Context, i *item, from *opened, to repository) error {
+// checkOtherEntries returns an error unless the policy accepts what the target has of an index and this run does not
+// copy: the index serves it.
+func checkOtherEntries(ctx context.Context, i *item, from *opened, to store.Reader) error {
 	if from.judged == nil || len(i.platforms) == 0 {
 		return nil
 	}
@@ -227,20 +221,21 @@ func checkThere(ctx context.Context, i *item, from *opened, to repository) error
 			return err
 		}
 		if _, _, err := from.Manifest(ctx, d.Digest.String()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return &originError{fmt.Errorf("what the destination has of it already: %w", err)}
+			return &outage.SourceError{Err: fmt.Errorf("what the destination has of it already: %w", err)}
 		}
 	}
 	return nil
 }
 
-// checkTagged returns an error for an image whose destination is the tag of signatures or the like of another one.
-func checkTagged(ctx context.Context, i *item, from *opened) error {
+// checkAttachmentTag returns an error for an image whose destination is the tag of signatures or the like of another
+// one.
+func checkAttachmentTag(ctx context.Context, i *item, from *opened) error {
 	if !reflist.Belongs(i.destination.Tag) || i.destination.Tag == imageset.DigestTag(from.top.Digest) {
 		return nil
 	}
 	text, _, err := from.Manifest(ctx, from.top.Digest.String())
 	if err != nil {
-		return &originError{err}
+		return &outage.SourceError{Err: err}
 	}
 	if err := referrers.CheckTagged(i.destination.Tag, text); err != nil {
 		return fmt.Errorf("%s is a tag for what is attached to an image: %w", i.destination.Name(), err)
@@ -248,71 +243,16 @@ func checkTagged(ctx context.Context, i *item, from *opened) error {
 	return nil
 }
 
-// attach copies what is attached to an image. What the source does not show is no reason to leave the image out:
+// copyAttached copies what is attached to an image. What the source does not show is no reason to leave the image out:
 // registries answer 403 for tags that do not exist (MIRROR 8.5).
-func (r *run) attach(ctx context.Context, from store.Reader, to store.Writer,
+func copyAttached(ctx context.Context, with referrers.Kinds, from store.Reader, to store.Writer,
 	image store.Image) (referrers.Account, error) {
-	if r.o.With == (referrers.Kinds{}) {
+	if with == (referrers.Kinds{}) {
 		return referrers.Account{}, nil
 	}
 	var subjects []digest.Digest
 	for _, d := range image.Subjects() {
 		subjects = append(subjects, d.Digest)
 	}
-	return referrers.CopyReadable(ctx, from, to, subjects, r.o.With, store.Limits{})
-}
-
-// settled tells whether an image that the target has needs no more work: what is attached to it was carried before, or
-// none is wanted, and so were the images of an index.
-func (r *run) settled(i *item, there v1.Descriptor) bool {
-	i.state.digest, i.account.Digest = there.Digest, there.Digest
-	attached := r.o.With == (referrers.Kinds{}) || !r.o.Recheck && r.state.has(r.carriedKey(i, there.Digest))
-	if !attached {
-		return false
-	}
-	// An index may be there without its images for other platforms.
-	single := there.MediaType != "" && !manifest.MIMETypeIsMultiImage(there.MediaType)
-	if !single && !r.state.has(r.carriedKey(i, there.Digest)) {
-		return false
-	}
-	i.account.Status = Present
-	return true
-}
-
-// carriedKey identifies an image at its destination with the kinds of attachments and the platforms that were
-// carried.
-func (r *run) carriedKey(i *item, d digest.Digest) string {
-	kinds := ""
-	if r.o.With.Tags {
-		kinds += "s"
-	}
-	if r.o.With.Referrers {
-		kinds += "r"
-	}
-	for _, p := range i.platforms {
-		kinds += " " + p.OS + "/" + p.Architecture
-	}
-	return d.String() + " " + i.destination.Name() + " " + kinds
-}
-
-// errNoImages is the error about an image set without images.
-var errNoImages = fault.New(fault.Input, "no images to copy: the image set names no operators and no additional images")
-
-// block notes that an image is left out by a rule of the image set.
-func (r *run) block(i *item) {
-	b, blocked := r.o.Set.Blocked(i.source, "", i.destination, r.place())
-	if !blocked {
-		return
-	}
-	i.account.Status = Blocked
-	if b.ByDestination {
-		r.problem(Warning, i.name(), "", "blocked, as %q matches its name at the destination", b.Rule.Name)
-	}
-	if r.o.PruneBlocked {
-		return
-	}
-	for _, u := range i.users {
-		r.problem(Warning, i.name(), "--prune-blocked takes the bundle out of the catalog",
-			"blocked, and bundle %s of package %s names it", u.bundle, u.pkg)
-	}
+	return referrers.CopyReadable(ctx, from, to, subjects, with, store.Limits{})
 }

@@ -21,12 +21,17 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/mirror/filter"
 	"github.com/operator-bindery/bindery/mirror/imageset"
+	"github.com/operator-bindery/bindery/mirror/internal/atmirror"
+	"github.com/operator-bindery/bindery/mirror/internal/workdir"
 	"github.com/operator-bindery/bindery/mirror/stock"
 	"github.com/operator-bindery/bindery/render"
 )
 
 // VerifyOptions configure [Verify].
 type VerifyOptions struct {
+	// Archive, unless empty, is the directory of an archive that is verified in place of a target: then Set, Policy,
+	// DryRun and Events are all that counts.
+	Archive string
 	// Target is where images were mirrored to, and Remote looks into it.
 	Target imageset.Target
 	Remote *registries.Client
@@ -38,7 +43,6 @@ type VerifyOptions struct {
 	// Render reads the catalogs.
 	Render render.Options
 
-	wishes map[string]imageset.Operator // of the set, by where their catalogs are
 	// Policy, unless nil, is asked about each image at the target.
 	Policy *images.Client
 	// ManifestsOnly does not ask for blobs.
@@ -52,19 +56,19 @@ type VerifyOptions struct {
 
 // Verification is what [Verify] has found.
 type Verification struct {
-	Catalogs []VerifiedCatalog `json:"catalogs"`
+	Catalogs []verifiedCatalog `json:"catalogs"`
 	stock.Summary
-	// LeftOut is how many manifests and blobs an archive leaves out, since the other side is to have them.
+	// leftOut is how many manifests and blobs an archive leaves out, since the other side is to have them.
 	LeftOut int `json:"leftOut,omitempty"`
 	// Faults are the images that lack something, sorted.
-	Faults []ImageFault `json:"faults"`
+	Faults []imageFault `json:"faults"`
 	// Repositories are the sizes of the blobs that were looked for, or would be in a dry run.
 	Repositories []RepositoryBytes `json:"repositories,omitempty"`
 	DryRun       bool              `json:"dryRun,omitempty"`
 }
 
-// VerifiedCatalog is a catalog at the target.
-type VerifiedCatalog struct {
+// verifiedCatalog is a catalog at the target.
+type verifiedCatalog struct {
 	Name     string        `json:"name"`
 	Digest   digest.Digest `json:"digest,omitempty"`
 	Packages int           `json:"packages"`
@@ -77,10 +81,10 @@ type VerifiedCatalog struct {
 }
 
 // good tells whether the catalog is there with all that is asked for.
-func (c VerifiedCatalog) good() bool { return c.Error == "" && len(c.Missing) == 0 }
+func (c verifiedCatalog) good() bool { return c.Error == "" && len(c.Missing) == 0 }
 
-// ImageFault is an image that is not as it should be.
-type ImageFault struct {
+// imageFault is an image that is not as it should be.
+type imageFault struct {
 	Image string `json:"image"`
 	// Source is how catalogs name it, and NeededBy what does.
 	Source   string   `json:"source,omitempty"`
@@ -111,28 +115,36 @@ type expected struct {
 	by     []string
 }
 
-// ErrNoCatalog is the error about nothing to verify.
-var ErrNoCatalog = fault.New(fault.Usage, "no catalog to verify")
+// targetCheck is one call of [Verify].
+type targetCheck struct {
+	VerifyOptions
+	selected map[string]imageset.Operator // what the image set selects, by where its catalogs are
+	expected map[string]*expected         // the images that should be there, by their names
+}
 
 var errAbsent = errors.New("the target has no such catalog")
 
 // Verify looks whether the catalogs at a target load, and whether every image that they name is there with all that it
-// consists of. Nothing is written. The error is about what cannot be asked; what is wrong is in the result.
-func Verify(ctx context.Context, o VerifyOptions) (*Verification, error) {
-	v := &Verification{Catalogs: []VerifiedCatalog{}, Faults: []ImageFault{}, DryRun: o.DryRun}
-	o.wishes = map[string]imageset.Operator{}
-	catalogs, all, err := o.expected()
+// consists of; or whether an archive is whole. Nothing is written. The error is about what cannot be asked; what is
+// wrong is in the result.
+func Verify(ctx context.Context, options VerifyOptions) (*Verification, error) {
+	if options.Archive != "" {
+		return verifyArchive(ctx, options)
+	}
+	o := &targetCheck{VerifyOptions: options, selected: map[string]imageset.Operator{}, expected: map[string]*expected{}}
+	v := &Verification{Catalogs: []verifiedCatalog{}, Faults: []imageFault{}, DryRun: o.DryRun}
+	catalogs, err := o.listExpected()
 	if err != nil {
 		return nil, err
 	}
-	if len(catalogs) == 0 && len(all) == 0 {
+	if len(catalogs) == 0 && len(o.expected) == 0 {
 		return nil, ErrNoCatalog
 	}
 	if err := o.Remote.Ping(ctx, o.Target.String()); err != nil {
 		return nil, err // it names the registry
 	}
 	for _, ref := range catalogs {
-		one, err := o.catalog(ctx, ref, all)
+		one, err := o.checkCatalog(ctx, ref)
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
@@ -148,10 +160,10 @@ func Verify(ctx context.Context, o VerifyOptions) (*Verification, error) {
 		v.Catalogs = append(v.Catalogs, one)
 	}
 	progress := progress{events: o.Events}
-	progress.add(func(e *Event) { e.AllImages = len(all) })
+	progress.add(func(e *Event) { e.AllImages = len(o.expected) })
 	faults := map[string][]string{}
 	at := func(name string) (store.Reader, error) { return o.Remote.Repository(name) }
-	v.Summary, err = stock.Check(ctx, at, wantedOf(all), stock.CheckOptions{ManifestsOnly: o.ManifestsOnly,
+	v.Summary, err = stock.Check(ctx, at, wantedOf(o.expected), stock.CheckOptions{ManifestsOnly: o.ManifestsOnly,
 		Sizes: o.DryRun, Jobs: o.Jobs, Done: func(f stock.Finding) {
 			progress.add(func(e *Event) { e.Images++ })
 			for _, p := range f.Problems {
@@ -164,14 +176,14 @@ func Verify(ctx context.Context, o VerifyOptions) (*Verification, error) {
 	}
 	v.Repositories = ByRepository(v.Bytes)
 	if !o.DryRun {
-		err = o.askPolicy(ctx, all, faults)
+		err = o.askPolicy(ctx, faults)
 	}
 	if err != nil {
 		return nil, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(faults)) {
-		e := all[name]
-		v.Faults = append(v.Faults, ImageFault{Image: name, Source: e.source, NeededBy: e.by, Problems: faults[name]})
+		e := o.expected[name]
+		v.Faults = append(v.Faults, imageFault{Image: name, Source: e.source, NeededBy: e.by, Problems: faults[name]})
 	}
 	return v, nil
 }
@@ -187,53 +199,52 @@ func wantedOf(all map[string]*expected) func(func(stock.Wanted) bool) {
 	}
 }
 
-// expected lists the catalogs, and the images that no catalog names.
-func (o *VerifyOptions) expected() ([]imageset.Ref, map[string]*expected, error) {
+// listExpected lists the catalogs, and the images that no catalog names.
+func (o *targetCheck) listExpected() ([]imageset.Ref, error) {
 	catalogs := slices.Clone(o.Catalogs)
-	all := map[string]*expected{}
-	rec, err := readRecord(o.Workspace, o.Target)
+	rec, err := workdir.ReadRecord(o.Workspace.files(), o.Target)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	for _, c := range rec.Catalogs {
 		ref, err := imageset.ParseRef(c.Destination)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		catalogs = append(catalogs, ref)
 	}
 	for _, i := range rec.Images {
 		to, err := imageset.ParseRef(i.Destination)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
-		from, err := recorded(i.Source)
+		from, err := atmirror.ParseSource(i.Source)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
-		expect(all, to, from, nil, "additional image")
+		o.expect(to, from, nil, "additional image")
 	}
 	if o.Set != nil {
 		for _, op := range o.Set.Operators {
 			at, err := publishedAt(o.Target, op, rec)
 			if err != nil {
-				return nil, nil, fmt.Errorf("catalog %s: %w", op.Written, err)
+				return nil, fmt.Errorf("catalog %s: %w", op.Written, err)
 			}
 			catalogs = append(catalogs, at)
-			o.wishes[at.String()] = op
+			o.selected[at.String()] = op
 		}
 		for _, a := range o.Set.AdditionalImages {
 			to, err := o.Target.Additional(a)
 			if err != nil {
-				return nil, nil, err
+				return nil, err
 			}
-			if _, blocked := o.Set.Blocked(a.Name, "", to, o.Target); !blocked {
-				expect(all, to, a.Name, a.Platforms, "additional image")
+			if _, _, blocked := o.Set.Blocked(a.Name, "", to, o.Target); !blocked {
+				o.expect(to, a.Name, a.Platforms, "additional image")
 			}
 		}
 	}
 	slices.SortFunc(catalogs, func(a, b imageset.Ref) int { return strings.Compare(a.String(), b.String()) })
-	return slices.Compact(catalogs), all, nil
+	return slices.Compact(catalogs), nil
 }
 
 // nameOf is the full name of an image.
@@ -244,30 +255,30 @@ func nameOf(w stock.Wanted) string {
 	return w.Repository + ":" + w.Name
 }
 
-func expect(all map[string]*expected, to, from imageset.Ref, platforms []v1.Platform, by string) {
-	w := stock.Wanted{Repository: to.Repository(), Name: pulledBy(to), Digest: from.Digest, Platforms: platforms}
+// expect adds an image that should be there, and what needs it.
+func (o *targetCheck) expect(to, from imageset.Ref, platforms []v1.Platform, by string) {
+	w := stock.Wanted{Repository: to.Repository(), Name: atmirror.PullName(to), Digest: from.Digest, Platforms: platforms}
 	if from.Digest != "" {
 		w.Name = from.Digest.String() // the tag may be that of another image of the repository
 	}
-	e := all[nameOf(w)]
+	e := o.expected[nameOf(w)]
 	if e == nil {
 		e = &expected{wanted: w, source: from.Name()}
-		all[nameOf(w)] = e
+		o.expected[nameOf(w)] = e
 	}
 	if len(e.by) < 5 && !slices.Contains(e.by, by) {
 		e.by = append(e.by, by)
 	}
 }
 
-// catalog reads a catalog at the target, and adds the images that it names.
-func (o *VerifyOptions) catalog(ctx context.Context, ref imageset.Ref,
-	all map[string]*expected) (_ VerifiedCatalog, err error) {
-	out := VerifiedCatalog{Name: ref.Name()}
+// checkCatalog reads a catalog at the target, and adds the images that it names.
+func (o *targetCheck) checkCatalog(ctx context.Context, ref imageset.Ref) (_ verifiedCatalog, err error) {
+	out := verifiedCatalog{Name: ref.Name()}
 	at, err := o.Remote.Repository(ref.Repository())
 	if err != nil {
 		return out, err
 	}
-	name, top, err := headPulled(ctx, at, ref)
+	name, top, err := atmirror.Head(ctx, at, ref)
 	if errors.Is(err, fs.ErrNotExist) {
 		return out, errAbsent
 	}
@@ -276,19 +287,19 @@ func (o *VerifyOptions) catalog(ctx context.Context, ref imageset.Ref,
 	}
 	out.Digest = top.Digest
 	w := stock.Wanted{Repository: ref.Repository(), Name: name}
-	all[nameOf(w)] = &expected{wanted: w}
+	o.expected[nameOf(w)] = &expected{wanted: w}
 	c := &catalog{selects: imageset.Operator{Full: true}}
 	c.index, err = indeximage.Open(ctx, ref.Repository()+"@"+top.Digest.String(), indeximage.Options{Render: o.Render})
 	if err != nil {
 		return out, err
 	}
 	defer func() { err = errors.Join(err, c.close()) }()
-	if op, ok := o.wishes[ref.String()]; ok {
+	if op, ok := o.selected[ref.String()]; ok {
 		if err := c.compare(ctx, op, at, top.Digest, &out); err != nil {
 			return out, err
 		}
 	}
-	if err := c.apply(ctx, filter.Options{}, nil); err != nil {
+	if err := c.filter(ctx, filter.Options{}, nil); err != nil {
 		return out, err
 	}
 	if err := c.result.Catalog.ValidateAnyImages(); err != nil {
@@ -298,22 +309,22 @@ func (o *VerifyOptions) catalog(ctx context.Context, ref imageset.Ref,
 	var errs []error
 	for i := range c.result.Catalog.Bundles {
 		b := &c.result.Catalog.Bundles[i]
-		for image := range imagesOf(b) {
+		for image := range atmirror.ImagesOf(b) {
 			from, err := imageset.ParseRef(image)
 			if err != nil {
 				errs = append(errs, fmt.Errorf("bundle %s: %w", b.Name, err))
 				continue
 			}
-			expect(all, o.Target.Image(from), from, nil, b.Name)
+			o.expect(o.Target.Image(from), from, nil, b.Name)
 		}
 	}
 	return out, errors.Join(errs...)
 }
 
-// compare compares a catalog at the target with what an image set selects of its source. A rebuilt catalog says what was
-// selected, and what was not there.
+// compare compares a catalog at the target with what an image set selects of its source. A rebuilt catalog says what
+// was selected, and what was not there.
 func (c *catalog) compare(ctx context.Context, op imageset.Operator, at store.Reader, top digest.Digest,
-	out *VerifiedCatalog) error {
+	out *verifiedCatalog) error {
 	text, _, err := at.Manifest(ctx, top.String())
 	if err != nil {
 		return err
@@ -334,7 +345,7 @@ func (c *catalog) compare(ctx context.Context, op imageset.Operator, at store.Re
 	}
 	asked := &catalog{selects: op, index: c.index}
 	var wrong *filter.Error
-	if err := asked.apply(ctx, filter.Options{AutoDefaultChannel: true}, nil); err != nil && !errors.As(err, &wrong) {
+	if err := asked.filter(ctx, filter.Options{AutoDefaultChannel: true}, nil); err != nil && !errors.As(err, &wrong) {
 		return err
 	} else if err == nil {
 		for _, p := range asked.result.Problems {
@@ -356,12 +367,12 @@ func (c *catalog) compare(ctx context.Context, op imageset.Operator, at store.Re
 
 // askPolicy asks the policy about each image, of an index that it does not accept as a whole about each entry that is
 // there.
-func (o *VerifyOptions) askPolicy(ctx context.Context, all map[string]*expected, faults map[string][]string) error {
+func (o *targetCheck) askPolicy(ctx context.Context, faults map[string][]string) error {
 	if o.Policy == nil {
 		return nil
 	}
 	var ask []string
-	for _, name := range slices.Sorted(maps.Keys(all)) {
+	for _, name := range slices.Sorted(maps.Keys(o.expected)) {
 		if len(faults[name]) == 0 {
 			ask = append(ask, name)
 		}

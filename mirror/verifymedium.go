@@ -17,6 +17,7 @@ import (
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/reflist"
 	"github.com/operator-bindery/bindery/mirror/imageset"
 	"github.com/operator-bindery/bindery/mirror/medium"
@@ -24,23 +25,23 @@ import (
 	"github.com/operator-bindery/bindery/render"
 )
 
-// VerifyMedium looks whether an archive is whole. It reads all of it: every blob and manifest has its digest; every
+// verifyArchive looks whether an archive is whole. It reads all of it: every blob and manifest has its digest; every
 // image has what it refers to; every name stands for what the description of the archive says; and what a run of the
-// image set in the archive would copy from it is there, which is what its catalogs name. What the archive says that
-// the other side has may be missing.
+// image set in the archive would copy from it is there, which is what its catalogs name. What the archive says that the
+// other side has may be missing.
 //
 // What a run of the options' image set would copy must be there, too.
 //
 // The policy, if there is one, is asked about each image under the name of its source.
-func VerifyMedium(ctx context.Context, dir string, o VerifyOptions) (_ *Verification, err error) {
-	reader, err := medium.Open(ctx, dir, medium.ReadOptions{})
+func verifyArchive(ctx context.Context, o VerifyOptions) (_ *Verification, err error) {
+	reader, err := medium.Open(ctx, o.Archive)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, reader.Close()) }()
 	m := &mediumCheck{reader: reader, leftOut: map[digest.Digest]bool{}, broken: map[digest.Digest]error{},
-		platforms: map[string][]v1.Platform{}, faults: map[string]*ImageFault{}, progress: progress{events: o.Events},
-		out: &Verification{Catalogs: []VerifiedCatalog{}, Faults: []ImageFault{}, DryRun: o.DryRun}}
+		platforms: map[string][]v1.Platform{}, faults: map[string]*imageFault{}, progress: progress{events: o.Events},
+		out: &Verification{Catalogs: []verifiedCatalog{}, Faults: []imageFault{}, DryRun: o.DryRun}}
 	if err := m.listLeftOut(ctx); err != nil {
 		return nil, err
 	}
@@ -65,10 +66,10 @@ func VerifyMedium(ctx context.Context, dir string, o VerifyOptions) (_ *Verifica
 	if err := m.checkStock(ctx, o.DryRun); err != nil {
 		return nil, err
 	}
-	return m.result(), nil
+	return m.makeResult(), nil
 }
 
-// mediumCheck is one run of [VerifyMedium].
+// mediumCheck is one run of [verifyArchive].
 type mediumCheck struct {
 	reader *medium.Reader
 	// leftOut is what the other side is to have, and broken what is not what its digest says.
@@ -80,16 +81,16 @@ type mediumCheck struct {
 	// wanted.
 	byDigest  []stock.Wanted
 	platforms map[string][]v1.Platform
-	faults    map[string]*ImageFault
+	faults    map[string]*imageFault
 	progress  progress
 	out       *Verification
 }
 
-// fault notes what is wrong with an image.
-func (m *mediumCheck) fault(image, problem string, neededBy ...string) {
+// addFault notes what is wrong with an image.
+func (m *mediumCheck) addFault(image, problem string, neededBy ...string) {
 	f := m.faults[image]
 	if f == nil {
-		f = &ImageFault{Image: image}
+		f = &imageFault{Image: image}
 		m.faults[image] = f
 	}
 	if !slices.Contains(f.Problems, problem) {
@@ -142,7 +143,7 @@ func (m *mediumCheck) listCatalogs() {
 				}
 			}
 		}
-		m.out.Catalogs = append(m.out.Catalogs, VerifiedCatalog{Name: c.Path + ":" + c.Tag, Digest: c.Digest,
+		m.out.Catalogs = append(m.out.Catalogs, verifiedCatalog{Name: c.Path + ":" + c.Tag, Digest: c.Digest,
 			Packages: len(c.Packages), Bundles: len(bundles)})
 	}
 }
@@ -152,7 +153,7 @@ func (m *mediumCheck) checkDescription() {
 	about := m.reader.Contents()
 	if about == nil {
 		if m.reader.Form() == medium.OCI {
-			m.fault("bindery-mirror.json", "the archive has no description")
+			m.addFault("bindery-mirror.json", "the archive has no description")
 		}
 		return
 	}
@@ -171,7 +172,7 @@ func (m *mediumCheck) checkDescription() {
 		}
 		for _, name := range i.Attached {
 			if _, found := slices.BinarySearch(untagged, digest.Digest(name)); !found && m.reader.Tag(path, name) == "" {
-				m.fault(i.Path+":"+i.Tag, fmt.Sprintf("what is attached to it is not there: %s", name))
+				m.addFault(i.Path+":"+i.Tag, fmt.Sprintf("what is attached to it is not there: %s", name))
 			}
 		}
 	}
@@ -185,9 +186,9 @@ func (m *mediumCheck) checkDescription() {
 		is := m.reader.Tag(path, tag)
 		switch {
 		case is == "":
-			m.fault(name, fmt.Sprintf("there is no such tag, and the description says that it is %s", digests[0]))
+			m.addFault(name, fmt.Sprintf("there is no such tag, and the description says that it is %s", digests[0]))
 		case !slices.Contains(digests, is):
-			m.fault(name, fmt.Sprintf("it is %s, and the description says that it is %s", is, digests[0]))
+			m.addFault(name, fmt.Sprintf("it is %s, and the description says that it is %s", is, digests[0]))
 		}
 	}
 }
@@ -206,7 +207,7 @@ func (m *mediumCheck) checkRun(ctx context.Context, o VerifyOptions) (err error)
 	if text != nil {
 		set, err := imageset.Parse(text, name, imageset.Image, imageset.Options{IgnoreUnsupported: true, Compat: true})
 		if err != nil {
-			m.fault(name, err.Error())
+			m.addFault(name, err.Error())
 		} else if err := m.checkSet(ctx, o, set, name); err != nil {
 			return err
 		}
@@ -232,33 +233,28 @@ func (m *mediumCheck) checkSet(ctx context.Context, o VerifyOptions, set *images
 		defer func() { err = errors.Join(err, client.Close()) }()
 	}
 	run.Images, run.Render = client, render.Options{Images: client}
-	r, err := run.begin(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		r.reader = nil // it is closed by the caller
-		err = errors.Join(err, r.close())
-	}()
-	r.readFrom(m.reader)
-	r.to = noTarget{}
+	options := run.withDefaults()
+	report := newReport(options)
+	input := newArchive(m.reader, options, noTarget{})
+	found, err := collect(ctx, options, report, input)
+	defer func() { err = errors.Join(err, found.close()) }()
 	var wrong *CollectError
-	if err := r.collect(ctx); err != nil && !errors.As(err, &wrong) {
+	if err != nil && !errors.As(err, &wrong) {
 		return err
 	}
 	if wrong != nil && wrong.Additional > 0 {
-		m.fault(name, wrong.Error())
+		m.addFault(name, wrong.Error())
 	}
-	for _, c := range slices.Concat(r.catalogs, r.absent) {
-		m.catalog(r, c, set == o.Set)
+	for _, c := range slices.Concat(found.catalogs, found.absent) {
+		m.addCatalog(c, set == o.Set)
 	}
-	list := r.items.sorted()
-	if err := r.checkItems(ctx, list); err != nil && !errors.Is(err, errNoImages) {
-		m.fault(name, err.Error())
+	list, err := checkDestinations(ctx, options, report, input, noTarget{}, found)
+	if err != nil && !errors.Is(err, errNoImages) {
+		m.addFault(name, err.Error())
 	}
 	for _, i := range list {
 		if i.account.Status != Blocked {
-			if err := m.item(ctx, r, i); err != nil {
+			if err := m.checkImage(ctx, input, i); err != nil {
 				return err
 			}
 		}
@@ -281,31 +277,34 @@ func (m *mediumCheck) imageSet() ([]byte, string, error) {
 		return nil, "", err
 	}
 	defer f.Close()
-	text, err := readAll(f, imageset.MaxConfig)
+	text, err := io.ReadAll(io.LimitReader(f, imageset.MaxConfig+1))
+	if err == nil && len(text) > imageset.MaxConfig {
+		err = fmt.Errorf("%w: more than %d bytes", fault.ErrLimit, imageset.MaxConfig)
+	}
 	return text, name, err
 }
 
-// catalog notes what a run would say of a catalog, of a wish if it is of another image set than that of the archive.
-func (m *mediumCheck) catalog(r *run, c *catalog, wish bool) {
+// addCatalog notes what a run would say of a catalog, of a wish if it is of another image set than that of the archive.
+func (m *mediumCheck) addCatalog(c *catalog, wish bool) {
 	if c.account.Error == "" {
 		if at := m.listed(c.onMedium); at != nil {
 			at.Missing = c.account.Missing
-		} else if r.contained == nil || len(c.account.Missing) > 0 {
-			c.describe()
-			m.out.Catalogs = append(m.out.Catalogs, VerifiedCatalog{Name: c.op.Catalog.Name(), Digest: c.digest,
+		} else if m.reader.Contents() == nil || len(c.account.Missing) > 0 {
+			c.accountPackages()
+			m.out.Catalogs = append(m.out.Catalogs, verifiedCatalog{Name: c.op.Catalog.Name(), Digest: c.digest,
 				Packages: len(c.account.Packages), Bundles: len(c.bundles), Missing: c.account.Missing})
 		}
 		for _, b := range c.bundles {
 			if b.bad != nil {
-				m.fault(c.op.Catalog.Name(), b.bad.Error())
+				m.addFault(c.op.Catalog.Name(), b.bad.Error())
 			}
 		}
 		return
 	}
-	if errors.Is(c.failed, medium.ErrLeftOut) || r.contained == nil && len(m.leftOut) > 0 && c.onMedium != "" &&
+	if errors.Is(c.failed, medium.ErrLeftOut) || m.reader.Contents() == nil && len(m.leftOut) > 0 && c.onMedium != "" &&
 		errors.Is(c.failed, fs.ErrNotExist) {
 		if wish {
-			m.out.Catalogs = append(m.out.Catalogs, VerifiedCatalog{Name: c.op.Catalog.Name(), Digest: c.digest,
+			m.out.Catalogs = append(m.out.Catalogs, verifiedCatalog{Name: c.op.Catalog.Name(), Digest: c.digest,
 				Missing: []string{"not judged: a part of what the catalog offered is where the other side is to have it"}})
 		}
 		return // a part of it is where the other side is to have it; what is not, is missed in its image
@@ -314,11 +313,11 @@ func (m *mediumCheck) catalog(r *run, c *catalog, wish bool) {
 		at.Error = c.account.Error
 		return
 	}
-	m.out.Catalogs = append(m.out.Catalogs, VerifiedCatalog{Name: c.op.Catalog.Name(), Error: c.account.Error})
+	m.out.Catalogs = append(m.out.Catalogs, verifiedCatalog{Name: c.op.Catalog.Name(), Error: c.account.Error})
 }
 
 // listed returns the catalog with a name on the medium, if it is listed.
-func (m *mediumCheck) listed(name string) *VerifiedCatalog {
+func (m *mediumCheck) listed(name string) *verifiedCatalog {
 	for i := range m.out.Catalogs {
 		if m.out.Catalogs[i].Name == name {
 			return &m.out.Catalogs[i]
@@ -327,29 +326,29 @@ func (m *mediumCheck) listed(name string) *VerifiedCatalog {
 	return nil
 }
 
-// item looks for an image as a run does that reads it from the archive.
-func (m *mediumCheck) item(ctx context.Context, r *run, i *item) error {
+// checkImage looks for an image as a run does that reads it from the archive.
+func (m *mediumCheck) checkImage(ctx context.Context, input *archive, i *item) error {
 	name := i.onMedium.Path + ":" + i.onMedium.Tag
 	m.platforms[name] = append(m.platforms[name], i.platforms...)
 	if i.all {
 		m.platforms[name] = nil
 	}
-	at, err := r.from.open(ctx, i)
+	at, err := input.open(ctx, i)
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case errors.Is(err, fs.ErrNotExist) && (m.atTarget(i) || m.inPart(i)):
 		return nil
 	case err != nil:
-		m.fault(name, m.reason(i, err), i.account.Bundles...)
+		m.addFault(name, m.reason(i, err), i.account.Bundles...)
 		return nil
 	}
 	refused := at.checkPolicy(ctx, i.platforms)
 	switch {
 	case refused != nil:
-		m.fault(name, refused.Error(), i.account.Bundles...)
+		m.addFault(name, refused.Error(), i.account.Bundles...)
 	case i.source.Digest != "" && at.top.Digest != i.source.Digest:
-		m.fault(name, fmt.Sprintf("it is %s, and is to be %s", at.top.Digest, i.source.Digest), i.account.Bundles...)
+		m.addFault(name, fmt.Sprintf("it is %s, and is to be %s", at.top.Digest, i.source.Digest), i.account.Bundles...)
 	case m.reader.Tag(i.onMedium.Path, i.onMedium.Tag) != at.top.Digest:
 		m.byDigest = append(m.byDigest, stock.Wanted{Repository: i.onMedium.Path, Name: at.top.Digest.String(),
 			Platforms: i.platforms})
@@ -417,7 +416,7 @@ func (m *mediumCheck) checkStock(ctx context.Context, sizes bool) (err error) {
 	m.out.Summary, err = stock.Check(ctx, open, tagged, stock.CheckOptions{Jobs: 2, Sizes: sizes,
 		Done: func(f stock.Finding) {
 			m.progress.add(func(e *Event) { e.Images++ })
-			m.found(f)
+			m.noteFinding(f)
 		}})
 	if err != nil || sizes {
 		return err
@@ -442,7 +441,7 @@ func (m *mediumCheck) checkStock(ctx context.Context, sizes bool) (err error) {
 			}
 		}
 	}
-	_, err = stock.Check(ctx, open, rest, stock.CheckOptions{Jobs: 2, Done: m.found})
+	_, err = stock.Check(ctx, open, rest, stock.CheckOptions{Jobs: 2, Done: m.noteFinding})
 	return err
 }
 
@@ -461,7 +460,7 @@ func (m *mediumCheck) checkTagged(ctx context.Context) error {
 			if err == nil { // others are noted
 				err = referrers.CheckTagged(tag, text)
 				if err != nil {
-					m.fault(path+":"+tag, err.Error())
+					m.addFault(path+":"+tag, err.Error())
 				}
 			}
 		}
@@ -469,8 +468,8 @@ func (m *mediumCheck) checkTagged(ctx context.Context) error {
 	return nil
 }
 
-// found notes what is wrong with an image.
-func (m *mediumCheck) found(f stock.Finding) {
+// noteFinding notes what is wrong with an image.
+func (m *mediumCheck) noteFinding(f stock.Finding) {
 	for _, p := range f.Problems {
 		d := p.Digest
 		if d == "" {
@@ -480,17 +479,17 @@ func (m *mediumCheck) found(f stock.Finding) {
 			m.blamed[d] = true
 		}
 		if p.Kind != stock.AbsentManifest || !m.leftOut[d] {
-			m.fault(nameOf(f.Wanted), p.Error())
+			m.addFault(nameOf(f.Wanted), p.Error())
 		}
 	}
 }
 
-// result is what was found.
-func (m *mediumCheck) result() *Verification {
+// makeResult returns what was found.
+func (m *mediumCheck) makeResult() *Verification {
 	v := m.out
 	for d, err := range m.broken {
 		if !m.blamed[d] {
-			m.fault(d.String(), err.Error())
+			m.addFault(d.String(), err.Error())
 		}
 	}
 	for _, f := range m.faults {
@@ -501,7 +500,7 @@ func (m *mediumCheck) result() *Verification {
 	for _, f := range v.Faults {
 		v.Problems += len(f.Problems)
 	}
-	slices.SortFunc(v.Faults, func(a, b ImageFault) int { return strings.Compare(a.Image, b.Image) })
+	slices.SortFunc(v.Faults, func(a, b imageFault) int { return strings.Compare(a.Image, b.Image) })
 	return v
 }
 
@@ -514,7 +513,7 @@ func (m *mediumCheck) Write(p []byte) (int, error) {
 // storedRepository is a repository on a medium all of whose blobs were read. What the medium leaves out counts as
 // there.
 type storedRepository struct {
-	*medium.ReaderRepository
+	store.Reader
 	m *mediumCheck
 }
 
@@ -535,7 +534,7 @@ func (s *storedRepository) HasBlob(ctx context.Context, d v1.Descriptor) (bool, 
 // noTarget is a target with nothing, to which nothing is written.
 type noTarget struct{}
 
-func (noTarget) repository(imageset.Ref) (repository, error) { return nothing{}, nil }
+func (noTarget) repository(imageset.Ref) (store.Writer, error) { return nothing{}, nil }
 
 // nothing is a repository of it.
 type nothing struct{ store.Writer }

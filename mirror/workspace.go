@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/filelock"
 	"github.com/operator-bindery/bindery/internal/regularfile"
+	"github.com/operator-bindery/bindery/mirror/internal/workdir"
 )
 
 // workingDir is the name of oc-mirror's directory for what it leaves (MIRROR section 3).
@@ -27,12 +27,19 @@ const lockDir = ".lock"
 // Workspace is the directory of what runs leave for each other and for clusters. One run at a time uses it. It may be
 // on a medium that others have written: no link in it is followed, and only regular files are read.
 type Workspace struct {
-	dir  string
+	dir  workdir.Dir
 	lock *filelock.Dir
 }
 
-// ErrBusy is the class of errors about a workspace that another run uses.
-var ErrBusy = fault.New(fault.Local, "another run uses the workspace")
+// The classes of errors on which callers decide.
+var (
+	// ErrBusy is about a workspace that another run uses.
+	ErrBusy = fault.New(fault.Local, "another run uses the workspace")
+	// ErrNoRecord is about a workspace from which nothing was mirrored to a target.
+	ErrNoRecord = workdir.ErrNoRecord
+	// ErrNoCatalog is about a target of which neither a catalog nor an image is known that could be verified.
+	ErrNoCatalog = fault.New(fault.Usage, "no catalog to verify")
+)
 
 // OpenWorkspace opens the workspace in a directory and makes it if there is none: DIR/working-dir, or DIR itself if
 // that is its name. It must be one that can be written. Close it after use.
@@ -41,14 +48,14 @@ func OpenWorkspace(dir string) (*Workspace, error) {
 	if err != nil {
 		return nil, err
 	}
-	lock, err := regularfile.MakeDir(w.dir, lockDir)
+	lock, err := regularfile.MakeDir(w.Dir(), lockDir)
 	if err == nil {
-		err = atomicfs.CheckFile(filepath.Join(w.dir, carriedFile))
+		err = atomicfs.CheckFile(filepath.Join(w.Dir(), workdir.CarriedFile))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("workspace: %w", err)
 	}
-	return w, w.take(lock)
+	return w, w.acquire(lock)
 }
 
 // ReadWorkspace opens a workspace for reading, as [OpenWorkspace] does. It makes nothing, so that the workspace may be
@@ -58,14 +65,14 @@ func ReadWorkspace(dir string) (*Workspace, error) {
 	if err != nil {
 		return nil, err
 	}
-	lock, err := w.path(lockDir)
+	lock, err := w.dir.Path(lockDir)
 	if err != nil {
 		return nil, fmt.Errorf("workspace: %w", err)
 	}
 	if info, err := os.Lstat(lock); err != nil || !info.IsDir() {
 		return w, nil // no run has used it
 	}
-	return w, w.take(lock)
+	return w, w.acquire(lock)
 }
 
 // workspaceIn is the workspace in a directory, without its lock.
@@ -80,17 +87,17 @@ func workspaceIn(dir string) (*Workspace, error) {
 	if _, err := regularfile.Below(filepath.Dir(dir), workingDir, lockDir); err != nil {
 		return nil, fmt.Errorf("workspace: %w", err)
 	}
-	return &Workspace{dir: dir}, nil
+	return &Workspace{dir: workdir.Dir(dir)}, nil
 }
 
-// take locks the workspace by a directory.
-func (w *Workspace) take(dir string) (err error) {
+// acquire locks the workspace by a directory.
+func (w *Workspace) acquire(dir string) (err error) {
 	// On file systems without locks LockDir succeeds, and TryDir does not.
 	short, cancel := context.WithTimeout(context.Background(), 2*filelock.Poll)
 	defer cancel()
 	w.lock, err = filelock.LockDir(short, dir)
 	if errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("%w: %s", ErrBusy, w.dir)
+		return fmt.Errorf("%w: %s", ErrBusy, w.Dir())
 	}
 	return err
 }
@@ -123,77 +130,38 @@ func (w *Workspace) Close() error {
 }
 
 // Dir is the directory, for messages: what is below it is reached by the other methods.
-func (w *Workspace) Dir() string { return w.dir }
+func (w *Workspace) Dir() string { return string(w.dir) }
+
+// files gives access to the files of the workspace; there are none if it is nil.
+func (w *Workspace) files() workdir.Dir {
+	if w == nil {
+		return ""
+	}
+	return w.dir
+}
 
 // Resources is the directory of the files for clusters.
-func (w *Workspace) Resources() (string, error) { return w.path("cluster-resources") }
-
-// path is that of a file or directory of the workspace.
-func (w *Workspace) path(parts ...string) (string, error) { return regularfile.Below(w.dir, parts...) }
+func (w *Workspace) Resources() (string, error) { return w.dir.Path("cluster-resources") }
 
 // Uploads opens the store of the uploads that runs have not ended.
 func (w *Workspace) Uploads() (*registries.UploadStore, error) {
-	dir, err := w.path(".uploads")
+	dir, err := w.dir.Path(".uploads")
 	if err != nil {
 		return nil, err
 	}
 	return registries.NewUploadStore(dir)
 }
 
-// maxState is how many bytes a file of a workspace has at most: one that is larger is neither written nor read.
-const maxState = 256 << 20
-
 // Write writes a file of the workspace, with its directory, and returns its path.
 func (w *Workspace) Write(content []byte, parts ...string) (string, error) {
-	if len(content) > maxState {
-		return "", fmt.Errorf("%s: %w: %d bytes (limit %d): mirror fewer images at once, in a workspace of their own",
-			filepath.Join(append([]string{w.dir}, parts...)...), fault.ErrLimit, len(content), maxState)
-	}
-	dir, err := regularfile.MakeDir(w.dir, parts[:len(parts)-1]...)
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, parts[len(parts)-1])
-	return path, atomicfs.WriteFile(path, content, 0o644)
+	return w.dir.Write(content, parts...)
 }
 
 // Create makes a file of the workspace that is written as it grows, in place of the one that is there.
-func (w *Workspace) Create(parts ...string) (*os.File, error) {
-	dir, err := regularfile.MakeDir(w.dir, parts[:len(parts)-1]...)
-	if err != nil {
-		return nil, err
-	}
-	path := filepath.Join(dir, parts[len(parts)-1])
-	if err := atomicfs.CheckFile(path); err != nil {
-		return nil, err
-	}
-	// The file may have another name elsewhere, where its content is to stay.
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-}
+func (w *Workspace) Create(parts ...string) (*os.File, error) { return w.dir.Create(parts...) }
 
-// read reads a file; nil if there is none.
-func (w *Workspace) read(parts ...string) ([]byte, error) {
-	text, err := regularfile.ReadBelow(maxState, w.dir, parts...)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	return text, err
-}
-
-// removeAll removes a directory of the workspace with what is in it.
-func (w *Workspace) removeAll(parts ...string) error {
-	path, err := w.path(parts...)
-	if err != nil {
-		return err
-	}
-	return os.RemoveAll(path)
-}
-
-// stamp is the time in the names of logs.
-func stamp(t time.Time) string { return t.Format("20060102_150405") }
+// logTime is the time in the names of logs.
+func logTime(t time.Time) string { return t.Format("20060102_150405") }
 
 // pinnedTime is the time in the names of pinned configurations.
 func pinnedTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -44,6 +44,7 @@ type world struct {
 	set    string
 	conf   string
 	host   string // of the target
+	policy string // the file of a policy; empty for that of the machine
 	// change, unless nil, changes the options of each run.
 	change func(*mirror.Options)
 }
@@ -103,27 +104,33 @@ func (w *world) run(mode mirror.Mode, changes ...func(*mirror.Options)) (*mirror
 func (w *world) runContext(ctx context.Context, mode mirror.Mode, changes ...func(*mirror.Options)) (*mirror.Account,
 	error) {
 	w.Helper()
+	o, end := w.options(ctx, mode, changes...)
+	defer end()
+	return mirror.Run(ctx, o)
+}
+
+// options are those of a run, with clients of its own. The function that is returned closes them.
+func (w *world) options(ctx context.Context, mode mirror.Mode, changes ...func(*mirror.Options)) (o mirror.Options,
+	end func()) {
+	w.Helper()
 	skip := true
 	from := registries.Config{SkipTLSVerify: &skip, PlainHTTP: true, RegistriesConf: w.conf}
 	temp := w.TempDir()
 	manifests, err := blobcache.Open(filepath.Join(temp, "manifests"), blobcache.Options{MaxBlob: 64 << 10})
 	w.fatal(err)
-	client, err := images.NewClient(images.ClientOptions{Policy: policy.Read,
+	client, err := images.NewClient(images.ClientOptions{Policy: policy.Read, PolicyFile: w.policy,
 		Registry: from, Temp: temp, AnyPlatform: true, Retries: 2,
 		Backoff: time.Millisecond, Cache: manifests})
 	w.fatal(err)
-	defer client.Close()
 	uploads, err := registries.NewUploadStore(filepath.Join(w.dir, "uploads"))
 	w.fatal(err)
 	remote, err := registries.New(ctx, registries.Options{Registry: registries.Config{SkipTLSVerify: &skip,
 		PlainHTTP: true}, Temp: temp, Retries: 2, Backoff: time.Millisecond, Uploads: uploads})
 	w.fatal(err)
-	defer remote.Close()
 	workspace, err := mirror.OpenWorkspace(filepath.Join(w.dir, "workspace-"+string(mode)))
 	w.fatal(err)
-	defer workspace.Close()
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	o := mirror.Options{Mode: mode, Set: w.parse(w.set), Config: "imageset.yaml", Workspace: workspace, Images: client,
+	o = mirror.Options{Mode: mode, Set: w.parse(w.set), Config: "imageset.yaml", Workspace: workspace, Images: client,
 		Remote: remote, Archive: filepath.Join(w.dir, "medium"), Now: time.Unix(1_700_000_000, 0).UTC(), Log: log,
 		With:   referrers.Kinds{Tags: true, Referrers: true},
 		Render: render.Options{Images: client}, Medium: medium.Options{Form: medium.OCI},
@@ -137,7 +144,10 @@ func (w *world) runContext(ctx context.Context, mode mirror.Mode, changes ...fun
 	for _, c := range changes {
 		c(&o)
 	}
-	return mirror.Run(ctx, o)
+	return o, func() {
+		w.Helper()
+		w.fatal(errors.Join(client.Close(), remote.Close(), workspace.Close()))
+	}
 }
 
 // parse reads an image set.
@@ -165,9 +175,14 @@ func (w *world) incomplete(mode mirror.Mode, changes ...func(*mirror.Options)) *
 		w.Fatalf("got %v, expected an IncompleteError", err)
 	}
 	// Without the log this is all that a user sees.
-	if n := slices.IndexFunc(a.Images, func(i mirror.ImageAccount) bool { return i.Status == mirror.Failed }); n >= 0 &&
-		!strings.Contains(err.Error(), strings.TrimPrefix(a.Images[n].Source, "docker://")+": ") {
-		w.Errorf("%v: it does not name %s", err, a.Images[n].Source)
+	for _, i := range a.Images {
+		if i.Status != mirror.Failed {
+			continue
+		}
+		if !strings.Contains(err.Error(), strings.TrimPrefix(i.Source, "docker://")+": ") {
+			w.Errorf("%v: it does not name %s", err, i.Source)
+		}
+		break
 	}
 	return a
 }

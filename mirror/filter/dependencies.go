@@ -247,9 +247,9 @@ func (f *filter) factsFor(b *declcfg.Bundle) *facts {
 	return f.facts[b]
 }
 
-// Settle removes the warnings about needs that bundles kept of another catalog meet: the catalogs of an image set are
+// DropMetDependencies removes the warnings about needs that bundles kept of another catalog meet: the catalogs of an image set are
 // installed side by side.
-func Settle(results []*Result) {
+func DropMetDependencies(results []*Result) {
 	present := map[string][]*facts{}
 	for _, r := range results {
 		for i := range r.Catalog.Bundles {

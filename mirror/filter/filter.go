@@ -63,7 +63,7 @@ func (r *Result) Refused() bool {
 // The error is an [*Error] with everything for which the catalog cannot be filtered.
 func Apply(c *declcfg.Catalog, op imageset.Operator, o Options) (*Result, error) {
 	if op.WholeCatalog() {
-		r := &Result{Catalog: c, Kept: kept(c), WholeCatalog: true, Others: len(c.Others), Images: images(c.Bundles),
+		r := &Result{Catalog: c, Kept: describeKept(c), WholeCatalog: true, Others: len(c.Others), Images: images(c.Bundles),
 			Account: &edit.Account{}, Why: map[string]string{}}
 		for name, p := range r.Kept {
 			for channel := range p.Channels {
@@ -80,7 +80,7 @@ func Apply(c *declcfg.Catalog, op imageset.Operator, o Options) (*Result, error)
 	f := &filter{source: c, op: op, o: o, wanted: map[string]*imageset.Package{}, why: map[string]string{}}
 	var r *Result
 	if f.run(); len(f.fatal) == 0 {
-		r = f.result()
+		r = f.makeResult()
 	}
 	if len(f.fatal) > 0 {
 		sortProblems(f.fatal)

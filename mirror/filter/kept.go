@@ -9,10 +9,10 @@ import (
 )
 
 // Kept is what oc-mirror keeps of a catalog, by package.
-type Kept map[string]*KeptPackage
+type Kept map[string]*keptPackage
 
-// KeptPackage is what is kept of a package.
-type KeptPackage struct {
+// keptPackage is what is kept of a package.
+type keptPackage struct {
 	// DefaultChannel need not be one of Channels, and may be empty.
 	DefaultChannel string `json:"defaultChannel"`
 	// Channels have their entries in the order of the catalog. A channel may have none.
@@ -46,12 +46,12 @@ func (e Entry) MarshalJSON() ([]byte, error) {
 	return json.Marshal(list)
 }
 
-// kept describes a catalog as it is.
-func kept(c *declcfg.Catalog) Kept {
+// describeKept describes a catalog as it is.
+func describeKept(c *declcfg.Catalog) Kept {
 	out := Kept{}
-	get := func(name string) *KeptPackage {
+	get := func(name string) *keptPackage {
 		if out[name] == nil {
-			out[name] = &KeptPackage{Channels: map[string][]Entry{}, Bundles: []string{}}
+			out[name] = &keptPackage{Channels: map[string][]Entry{}, Bundles: []string{}}
 		}
 		return out[name]
 	}

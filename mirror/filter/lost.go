@@ -20,20 +20,20 @@ type Lost struct {
 	Channel string `json:"channel"`
 	// Head is the kept head; empty if the channel is not kept.
 	Head     string        `json:"head,omitempty"`
-	Versions []LostVersion `json:"versions"`
+	Versions []lostVersion `json:"versions"`
 	// Fix says what to write in the configuration.
 	Fix string `json:"fix,omitempty"`
 }
 
-// LostVersion is a bundle of the source. Version is empty if the source has no such bundle.
-type LostVersion struct {
+// lostVersion is a bundle of the source. Version is empty if the source has no such bundle.
+type lostVersion struct {
 	Bundle  string `json:"bundle"`
 	Version string `json:"version,omitempty"`
 }
 
-// lost finds the versions without a way to the kept head of their channel, for all kept channels or for the installed
+// findLost finds the versions without a way to the kept head of their channel, for all kept channels or for the installed
 // versions.
-func (f *filter) lost() []Lost {
+func (f *filter) findLost() []Lost {
 	var out []Lost
 	for _, p := range f.packages {
 		if p.dependency {
@@ -179,7 +179,7 @@ func (p *pkg) lostIn(c *declcfg.Channel, of func(name string) bool) Lost {
 			continue
 		}
 		if b == nil {
-			l.Versions = append(l.Versions, LostVersion{Bundle: name})
+			l.Versions = append(l.Versions, lostVersion{Bundle: name})
 			continue
 		}
 		versions = append(versions, b)
@@ -191,7 +191,7 @@ func (p *pkg) lostIn(c *declcfg.Channel, of func(name string) bool) Lost {
 		return cmp.Or(a.version.Compare(b.version), cmp.Compare(a.blob.Name, b.blob.Name))
 	})
 	for _, b := range versions {
-		l.Versions = append(l.Versions, LostVersion{b.blob.Name, b.version.String()})
+		l.Versions = append(l.Versions, lostVersion{b.blob.Name, b.version.String()})
 	}
 	switch {
 	case len(l.Versions) == 0:

@@ -179,7 +179,7 @@ func (c *constraint) need(depth int) need {
 		of    *compound
 		judge func([]verdict) verdict
 	}{{"all of", c.All, slices.Min[[]verdict]}, {"any of", c.Any, slices.Max[[]verdict]},
-		{"none of", c.Not, none}, {"none of", c.None, none}} {
+		{"none of", c.Not, noneOf}, {"none of", c.None, noneOf}} {
 		if part.of != nil {
 			set = append(set, part.of.need(part.word, part.judge, depth))
 		}
@@ -190,7 +190,8 @@ func (c *constraint) need(depth int) need {
 	return set[0]
 }
 
-func none(v []verdict) verdict { return yes - slices.Max(v) }
+// noneOf is the verdict on constraints of which none may be met.
+func noneOf(v []verdict) verdict { return yes - slices.Max(v) }
 
 // need joins the needs of a compound constraint.
 func (c *compound) need(word string, judge func([]verdict) verdict, depth int) need {

@@ -73,7 +73,7 @@ func (p *pkg) apply() {
 			p.f.fail(Problem{Code: InvalidVersion, Package: p.blob.Name, Channel: c.Name}, "%v", err)
 			continue
 		}
-		p.channel(c, in)
+		p.keepEntries(c, in)
 	}
 	if len(p.before) == 0 {
 		// oc-mirror looks at bundles by channel: without one it keeps them all. Such a catalog is refused later.
@@ -197,8 +197,8 @@ func (p *pkg) keptOf(c *declcfg.Channel) *declcfg.Channel {
 	return &out
 }
 
-// channel decides which entries of a channel are kept.
-func (p *pkg) channel(c *declcfg.Channel, in *versions) {
+// keepEntries decides which entries of a channel are kept.
+func (p *pkg) keepEntries(c *declcfg.Channel, in *versions) {
 	at := Problem{Package: p.blob.Name, Channel: c.Name}
 	keep := map[string]bool{}
 	p.entries[c.Name] = keep
@@ -262,8 +262,8 @@ func (p *pkg) nothingIn(c *declcfg.Channel, in *versions, at Problem) {
 	}
 }
 
-// empty reports a channel without a bundle that is kept. It matters if the channel is named: a range for a whole package
-// need not fit each of its channels.
+// empty reports a channel without a bundle that is kept. It matters if the channel is named: a range for a whole
+// package need not fit each of its channels.
 func (p *pkg) empty(at Problem, format string, args ...any) {
 	if p.selection != nil && slices.ContainsFunc(p.selection.Channels,
 		func(c imageset.Channel) bool { return c.Name == at.Channel }) {

@@ -9,12 +9,12 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// result makes the catalogs of what is kept.
-func (f *filter) result() *Result {
+// makeResult makes the catalogs of what is kept.
+func (f *filter) makeResult() *Result {
 	r := &Result{Why: f.why}
 	f.dependencies(r)
-	as := f.catalog()
-	r.Kept = kept(as)
+	as := f.makeCatalog()
+	r.Kept = describeKept(as)
 	r.Others, r.Images = len(as.Others), images(as.Bundles)
 	if len(as.Bundles) == 0 {
 		f.report(Failure, Problem{Code: NothingKept, Fix: "look at the names and the versions"},
@@ -28,14 +28,14 @@ func (f *filter) result() *Result {
 	}
 	f.check(r)
 	r.Account = f.account()
-	r.Lost = f.lost()
+	r.Lost = f.findLost()
 	r.Problems = f.problems
 	sortProblems(r.Problems)
 	return r
 }
 
-// catalog returns the catalog that oc-mirror writes.
-func (f *filter) catalog() *declcfg.Catalog {
+// makeCatalog returns the catalog that oc-mirror writes.
+func (f *filter) makeCatalog() *declcfg.Catalog {
 	out := &declcfg.Catalog{}
 	byName := map[string]*pkg{}
 	for _, p := range f.packages {

@@ -8,14 +8,14 @@ import (
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/internal/fault"
-	"github.com/operator-bindery/bindery/mirror/imageset"
+	"github.com/operator-bindery/bindery/mirror/internal/bounds"
 )
 
 // versions is a range of versions with inclusive bounds. Its rules are those of the library that oc-mirror uses: a
 // lower bound of 1.2 is 1.2.0, an upper one allows all of 1.2, and versions with a prerelease part are in the range
 // only if one of the bounds has such a part.
 type versions struct {
-	min, max *imageset.Bound
+	min, max *bounds.Bound
 	text     string
 	// exact is set if both bounds are the same text: then one bundle is wanted.
 	exact bool
@@ -30,12 +30,12 @@ func parseVersions(lowest, highest string) (*versions, error) {
 	var texts []string
 	for _, bound := range []struct {
 		text, operator string
-		to             **imageset.Bound
+		to             **bounds.Bound
 	}{{lowest, ">=", &v.min}, {highest, "<=", &v.max}} {
 		if bound.text == "" {
 			continue
 		}
-		b, err := imageset.ParseBound(bound.text)
+		b, err := bounds.Parse(bound.text)
 		if err != nil {
 			return nil, err
 		}

@@ -16,6 +16,6 @@ func (r *Result) Without(bundles []edit.Name, why string) (*Result, error) {
 	out, all := *r, *r.Account
 	all.Changes = append(slices.Clip(all.Changes), account.Changes...)
 	out.Catalog, out.Account, out.WholeCatalog = c, &all, false
-	out.Kept, out.Images, out.Others = kept(c), images(c.Bundles), len(c.Others)
+	out.Kept, out.Images, out.Others = describeKept(c), images(c.Bundles), len(c.Others)
 	return &out, nil
 }

@@ -2,10 +2,13 @@ package imageset
 
 import (
 	"fmt"
+	"strconv"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/internal/canon"
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/mirror/internal/bounds"
 )
 
 // node is an object of a configuration whose types have been checked: a value of another type is gone.
@@ -77,6 +80,20 @@ func (n node) misfit(name string) bool {
 	return is
 }
 
+// platformForm is a platform as it is written.
+type platformForm struct {
+	OS           string `json:"os"`
+	Architecture string `json:"architecture"`
+}
+
+func platforms(list []v1.Platform) []platformForm {
+	var out []platformForm
+	for _, p := range list {
+		out = append(out, platformForm{p.OS, p.Architecture})
+	}
+	return out
+}
+
 // platforms returns the platforms of an object.
 func (n node) platforms() []v1.Platform {
 	var out []v1.Platform
@@ -91,14 +108,52 @@ func (n node) platforms() []v1.Platform {
 	return out
 }
 
-// versions checks the bounds of a package or a channel and reports whether there are any.
-func (n node) versions() bool {
+// checkVersions checks the bounds of a package or a channel and reports whether there are any.
+func (n node) checkVersions() bool {
 	for _, name := range []string{"minVersion", "maxVersion"} {
 		if text := n.text(name); text != "" {
-			if _, err := ParseBound(text); err != nil {
+			if _, err := bounds.Parse(text); err != nil {
 				n.wrong(name, "must respect semantic versioning notation: "+err.Error(), "")
 			}
 		}
 	}
 	return n.text("minVersion") != "" || n.text("maxVersion") != ""
+}
+
+// checkTarget checks a path at the destination.
+func (n node) checkTarget(name string) {
+	if value := n.text(name); value != "" {
+		if err := checkPath(value); err != nil {
+			n.wrong(name, err.Error(), "components of a-z and 0-9, joined by . _ __ or dashes, with / between them")
+		}
+	}
+}
+
+// checkTag checks a tag at the destination.
+func (n node) checkTag(name string) {
+	if value := n.text(name); value != "" && !tagExpr.MatchString(value) {
+		n.wrong(name, fault.Quote(value)+" is no tag", "letters, digits, _ . and -, at most 128, the first no . or -")
+	}
+}
+
+// checkUnique checks the name of a package or a channel.
+func (n node) checkUnique(what, name string, lines map[string]int) {
+	line, twice := lines[name]
+	switch {
+	case n.misfit("name"):
+	case name == "":
+		n.wrong("name", what+" without a name: name must be specified", "")
+	case twice:
+		n.wrong("name", "duplicate "+what+" entry "+fault.Quote(name)+", as in "+lineName(line), "join the two")
+	default:
+		lines[name] = n.line()
+	}
+}
+
+// lineName is how a message calls a line.
+func lineName(line int) string {
+	if line == 0 {
+		return "the file before"
+	}
+	return "line " + strconv.Itoa(line)
 }

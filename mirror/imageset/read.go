@@ -16,9 +16,6 @@ import (
 	"github.com/operator-bindery/bindery/internal/regularfile"
 )
 
-// MaxConfig is the largest configuration file in bytes.
-const MaxConfig = 4 << 20
-
 // Options configure [Read].
 type Options struct {
 	// IgnoreUnsupported accepts platform, helm and samples, which are then only listed in [Set].Unsupported.
@@ -44,7 +41,7 @@ func Read(ctx context.Context, path string, kind Kind, o Options) (*Set, error) 
 // Parse reads the text of a configuration as [Read] does; file is its name in messages.
 func Parse(data []byte, file string, kind Kind, o Options) (*Set, error) {
 	r := &reader{file: file, options: o, set: Set{Kind: kind, Text: data}}
-	r.document(kind)
+	r.readDocument(kind)
 	slices.SortStableFunc(r.problems, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
@@ -103,8 +100,8 @@ func (r *reader) syntax(err error) {
 	r.problems = append(r.problems, p)
 }
 
-// document reads the only document of the file.
-func (r *reader) document(kind Kind) {
+// readDocument reads the only document of the file.
+func (r *reader) readDocument(kind Kind) {
 	limits := canon.Limits{MaxDocument: MaxConfig, MaxIrregular: MaxConfig, MaxDepth: 20}
 	split := canon.NewSplitter(bytes.NewReader(r.set.Text), limits)
 	doc, err := split.Next()
@@ -146,11 +143,11 @@ func (r *reader) document(kind Kind) {
 		r.wrong(root, "", "not an object", "a "+string(kind)+" is wanted")
 		return
 	}
-	r.top(plain, top, root, kind)
+	r.readTop(plain, top, root, kind)
 }
 
-// top reads the outermost object; doc is its text as canonical JSON.
-func (r *reader) top(doc []byte, v map[string]any, at canon.Place, kind Kind) {
+// readTop reads the outermost object; doc is its text as canonical JSON.
+func (r *reader) readTop(doc []byte, v map[string]any, at canon.Place, kind Kind) {
 	other, s := Delete, imageShape
 	if kind == Delete {
 		other, s = Image, deleteShape
@@ -167,7 +164,7 @@ func (r *reader) top(doc []byte, v map[string]any, at canon.Place, kind Kind) {
 	}
 	r.conform(doc, v, s, at)
 	o := node{r: r, fields: v, at: at}
-	r.version(o)
+	r.checkVersion(o)
 	if size, ok := v["archiveSize"].(json.Number); ok {
 		r.set.ArchiveSize, _ = size.Int64() // conform has tried it
 		if r.set.ArchiveSize < 0 {
@@ -184,11 +181,11 @@ func (r *reader) top(doc []byte, v map[string]any, at canon.Place, kind Kind) {
 		}
 		return
 	}
-	r.images(stanza)
+	r.readImages(stanza)
 }
 
-// version checks the apiVersion. oc-mirror does not look at it.
-func (r *reader) version(o node) {
+// checkVersion checks the apiVersion. oc-mirror does not look at it.
+func (r *reader) checkVersion(o node) {
 	const v1alpha2 = "mirror.openshift.io/v1alpha2"
 	r.set.APIVersion = o.text("apiVersion")
 	switch r.set.APIVersion {

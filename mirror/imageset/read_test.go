@@ -56,7 +56,7 @@ mirror:
 		string(s.Text) != config {
 		t.Errorf("%+v", s)
 	}
-	if _, blocked := s.Blocked(s.AdditionalImages[0].Name, "", imageset.Ref{}, imageset.Target{}); !blocked {
+	if _, _, blocked := s.Blocked(s.AdditionalImages[0].Name, "", imageset.Ref{}, imageset.Target{}); !blocked {
 		t.Error("the rule does not match")
 	}
 	if _, err := imageset.Read(t.Context(), file+"x", imageset.Image, imageset.Options{}); !errors.Is(err, os.ErrNotExist) {

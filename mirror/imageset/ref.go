@@ -13,12 +13,6 @@ import (
 	"github.com/operator-bindery/bindery/internal/redact"
 )
 
-// The transports of references.
-const (
-	Docker = "docker"
-	OCI    = "oci"
-)
-
 // maxReference bounds the length of a reference in bytes. Names of repositories have at most 255, tags 128.
 const maxReference = 1000
 
@@ -45,8 +39,8 @@ var (
 	hostExpr = regexp.MustCompile(`^(?:[A-Za-z0-9](?:[A-Za-z0-9_.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?$`)
 )
 
-// ErrTagless is returned by [ParseRef], with the reference, if an image has neither tag nor digest.
-var ErrTagless = errors.New("tag and digest are empty")
+// errTagless is returned by [ParseRef], with the reference, if an image has neither tag nor digest.
+var errTagless = errors.New("tag and digest are empty")
 
 // ParseRef parses [TRANSPORT://]NAME[:TAG][@DIGEST] as oc-mirror does. Without a transport it is that of registries.
 // What stands before the first slash is the host, whether it looks like one or not: no registry is implied, and no tag.
@@ -108,7 +102,7 @@ func ParseRef(text string, others ...string) (Ref, error) {
 	case !pathExpr.MatchString(r.Path), len(r.Host)+len(r.Path) >= maxPath:
 		return Ref{}, fmt.Errorf("%s of %s is no name of a repository", fault.Quote(r.Path), fault.Quote(text))
 	case r.Tag == "" && r.Digest == "":
-		return r, fmt.Errorf("%s: %w", fault.Quote(text), ErrTagless)
+		return r, fmt.Errorf("%s: %w", fault.Quote(text), errTagless)
 	}
 	return r, nil
 }
@@ -126,6 +120,12 @@ func (r Ref) Repository() string {
 	}
 	return r.Host + "/" + r.Path
 }
+
+// AtHost tells whether the image is at a registry HOST[:PORT], whichever of its names is written.
+func (r Ref) AtHost(host string) bool { return r.Host == host || plainHost(r.Host) == plainHost(host) }
+
+// PlainName returns the name with the tag, the same for all names of the registry.
+func (r Ref) PlainName() string { return plainHost(r.Host) + "/" + r.Path + ":" + r.Tag }
 
 // Name returns the reference without its transport.
 func (r Ref) Name() string {

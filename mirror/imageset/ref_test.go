@@ -1,7 +1,6 @@
 package imageset_test
 
 import (
-	"errors"
 	"regexp"
 	"strings"
 	"testing"
@@ -56,8 +55,22 @@ func TestParseRef(t *testing.T) {
 			t.Errorf("%q: got %+v", text, got)
 		}
 	}
-	if _, err := imageset.ParseRef("h/a"); !errors.Is(err, imageset.ErrTagless) {
+	if _, err := imageset.ParseRef("h/a"); err == nil || !strings.Contains(err.Error(), "tag and digest are empty") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// The names of one registry are compared as one.
+func TestHosts(t *testing.T) {
+	for _, same := range [][2]string{{"h", "h:443"}, {"localhost:5000", "127.0.0.1:5000"}, {"[::1]:80", "localhost:80"},
+		{"H.", "h"}} {
+		a, b := imageset.Ref{Host: same[0], Path: "x", Tag: "v"}, imageset.Ref{Host: same[1], Path: "x", Tag: "v"}
+		if !a.AtHost(same[1]) || a.PlainName() != b.PlainName() {
+			t.Errorf("%q: %s, %s", same, a.PlainName(), b.PlainName())
+		}
+	}
+	if (imageset.Ref{Host: "h"}).AtHost("h:5000") {
+		t.Error("another port is another registry")
 	}
 }
 
@@ -129,40 +142,6 @@ func TestDestinations(t *testing.T) {
 	}
 }
 
-func TestCollisions(t *testing.T) {
-	m := imageset.Target{Host: "t", MaxNestedPaths: 1}
-	pair := func(source string, content digest.Digest) imageset.Pair {
-		r := ref(t, source)
-		return imageset.Pair{Source: r, Destination: m.Image(r), Content: content}
-	}
-	a, b := digest.Digest("sha256:"+hexA), digest.Digest("sha256:"+hexB)
-	for name, c := range map[string]struct {
-		pairs []imageset.Pair
-		want  int
-	}{
-		"two registries": {[]imageset.Pair{pair("h/a:v1", ""), pair("g/a:v1", "")}, 1},
-		"three registries": {[]imageset.Pair{pair("h/a:v1", ""), pair("g/a:v1", ""), pair("i/a:v1", "")},
-			2},
-		"the same content":               {[]imageset.Pair{pair("h/a:v1", a), pair("g/a:v1", a)}, 0},
-		"joined paths":                   {[]imageset.Pair{pair("h/a/b:v1", a), pair("h/a-b:v1", b)}, 1},
-		"the same name":                  {[]imageset.Pair{pair("h/a:v1", ""), pair("h/a:v1", "")}, 0},
-		"a tag, with and without digest": {[]imageset.Pair{pair("h/a:v1", ""), pair("h/a:v1@sha256:"+hexA, "")}, 0},
-		"a tag that has moved":           {[]imageset.Pair{pair("h/a:v1", b), pair("h/a:v1@sha256:"+hexA, "")}, 1},
-		"by digest": {[]imageset.Pair{pair("h/a@sha256:"+hexA, ""), pair("g/a@sha256:"+hexA, ""),
-			pair("g/a@sha256:"+hexB, "")}, 0},
-	} {
-		got := imageset.Collisions(c.pairs)
-		if len(got) != c.want {
-			t.Errorf("%s: got %v", name, got)
-		}
-		for _, g := range got {
-			if text := g.Error(); !strings.Contains(text, g.First.Name()) || !strings.Contains(text, "targetRepo") {
-				t.Error(text)
-			}
-		}
-	}
-}
-
 func TestBlocked(t *testing.T) {
 	m := imageset.Target{Host: "t:5000", Path: "m"}
 	for _, c := range []struct {
@@ -175,25 +154,9 @@ func TestBlocked(t *testing.T) {
 	} {
 		s := imageset.Set{BlockedImages: []imageset.Blocked{{Name: c.rule, Pattern: regexp.MustCompile(c.rule)}}}
 		r := ref(t, c.source)
-		got, blocked := s.Blocked(r, "sha256:"+hexB, m.Image(r), m)
-		if blocked != c.blocked || got.ByDestination != c.byTo {
-			t.Errorf("%+v: got %t, %+v", c, blocked, got)
-		}
-	}
-}
-
-func TestParseBound(t *testing.T) {
-	for text, want := range map[string]string{"1.2.3": "1.2.3", "v1.2": "1.2.0", "1": "1.0.0", "01.2": "1.2.0",
-		"1-rc.1": "1.0.0-rc.1", "1.0.0+b": "1.0.0+b"} {
-		if got, err := imageset.ParseBound(text); err != nil || got.String() != want {
-			t.Errorf("%s: got %v, %v", text, got, err)
-		}
-	}
-	for _, text := range []string{"", "one", "1.x", "1.2.3.4", ">=1", "1.0.0-01", "1.0.0-", " 1",
-		"99999999999999999999",
-		"1.0.0-" + strings.Repeat("a", 300)} {
-		if got, err := imageset.ParseBound(text); err == nil {
-			t.Errorf("%q: got %v", text, got)
+		_, byTo, blocked := s.Blocked(r, "sha256:"+hexB, m.Image(r), m)
+		if blocked != c.blocked || byTo != c.byTo {
+			t.Errorf("%+v: got %t, %t", c, blocked, byTo)
 		}
 	}
 }

@@ -1,9 +1,11 @@
 package imageset
 
 import (
-	"regexp"
+	"encoding/json"
 
-	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"github.com/opencontainers/go-digest"
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/yamlout"
 )
 
 // Kind is the kind of a configuration.
@@ -23,8 +25,14 @@ func (k Kind) stanza() string {
 	return "mirror"
 }
 
-// APIVersion is the version of configurations that is read and written.
-const APIVersion = "mirror.openshift.io/v2alpha1"
+const (
+	// APIVersion is the version of configurations that is read and written.
+	APIVersion = "mirror.openshift.io/v2alpha1"
+	// MaxConfig is the largest configuration file in bytes.
+	MaxConfig = 4 << 20
+	// Docker and OCI are the transports of references that every image set can have.
+	Docker, OCI = "docker", "oci"
+)
 
 // Set is what a configuration asks for. It must not be changed.
 type Set struct {
@@ -53,62 +61,81 @@ func (s *Set) SegmentSize() int64 {
 	return s.ArchiveSize
 }
 
-// Operator is a catalog of which something is wanted.
-type Operator struct {
-	// Catalog has a tag, a digest or both, or is a layout. Written is the reference as it stands in the file.
-	Catalog Ref
-	Written string
-	// Full wants all bundles of the packages and channels, not only the heads.
-	Full bool
-	// Packages are those to keep; none means all.
-	Packages []Package
-	// TargetCatalog replaces the path at the destination, TargetTag the tag.
-	TargetCatalog, TargetTag string
-	// TargetCatalogSourceTemplate is the path of a CatalogSource to be filled in.
-	TargetCatalogSourceTemplate string
-	// Platforms, unless empty, are the platforms to copy; OS and Architecture are set in each.
-	Platforms        []v1.Platform
-	SkipDependencies bool
-	Line             int
+// stanzaForm is what stands below mirror or delete, as it is written.
+type stanzaForm struct {
+	Operators        []operatorForm   `json:"operators,omitempty"`
+	AdditionalImages []additionalForm `json:"additionalImages,omitempty"`
+	BlockedImages    []blockedForm    `json:"blockedImages,omitempty"`
 }
 
-// WholeCatalog reports whether the catalog is wanted as it is, neither filtered nor rebuilt.
-func (o *Operator) WholeCatalog() bool { return o.Full && len(o.Packages) == 0 }
-
-// Package is a package to keep.
-type Package struct {
-	Name string
-	// Channels are those to keep; none means all.
-	Channels []Channel
-	// DefaultChannel, unless empty, becomes the default channel.
-	DefaultChannel string
-	// MinVersion and MaxVersion bound the versions, both inclusive; see [ParseBound].
-	MinVersion, MaxVersion string
-	Line                   int
+// Pinned returns the text of a configuration of the given kind in which the catalogs are named by digest, so that a
+// later run gets the same content. The former tag becomes the tag at the destination. digests returns the digest of an
+// operator's catalog, empty to leave it as it is; layouts stay as they are.
+func (s *Set) Pinned(kind Kind, digests func(Operator) digest.Digest) []byte {
+	var stanza stanzaForm
+	for _, o := range s.Operators {
+		d := digests(o)
+		f := o.form(d)
+		if d != "" && o.Catalog.InRegistry() && f.TargetTag == "" {
+			f.TargetTag = o.Catalog.Tag
+		}
+		stanza.Operators = append(stanza.Operators, f)
+	}
+	for _, a := range s.AdditionalImages {
+		stanza.AdditionalImages = append(stanza.AdditionalImages, a.form())
+	}
+	doc := map[string]any{"apiVersion": APIVersion, "kind": kind}
+	if kind == Image {
+		for _, b := range s.BlockedImages {
+			stanza.BlockedImages = append(stanza.BlockedImages, blockedForm{b.Name})
+		}
+		if s.ArchiveSize != 0 {
+			doc["archiveSize"] = s.ArchiveSize
+		}
+	}
+	doc[kind.stanza()] = stanza
+	text, err := json.Marshal(doc)
+	if err == nil {
+		text, err = yamlout.AppendYAML(nil, text)
+	}
+	if err != nil {
+		panic(err) // strings, booleans and a number
+	}
+	return text
 }
 
-// Channel is a channel to keep, with bounds as in [Package].
-type Channel struct {
-	Name                   string
-	MinVersion, MaxVersion string
-	Line                   int
-}
-
-// AdditionalImage is an image that no catalog names.
-type AdditionalImage struct {
-	// Name has a tag, a digest or both, or is a layout. Written is the reference as it stands in the file.
-	Name    Ref
-	Written string
-	// TargetRepo replaces the path at the destination, TargetTag the tag.
-	TargetRepo, TargetTag string
-	Platforms             []v1.Platform
-	Line                  int
-}
-
-// Blocked is a rule of images that are left out.
-type Blocked struct {
-	// Name is the expression as written, Pattern its compiled form. It is not anchored.
-	Name    string
-	Pattern *regexp.Regexp
-	Line    int
+// readImages reads what stands below mirror or delete.
+func (r *reader) readImages(n node) {
+	for _, name := range []string{"platform", "helm", "samples"} {
+		if hollow(n.fields[name]) {
+			continue
+		}
+		r.set.Unsupported = append(r.set.Unsupported, n.field(name))
+		r.unless(r.options.IgnoreUnsupported, n.at.Key(name), n.field(name), "is not mirrored by this program",
+			"remove it, or go on without it with --ignore-unsupported")
+	}
+	unique := map[string]int{}
+	for _, item := range n.objects("operators") {
+		o := r.readOperator(item)
+		r.set.Operators = append(r.set.Operators, o)
+		if o.Catalog.IsZero() {
+			continue
+		}
+		name := o.uniqueName()
+		if line, twice := unique[name]; twice {
+			item.wrong("catalog",
+				"duplicate: catalog "+fault.Quote(o.Written)+" has the same name at the destination as "+
+					"the one in "+lineName(line), "set targetCatalog or targetTag of one, or join their packages")
+			continue
+		}
+		unique[name] = o.Line
+	}
+	for _, item := range n.objects("additionalImages") {
+		r.set.AdditionalImages = append(r.set.AdditionalImages, r.readAdditional(item))
+	}
+	for _, item := range n.objects("blockedImages") {
+		if b, ok := r.readBlocked(item); ok {
+			r.set.BlockedImages = append(r.set.BlockedImages, b)
+		}
+	}
 }

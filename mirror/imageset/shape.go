@@ -9,16 +9,10 @@ import (
 )
 
 var (
-	osArch = texts("os", "architecture")
-
-	operatorShape = shape.Object(shape.Fields{"catalog": shape.Text, "full": shape.Switch,
-		"targetCatalog": shape.Text, "targetTag": shape.Text, "targetCatalogSourceTemplate": shape.Text,
-		"skipDependencies": shape.Switch, "platforms": shape.List(osArch),
-		"packages": shape.List(shape.Object(shape.Fields{"name": shape.Text, "defaultChannel": shape.Text,
-			"minVersion": shape.Text, "maxVersion": shape.Text,
-			"channels": shape.List(texts("name", "minVersion", "maxVersion"))}))})
-	additionalShape = shape.Object(shape.Fields{"name": shape.Text, "targetRepo": shape.Text, "targetTag": shape.Text,
-		"platforms": shape.List(osArch)})
+	osArch          = shape.Strict[platformForm]()
+	operatorShape   = shape.Strict[operatorForm]()
+	additionalShape = shape.Strict[additionalForm]()
+	blockedShape    = shape.Strict[blockedForm]()
 
 	// What is not mirrored is checked anyway: a file must not become wrong by it.
 	platformShape = shape.Object(shape.Fields{"graph": shape.Switch, "architectures": shape.List(shape.Text),
@@ -34,7 +28,7 @@ var (
 
 	imageShape = shape.Object(shape.Fields{"kind": shape.Text, "apiVersion": shape.Text, "archiveSize": shape.Whole,
 		"mirror": shape.Object(shape.Fields{"operators": shape.List(operatorShape),
-			"additionalImages": shape.List(additionalShape), "blockedImages": shape.List(texts("name")),
+			"additionalImages": shape.List(additionalShape), "blockedImages": shape.List(blockedShape),
 			"platform": platformShape, "helm": helmShape, "samples": samplesShape}), "delete": shape.Any})
 	deleteShape = shape.Object(shape.Fields{"kind": shape.Text, "apiVersion": shape.Text,
 		"delete": shape.Object(shape.Fields{"operators": shape.List(operatorShape),

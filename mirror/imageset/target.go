@@ -40,12 +40,9 @@ func ParseTarget(text string) (Target, error) {
 	return t, nil
 }
 
-// SameHost tells whether two names HOST[:PORT] are of one registry, as far as names tell it: loopback addresses and
-// localhost are one host, and 443 is the port where none is written.
-func SameHost(a, b string) bool { return a == b || PlainHost(a) == PlainHost(b) }
-
-// PlainHost returns the one of the names of a registry by which [SameHost] compares it.
-func PlainHost(text string) string {
+// plainHost returns the one of the names HOST[:PORT] of a registry by which it is compared, as far as names tell it:
+// loopback addresses and localhost are one host, and 443 is the port where none is written.
+func plainHost(text string) string {
 	host, port, err := net.SplitHostPort(text)
 	if err != nil {
 		host, port = strings.Trim(text, "[]"), "443"
@@ -84,7 +81,7 @@ func (t Target) at(source, tag string) Ref {
 func DigestTag(d digest.Digest) string { return d.Algorithm().String() + "-" + d.Encoded() }
 
 // Image returns the destination of a bundle or a related image: its path, with its tag or, without one, [DigestTag].
-// The host of the source is dropped, see [Collisions].
+// The host of the source is dropped.
 func (t Target) Image(r Ref) Ref {
 	if r.Tag == "" && r.Digest != "" {
 		return t.at(r.Path, DigestTag(r.Digest))

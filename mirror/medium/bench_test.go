@@ -86,7 +86,7 @@ func BenchmarkOpen(b *testing.B) {
 			many(b, w, 20_000)
 			finish(b, w, medium.Contents{})
 			for b.Loop() {
-				r, err := medium.Open(context.Background(), dir, medium.ReadOptions{})
+				r, err := medium.Open(context.Background(), dir)
 				if err != nil {
 					b.Fatal(err)
 				}

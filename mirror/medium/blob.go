@@ -28,7 +28,7 @@ const (
 type openAt = func(ctx context.Context, from int64) (io.ReadCloser, error)
 
 // writeBlob writes a blob unless it is there or left out. Of several callers with one blob, one writes.
-func (w *Writer) writeBlob(ctx context.Context, by *WriterRepository, d v1.Descriptor, open openAt) error {
+func (w *Writer) writeBlob(ctx context.Context, by *writerRepository, d v1.Descriptor, open openAt) error {
 	k, err := keyOf(d.Digest)
 	if err != nil {
 		return err
@@ -58,7 +58,7 @@ func (w *Writer) writeBlob(ctx context.Context, by *WriterRepository, d v1.Descr
 		case has && p.size != d.Size:
 			return fmt.Errorf("%s: %w: size is %d and not %d", d.Digest, fault.ErrIntegrity, p.size, d.Size)
 		case has:
-			w.event(Event{Kind: store.EventBlobReused, Blob: d.Digest, Size: d.Size})
+			w.event(store.Event{Kind: store.EventBlobReused, Blob: d.Digest, Size: d.Size})
 			return nil
 		case !busy:
 			return w.writeNew(ctx, k, by, d, open)
@@ -84,7 +84,7 @@ func (w *Writer) roomFor() error {
 }
 
 // leave records a blob that the destination has. One that is in the archive stays there.
-func (w *Writer) leave(k key, by *WriterRepository, d v1.Descriptor) (left bool, err error) {
+func (w *Writer) leave(k key, by *writerRepository, d v1.Descriptor) (left bool, err error) {
 	has := w.o.Have != nil && w.o.Have(d.Digest)
 	if !has && !(w.o.Beside && w.kept != nil && w.kept.Has(d.Digest)) {
 		return false, nil
@@ -103,7 +103,7 @@ func (w *Writer) leave(k key, by *WriterRepository, d v1.Descriptor) (left bool,
 	return true, nil
 }
 
-func (w *Writer) writeNew(ctx context.Context, k key, by *WriterRepository, d v1.Descriptor,
+func (w *Writer) writeNew(ctx context.Context, k key, by *writerRepository, d v1.Descriptor,
 	open openAt) error {
 	defer func() {
 		w.mu.Lock()
@@ -111,7 +111,7 @@ func (w *Writer) writeNew(ctx context.Context, k key, by *WriterRepository, d v1
 		close(w.writing[k])
 		delete(w.writing, k)
 	}()
-	w.event(Event{Kind: store.EventBlobStart, Blob: d.Digest, Size: d.Size})
+	w.event(store.Event{Kind: store.EventBlobStart, Blob: d.Digest, Size: d.Size})
 	var err error
 	if d.Size <= smallBlob {
 		err = w.writeSmall(ctx, k, by, d, open)
@@ -119,13 +119,13 @@ func (w *Writer) writeNew(ctx context.Context, k key, by *WriterRepository, d v1
 		err = w.writeLarge(ctx, k, by, d, open)
 	}
 	if err == nil {
-		w.event(Event{Kind: store.EventBlobDone, Blob: d.Digest, Size: d.Size, Done: d.Size})
+		w.event(store.Event{Kind: store.EventBlobDone, Blob: d.Digest, Size: d.Size, Done: d.Size})
 	}
 	return err
 }
 
 // writeSmall fetches a blob into memory, while others are written, and writes it.
-func (w *Writer) writeSmall(ctx context.Context, k key, by *WriterRepository, d v1.Descriptor,
+func (w *Writer) writeSmall(ctx context.Context, k key, by *writerRepository, d v1.Descriptor,
 	open openAt) error {
 	weight := d.Size + block
 	if err := w.small.Acquire(ctx, weight); err != nil {
@@ -144,7 +144,7 @@ func (w *Writer) writeSmall(ctx context.Context, k key, by *WriterRepository, d 
 
 // writeLarge streams a blob into the segment, beside others. It is opened before it gets a place, so that one that
 // is not available takes none.
-func (w *Writer) writeLarge(ctx context.Context, k key, by *WriterRepository, d v1.Descriptor,
+func (w *Writer) writeLarge(ctx context.Context, k key, by *writerRepository, d v1.Descriptor,
 	open openAt) error {
 	if err := w.tooLarge(w.o.Form.blobName(k), d.Size); err != nil {
 		return err
@@ -170,7 +170,7 @@ func (w *Writer) writeLarge(ctx context.Context, k key, by *WriterRepository, d 
 }
 
 // writeBlobMember gives a blob a place and has it filled.
-func (w *Writer) writeBlobMember(ctx context.Context, k key, by *WriterRepository, size int64,
+func (w *Writer) writeBlobMember(ctx context.Context, k key, by *writerRepository, size int64,
 	content func(io.Writer) error) error {
 	if err := w.acquire(ctx); err != nil {
 		return err
@@ -257,7 +257,7 @@ type progress struct {
 func (p progress) Write(b []byte) (int, error) {
 	n, err := p.to.Write(b)
 	*p.done += int64(n)
-	p.w.event(Event{Kind: store.EventBlobProgress, Blob: p.d.Digest, Size: p.d.Size, Done: *p.done})
+	p.w.event(store.Event{Kind: store.EventBlobProgress, Blob: p.d.Digest, Size: p.d.Size, Done: *p.done})
 	return n, err
 }
 

@@ -104,7 +104,7 @@ func TestLargerThanASegment(t *testing.T) {
 	image := simple(t, "app", 1, 3_000_000, 5)
 	dir := t.TempDir()
 	warned := ""
-	w := create(t, dir, medium.Options{SegmentBytes: 1 << 20, Event: func(e medium.Event) {
+	w := create(t, dir, medium.Options{SegmentBytes: 1 << 20, Event: func(e store.Event) {
 		if e.Kind == store.EventWarning {
 			warned += e.Err.Error()
 		}

@@ -12,7 +12,8 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// pending is what a directory has once a commit has ended: the segments of archives that stay, and new ones behind them.
+// pending is what a directory has once a commit has ended: the segments of archives that stay, and new ones behind
+// them.
 type pending struct {
 	Kept     []string  `json:"kept,omitempty"`
 	Segments []Segment `json:"segments"`

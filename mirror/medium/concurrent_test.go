@@ -59,7 +59,7 @@ func TestConcurrentWriters(t *testing.T) {
 	}
 }
 
-func check(r *medium.ReaderRepository, i image, tag string) error {
+func check(r store.Reader, i image, tag string) error {
 	if _, _, err := r.Manifest(context.Background(), tag); err != nil {
 		return err
 	}

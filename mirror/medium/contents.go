@@ -12,8 +12,8 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// ContentsVersion is the version of [Contents] that is written. Readers refuse later ones.
-const ContentsVersion = 1
+// contentsVersion is the version of [Contents] that is written. Readers refuse later ones.
+const contentsVersion = 1
 
 // Contents describes an archive. It is the last member of the last segment: bindery-mirror.json, in the form of
 // oc-mirror working-dir/bindery-mirror.json. Who fills a part is said with it; the writer sets what is its own.
@@ -118,9 +118,9 @@ func parseContents(text []byte) (*Contents, error) {
 	if err := json.Unmarshal(text, &version); err != nil {
 		return nil, fmt.Errorf("%s: %w: %v", contentsFile, fault.ErrInvalid, err)
 	}
-	if version.Version < 1 || version.Version > ContentsVersion {
+	if version.Version < 1 || version.Version > contentsVersion {
 		return nil, fmt.Errorf("%s: %w: version %d of the archive, and this program reads 1 to %d", contentsFile,
-			fault.ErrInvalid, version.Version, ContentsVersion)
+			fault.ErrInvalid, version.Version, contentsVersion)
 	}
 	c := &Contents{}
 	if err := json.Unmarshal(text, c); err != nil {

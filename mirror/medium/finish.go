@@ -83,7 +83,7 @@ func (w *Writer) add(ctx context.Context, m member) error {
 }
 
 // writeText writes a manifest of the archive's own making. The caller has the turn.
-func (w *Writer) writeText(by *WriterRepository, text []byte, mediaType string) (v1.Descriptor, error) {
+func (w *Writer) writeText(by *writerRepository, text []byte, mediaType string) (v1.Descriptor, error) {
 	d := v1.Descriptor{MediaType: mediaType, Digest: digest.FromBytes(text), Size: int64(len(text))}
 	k, err := keyOf(d.Digest)
 	if err != nil || w.Has(d.Digest) {
@@ -171,7 +171,7 @@ func (w *Writer) Finish(ctx context.Context, about Contents) (*Account, error) {
 // named is a complete segment with the name that it gets.
 func (w *Writer) named(s *segment) Segment {
 	named := *s.result
-	named.Name = SegmentName(w.base + s.n)
+	named.Name = segmentName(w.base + s.n)
 	return named
 }
 
@@ -219,7 +219,7 @@ func (w *Writer) covers(all []*listing) bool {
 // voidHoles makes files without a meaning of the places of blobs that failed and were not written again. The caller has
 // the turn.
 func (w *Writer) voidHoles() error {
-	if err := w.settle(); err != nil {
+	if err := w.trimSegment(); err != nil {
 		return err
 	}
 	for k, r := range w.holes {
@@ -309,7 +309,7 @@ func (w *Writer) account(all []*listing) *Account {
 
 // addContents writes the description as the last member.
 func (w *Writer) addContents(ctx context.Context, about Contents) error {
-	about.Version, about.Form, about.Key, about.LeftOut = ContentsVersion, w.o.Form, w.o.Key, w.leftOutList(about)
+	about.Version, about.Form, about.Key, about.LeftOut = contentsVersion, w.o.Form, w.o.Key, w.leftOutList(about)
 	for {
 		about.Segments = nil
 		for _, s := range w.segments {
@@ -321,7 +321,7 @@ func (w *Writer) addContents(ctx context.Context, about Contents) error {
 		if w.current() == nil {
 			last++
 		}
-		about.Segments = append(about.Segments, Segment{Name: SegmentName(w.base + last)})
+		about.Segments = append(about.Segments, Segment{Name: segmentName(w.base + last)})
 		if len(about.Segments) != last {
 			return fmt.Errorf("%w: a segment is still written", fault.ErrInvalid)
 		}
@@ -380,13 +380,13 @@ func (w *Writer) leftOutList(about Contents) []LeftOut {
 // LeftOut returns what is left out so far, by digest.
 func (w *Writer) LeftOut() []LeftOut { return w.leftOutList(Contents{}) }
 
-// Had returns what is in the archive and what is left out, for [WriteHistory]: each digest with the repository that
-// wrote it first.
+// Had returns what is in the archive and what is left out, for [History.WriteNext]: each digest with the repository
+// that wrote it first.
 func (w *Writer) Had() map[digest.Digest]string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	had := make(map[digest.Digest]string, len(w.blobs)+len(w.leftOut))
-	add := func(k key, by *WriterRepository) {
+	add := func(k key, by *writerRepository) {
 		path := ""
 		if by != nil {
 			path = by.path

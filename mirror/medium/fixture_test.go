@@ -19,6 +19,9 @@ import (
 	"github.com/operator-bindery/bindery/mirror/medium"
 )
 
+// segmentName is the name of a segment, which is counted from 1.
+func segmentName(n int) string { return fmt.Sprintf("mirror_%06d.tar", n) }
+
 // blob is content with its descriptor.
 type blob struct {
 	v1.Descriptor
@@ -96,14 +99,14 @@ func simple(t testing.TB, name string, seed uint64, sizes ...int) image {
 func opener(content []byte) store.Content { return store.Bytes(content) }
 
 // write writes an image, as the copying of images does: blobs, children, the manifest, the tag.
-func write(t testing.TB, r *medium.WriterRepository, i image, tag string) {
+func write(t testing.TB, r store.Writer, i image, tag string) {
 	t.Helper()
 	if err := tryWrite(r, i, tag); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func tryWrite(r *medium.WriterRepository, i image, tag string) error {
+func tryWrite(r store.Writer, i image, tag string) error {
 	ctx := context.Background()
 	for _, b := range i.blobs {
 		if _, err := r.WriteBlob(ctx, b.Descriptor, opener(b.content)); err != nil {
@@ -124,7 +127,7 @@ func tryWrite(r *medium.WriterRepository, i image, tag string) error {
 }
 
 // same compares an image in an archive with what was written.
-func same(t testing.TB, r *medium.ReaderRepository, i image, name string) {
+func same(t testing.TB, r store.Reader, i image, name string) {
 	t.Helper()
 	ctx := context.Background()
 	text, mediaType, err := r.Manifest(ctx, name)
@@ -178,7 +181,7 @@ func finish(t testing.TB, w *medium.Writer, about medium.Contents) *medium.Accou
 
 func read(t testing.TB, dir string, earlier ...string) *medium.Reader {
 	t.Helper()
-	r, err := medium.Open(context.Background(), dir, medium.ReadOptions{Earlier: earlier})
+	r, err := medium.Open(context.Background(), dir, earlier...)
 	if err != nil {
 		t.Fatal(err)
 	}

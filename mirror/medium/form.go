@@ -47,16 +47,16 @@ const (
 )
 
 var (
-	segmentName = regexp.MustCompile(`^mirror_[0-9]{6}\.tar$`)
+	segmentExpr = regexp.MustCompile(`^mirror_[0-9]{6}\.tar$`)
 	partialName = regexp.MustCompile(`^\.mirror_[0-9]{6}\.tar\.partial$`)
 )
 
-// SegmentName returns the name of a segment, which is counted from 1.
-func SegmentName(n int) string { return fmt.Sprintf(segmentFormat, n) }
+// segmentName returns the name of a segment, which is counted from 1.
+func segmentName(n int) string { return fmt.Sprintf(segmentFormat, n) }
 
 // segmentNumber returns the number in the name of a segment.
 func segmentNumber(name string) (n int, err error) {
-	if !segmentName.MatchString(name) {
+	if !segmentExpr.MatchString(name) {
 		return 0, fmt.Errorf("%w: the name %.40q of a segment", fault.ErrInvalid, name)
 	}
 	if _, err = fmt.Sscanf(name, segmentFormat, &n); err == nil && n == 0 {
@@ -72,14 +72,14 @@ func checkNames(names []string) error {
 		if err != nil {
 			return err
 		}
-		if i > 0 && SegmentName(n-1) != names[i-1] {
-			return fmt.Errorf("%w: %s is missing", fault.ErrIntegrity, SegmentName(n-1))
+		if i > 0 && segmentName(n-1) != names[i-1] {
+			return fmt.Errorf("%w: %s is missing", fault.ErrIntegrity, segmentName(n-1))
 		}
 	}
 	return nil
 }
 
-func partial(n int) string { return "." + SegmentName(n) + ".partial" }
+func partial(n int) string { return "." + segmentName(n) + ".partial" }
 
 // check returns an error for an unknown form.
 func (f Form) check() error {

@@ -1,5 +1,3 @@
-//go:build hostile && linux
-
 package medium_test
 
 import (
@@ -13,8 +11,8 @@ import (
 	"github.com/operator-bindery/bindery/mirror/medium"
 )
 
-// A disk that is full is reported, what is written stays, and the next run goes on when there is room. Whatever is written
-// at that moment: a blob, a link, the description.
+// A disk that is full is reported, what is written stays, and the next run goes on when there is room. Whatever is
+// written at that moment: a blob, a link, the description.
 func TestFullDisk(t *testing.T) {
 	s := newSample(t)
 	for _, form := range bothForms {

@@ -218,16 +218,15 @@ func readLines(in fs.FS, name string, line func(string) error) error {
 	return nil
 }
 
-// WriteHistory writes the history after an archive into a working directory: what the earlier history has, which may be
-// nil, and what the archive has with the repositories ([Writer.Had]). It returns the name of the file,
-// .history/.history-TIME, whose lines are sorted. Where blobs are is in a file of its own, bindery/where-TIME, since
-// oc-mirror reads the other one. The caller writes the history when the archive is whole, so that an archive holds that
-// of the runs before it.
-func WriteHistory(workingDir string, at time.Time, earlier *History, added map[digest.Digest]string) (string, error) {
+// WriteNext writes the history after an archive into a working directory: what this history has, which may be nil, and
+// what the archive has with the repositories ([Writer.Had]). It returns the name of the file, .history/.history-TIME,
+// whose lines are sorted. Where blobs are is in a file of its own, bindery/where-TIME, since oc-mirror reads the other
+// one. The caller writes the history when the archive is whole, so that an archive holds that of the runs before it.
+func (h *History) WriteNext(workingDir string, at time.Time, added map[digest.Digest]string) (string, error) {
 	all := map[key]string{}
-	if earlier != nil {
-		for _, k := range earlier.keys {
-			all[k] = earlier.path(k)
+	if h != nil {
+		for _, k := range h.keys {
+			all[k] = h.path(k)
 		}
 	}
 	for d, path := range added {

@@ -22,7 +22,7 @@ func day(n int) time.Time { return time.Date(2026, 8, n, 10, 20, 30, 0, time.UTC
 func TestHistory(t *testing.T) {
 	one, two, three := digest.FromString("1"), digest.FromString("2"), digest.FromString("3")
 	dir := t.TempDir()
-	first, err := medium.WriteHistory(dir, day(1), nil, map[digest.Digest]string{two: "acme/app", one: ""})
+	first, err := (*medium.History)(nil).WriteNext(dir, day(1), map[digest.Digest]string{two: "acme/app", one: ""})
 	if err != nil || first != ".history/.history-2026-08-01T10:20:30Z" {
 		t.Fatal(first, err)
 	}
@@ -35,7 +35,7 @@ func TestHistory(t *testing.T) {
 	if err != nil || before.Len() != 2 || !before.Time.Equal(day(1)) {
 		t.Fatal(before, err)
 	}
-	if _, err := medium.WriteHistory(dir, day(3), before,
+	if _, err := before.WriteNext(dir, day(3),
 		map[digest.Digest]string{three: "acme/app", two: "other"}); err != nil {
 		t.Fatal(err)
 	}

@@ -55,11 +55,11 @@ func openBytes(t testing.TB, segments ...[]byte) (*medium.Reader, error) {
 	t.Helper()
 	dir := t.TempDir()
 	for i, content := range segments {
-		if err := os.WriteFile(filepath.Join(dir, medium.SegmentName(i+1)), content, 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, segmentName(i+1)), content, 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	r, err := medium.Open(context.Background(), dir, medium.ReadOptions{})
+	r, err := medium.Open(context.Background(), dir)
 	if err == nil {
 		t.Cleanup(func() { r.Close() })
 	}
@@ -237,7 +237,7 @@ func TestSegmentFiles(t *testing.T) {
 				copyFile(t, filepath.Join(done, other.Name), filepath.Join(dir, other.Name))
 			}
 		}
-		_, err := medium.Open(context.Background(), dir, medium.ReadOptions{})
+		_, err := medium.Open(context.Background(), dir)
 		if !errors.Is(err, fault.ErrIntegrity) || !strings.Contains(err.Error(), "mirror_") {
 			t.Error(err)
 		}
@@ -247,11 +247,11 @@ func TestSegmentFiles(t *testing.T) {
 		if err := os.Symlink(filepath.Join(done, seg.Name), filepath.Join(dir, seg.Name)); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := medium.Open(context.Background(), dir, medium.ReadOptions{}); !errors.Is(err, fault.ErrInvalid) {
+		if _, err := medium.Open(context.Background(), dir); !errors.Is(err, fault.ErrInvalid) {
 			t.Error(err)
 		}
 	}
-	if _, err := medium.Open(context.Background(), t.TempDir(), medium.ReadOptions{}); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := medium.Open(context.Background(), t.TempDir()); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}
 }

@@ -269,13 +269,13 @@ func (a *archives) finish() error {
 				return err
 			}
 		}
-		if n == 0 && x.about == nil && files[0].name != SegmentName(1) {
-			return fmt.Errorf("%w: %s is missing", fault.ErrIntegrity, SegmentName(1))
+		if n == 0 && x.about == nil && files[0].name != segmentName(1) {
+			return fmt.Errorf("%w: %s is missing", fault.ErrIntegrity, segmentName(1))
 		}
 		if err := x.checkFiles(); err != nil {
 			return err
 		}
-		if err := a.r.take(x, files); err != nil {
+		if err := a.r.addIndex(x, files); err != nil {
 			return err
 		}
 	}

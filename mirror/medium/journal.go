@@ -17,9 +17,6 @@ import (
 	"github.com/operator-bindery/bindery/internal/regularfile"
 )
 
-// ErrBusy is the error of [Create] if another process writes to the directory.
-var ErrBusy = fault.New(fault.Conflict, "another process writes an archive here")
-
 // journal tells what the unfinished segments are of. Its file is locked while they are written.
 type journal struct {
 	Version int    `json:"version"`
@@ -30,10 +27,10 @@ type journal struct {
 // maxJournal is how large the files of a directory of an archive are that are no segments.
 const maxJournal = 64 << 20
 
-// begin locks the directory, ends a commit that was interrupted, and reads or removes unfinished segments.
-func (w *Writer) begin(ctx context.Context) error {
+// lockAndRecover locks the directory, ends a commit that was interrupted, and reads or removes unfinished segments.
+func (w *Writer) lockAndRecover(ctx context.Context) error {
 	for w.lock == nil {
-		if err := w.take(); err != nil {
+		if err := w.lockJournal(); err != nil {
 			return err
 		}
 		p, err := pendingCommit(w.root)
@@ -56,7 +53,7 @@ func (w *Writer) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	want := journal{Version: ContentsVersion, Form: w.o.Form, Key: w.o.Key}
+	want := journal{Version: contentsVersion, Form: w.o.Form, Key: w.o.Key}
 	var have journal
 	names, err := partials(w.root)
 	if err != nil {
@@ -88,8 +85,8 @@ func (w *Writer) writeJournal(j journal) error {
 	return errors.Join(w.lock.Sync(), atomicfs.SyncDir(w.dir))
 }
 
-// take opens and locks the journal.
-func (w *Writer) take() error {
+// lockJournal opens and locks the journal.
+func (w *Writer) lockJournal() error {
 	for {
 		// A link is not followed, and a FIFO not opened.
 		if is, err := w.root.Lstat(journalFile); err == nil {
@@ -184,7 +181,7 @@ func readRegular(root *os.Root, name string) ([]byte, error) {
 func partials(root *os.Root) ([]string, error) { return matching(root, partialName) }
 
 // segmentNames returns the names of the segments in a directory, in order.
-func segmentNames(root *os.Root) ([]string, error) { return matching(root, segmentName) }
+func segmentNames(root *os.Root) ([]string, error) { return matching(root, segmentExpr) }
 
 func matching(root *os.Root, name *regexp.Regexp) ([]string, error) {
 	d, err := root.Open(".")

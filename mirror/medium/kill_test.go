@@ -17,11 +17,14 @@ import (
 	"github.com/operator-bindery/bindery/mirror/medium"
 )
 
-// slowly is content that comes in small pieces.
-type slowly struct{ io.Reader }
+// paced is content that comes in small pieces, one at each tick, so that a kill finds the archive half written.
+type paced struct {
+	io.Reader
+	tick <-chan time.Time
+}
 
-func (s slowly) Read(p []byte) (int, error) {
-	time.Sleep(100 * time.Microsecond)
+func (s paced) Read(p []byte) (int, error) {
+	<-s.tick
 	return s.Reader.Read(p[:min(len(p), 20_000)])
 }
 
@@ -61,7 +64,7 @@ func writeSlowly(dir string, form medium.Form) error {
 			for _, b := range one.blobs {
 				_, err := r.WriteBlob(ctx, b.Descriptor, store.Content{Open: func(ctx context.Context, from int64) (io.ReadCloser, error) {
 					f, err := opener(b.content[from:]).Open(ctx, 0)
-					return io.NopCloser(slowly{f}), err
+					return io.NopCloser(paced{f, time.Tick(100 * time.Microsecond)}), err
 				}})
 				if err != nil {
 					errs <- err

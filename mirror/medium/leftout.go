@@ -109,7 +109,7 @@ func (w *absentWalk) walk(ctx context.Context, top digest.Digest) error {
 			}
 			return nil
 		}
-		text, mediaType, err := (&ReaderRepository{r: w.r, index: &repositoryIndex{}}).manifest(ctx, k)
+		text, mediaType, err := (&readerRepository{r: w.r, index: &repositoryIndex{}}).manifest(ctx, k)
 		if err != nil {
 			return err
 		}

@@ -52,7 +52,7 @@ func (w *Writer) listings(ctx context.Context) ([]*listing, error) {
 }
 
 // list adds a manifest, its parts and its referrers to a listing.
-func (w *Writer) list(ctx context.Context, l *listing, r *WriterRepository, top v1.Descriptor) error {
+func (w *Writer) list(ctx context.Context, l *listing, r *writerRepository, top v1.Descriptor) error {
 	if err := w.walk(ctx, l, top.Digest); err != nil {
 		return err
 	}

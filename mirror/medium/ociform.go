@@ -14,8 +14,8 @@ import (
 
 // Annotations of entries of index.json that have no name: the repository that a referrer belongs to, and its subject.
 const (
-	AnnotationRepository = "io.github.operator-bindery.mirror.repository"
-	AnnotationSubject    = "io.github.operator-bindery.mirror.subject"
+	annotationRepository = "io.github.operator-bindery.mirror.repository"
+	annotationSubject    = "io.github.operator-bindery.mirror.subject"
 )
 
 // member is a small file of an archive.
@@ -42,8 +42,8 @@ func ociMembers(all []*listing) ([]member, error) {
 				d.Annotations = map[string]string{}
 			}
 			delete(d.Annotations, v1.AnnotationRefName) // it would be the name of an image here
-			d.Annotations[AnnotationRepository] = l.path
-			d.Annotations[AnnotationSubject] = a.subject.digest().String()
+			d.Annotations[annotationRepository] = l.path
+			d.Annotations[annotationSubject] = a.subject.digest().String()
 			index.Manifests = append(index.Manifests, d)
 		}
 	}

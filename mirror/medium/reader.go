@@ -18,13 +18,6 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// ReadOptions are those of [Open].
-type ReadOptions struct {
-	// Earlier are the directories of the archives of earlier runs, the oldest first. What they have counts as well;
-	// of a tag that several have, the last one's holds.
-	Earlier []string
-}
-
 // Reader reads an archive without unpacking it. It is safe for concurrent use.
 type Reader struct {
 	roots    []*os.Root
@@ -49,11 +42,14 @@ type segmentFile struct {
 }
 
 // Open reads the headers of the segments in a directory: mirror_000001.tar and on, written by a [Writer] or by
-// oc-mirror v2. They may be of several archives, of which the later ones follow the earlier. A directory without segments whose directories have some is that of several runs, in the order of their
-// names. Blobs are neither read nor checked before they are requested. The caller must close the reader. Errors are of
+// oc-mirror v2. They may be of several archives, of which the later ones follow the earlier. A directory without
+// segments whose directories have some is that of several runs, in the order of their names. What the directories of
+// earlier archives have, the oldest first, counts as well; of a tag that several have, the last one's holds.
+//
+// Blobs are neither read nor checked before they are requested. The caller must close the reader. Errors are of
 // the class [fault.ErrIntegrity] if a segment is missing, cut off, or not of this archive; of [fault.ErrInvalid] and
 // [fault.ErrLimit] for archives that break a rule: at most 1,000,000 blobs, 8,000,000 members, 500,000 tags.
-func Open(ctx context.Context, dir string, o ReadOptions) (_ *Reader, err error) {
+func Open(ctx context.Context, dir string, earlier ...string) (_ *Reader, err error) {
 	r := &Reader{repos: map[string]*repositoryIndex{}}
 	defer func() {
 		if err != nil {
@@ -64,7 +60,7 @@ func Open(ctx context.Context, dir string, o ReadOptions) (_ *Reader, err error)
 	if err != nil {
 		return nil, err
 	}
-	for _, d := range append(slices.Clone(o.Earlier), dirs...) {
+	for _, d := range append(slices.Clone(earlier), dirs...) {
 		if err := r.indexArchives(ctx, d); err != nil {
 			return nil, fmt.Errorf("archive in %s: %w", d, err)
 		}
@@ -129,8 +125,8 @@ func (r *Reader) Close() error {
 	return errors.Join(errs...)
 }
 
-// take adds the index of an archive, after what it says of itself has been read.
-func (r *Reader) take(x *indexer, segments []segmentFile) error {
+// addIndex adds the index of an archive, after what it says of itself has been read.
+func (r *Reader) addIndex(x *indexer, segments []segmentFile) error {
 	about := x.about
 	if about != nil {
 		if err := checkSegments(about, segments); err != nil {

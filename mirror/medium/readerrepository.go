@@ -21,13 +21,9 @@ import (
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
-// ErrLeftOut is the error about a manifest or blob that an archive names and does not hold: the destination was to have
-// it. It is also [fs.ErrNotExist].
-var ErrLeftOut = fmt.Errorf("%w: left out of the archive, as the destination was to have it", fs.ErrNotExist)
-
-// ReaderRepository is a repository of an archive that is read. Manifests and blobs with a digest are found wherever the
+// readerRepository is a repository of an archive that is read. Manifests and blobs with a digest are found wherever the
 // archive has them; tags and referrers are those of the repository. It is safe for concurrent use.
-type ReaderRepository struct {
+type readerRepository struct {
 	r     *Reader
 	path  string
 	index *repositoryIndex
@@ -37,22 +33,22 @@ type ReaderRepository struct {
 	err      error
 }
 
-var _ store.Reader = (*ReaderRepository)(nil)
+var _ store.Reader = (*readerRepository)(nil)
 
 // Name returns the path of the repository.
-func (p *ReaderRepository) Name() string { return p.path }
+func (p *readerRepository) Name() string { return p.path }
 
 // Repository returns the repository of a path, which is empty if the archive has none.
-func (r *Reader) Repository(path string) *ReaderRepository {
+func (r *Reader) Repository(path string) store.Reader {
 	index := r.repos[path]
 	if index == nil {
 		index = &repositoryIndex{}
 	}
-	return &ReaderRepository{r: r, path: path, index: index}
+	return &readerRepository{r: r, path: path, index: index}
 }
 
 // resolve returns the digest that a digest or a tag stands for.
-func (p *ReaderRepository) resolve(name string) (key, error) {
+func (p *readerRepository) resolve(name string) (key, error) {
 	if k, err := keyOf(digest.Digest(name)); err == nil {
 		return k, nil
 	}
@@ -66,7 +62,7 @@ func (p *ReaderRepository) resolve(name string) (key, error) {
 // Head returns the descriptor of a manifest. For one that is left out there is only what the archive says of it: at
 // least its digest. The error is [fs.ErrNotExist] if the repository has no such tag, or the archive neither holds nor
 // names the digest.
-func (p *ReaderRepository) Head(ctx context.Context, name string) (v1.Descriptor, error) {
+func (p *readerRepository) Head(ctx context.Context, name string) (v1.Descriptor, error) {
 	k, err := p.resolve(name)
 	if err != nil {
 		return v1.Descriptor{}, err
@@ -89,7 +85,7 @@ func (p *ReaderRepository) Head(ctx context.Context, name string) (v1.Descriptor
 }
 
 // leftOut returns what the archive says of a digest that it counts on; nil if it says nothing.
-func (p *ReaderRepository) leftOut(k key) *LeftOut {
+func (p *readerRepository) leftOut(k key) *LeftOut {
 	if p.r.contents == nil {
 		return nil
 	}
@@ -103,7 +99,7 @@ func (p *ReaderRepository) leftOut(k key) *LeftOut {
 }
 
 // absent is the error about a digest that the archive does not hold.
-func (p *ReaderRepository) absent(k key) error {
+func (p *readerRepository) absent(k key) error {
 	if l := p.leftOut(k); l != nil {
 		if l.Since != nil {
 			return fmt.Errorf("%s: %w (archive of %s)", k.digest(), ErrLeftOut, l.Since.UTC().Format(timeFormat))
@@ -114,18 +110,18 @@ func (p *ReaderRepository) absent(k key) error {
 }
 
 // Can tells what an archive can do. It may name what it does not hold.
-func (p *ReaderRepository) Can() store.Abilities {
+func (p *readerRepository) Can() store.Abilities {
 	return store.Abilities{Ranges: true, Tags: true, Attachments: true}
 }
 
 // Tags returns the tags of the repository in order.
-func (p *ReaderRepository) Tags(context.Context, int) (tags []string, all bool, err error) {
+func (p *readerRepository) Tags(context.Context, int) (tags []string, all bool, err error) {
 	return slices.Sorted(maps.Keys(p.index.tags)), true, nil
 }
 
 // Manifest returns the text and media type of the manifest with a digest or a tag, with its digest checked. The error
 // is [fs.ErrNotExist] if the archive does not hold it, and [ErrLeftOut] if it says so.
-func (p *ReaderRepository) Manifest(ctx context.Context, name string) ([]byte, string, error) {
+func (p *readerRepository) Manifest(ctx context.Context, name string) ([]byte, string, error) {
 	k, err := p.resolve(name)
 	if err != nil {
 		return nil, "", err
@@ -133,7 +129,7 @@ func (p *ReaderRepository) Manifest(ctx context.Context, name string) ([]byte, s
 	return p.manifest(ctx, k)
 }
 
-func (p *ReaderRepository) manifest(ctx context.Context, k key) (text []byte, mediaType string, err error) {
+func (p *readerRepository) manifest(ctx context.Context, k key) (text []byte, mediaType string, err error) {
 	if ctx.Err() != nil {
 		return nil, "", context.Cause(ctx)
 	}
@@ -152,7 +148,7 @@ func (p *ReaderRepository) manifest(ctx context.Context, k key) (text []byte, me
 }
 
 // HasBlob tells whether the archive holds a blob of that digest and size.
-func (p *ReaderRepository) HasBlob(_ context.Context, d v1.Descriptor) (bool, error) {
+func (p *readerRepository) HasBlob(_ context.Context, d v1.Descriptor) (bool, error) {
 	k, err := keyOf(d.Digest)
 	if err != nil {
 		return false, err
@@ -163,7 +159,7 @@ func (p *ReaderRepository) HasBlob(_ context.Context, d v1.Descriptor) (bool, er
 
 // Blob opens a blob in its segment, at an offset. From the start, the reader fails at its end if the digest or the size
 // differs from the descriptor.
-func (p *ReaderRepository) Blob(ctx context.Context, d v1.Descriptor, from int64) (io.ReadCloser, error) {
+func (p *readerRepository) Blob(ctx context.Context, d v1.Descriptor, from int64) (io.ReadCloser, error) {
 	k, err := keyOf(d.Digest)
 	if err != nil {
 		return nil, err
@@ -205,7 +201,7 @@ type blobReader struct {
 // Referrers returns the descriptors of the manifests whose subject is an image: those that the archive lists, and those
 // of the list that the fallback tag names. In the form of oc-mirror, which has no other list, the manifests of the
 // repository are read once.
-func (p *ReaderRepository) Referrers(ctx context.Context, subject digest.Digest,
+func (p *readerRepository) Referrers(ctx context.Context, subject digest.Digest,
 	_ func(tag string) bool) ([]v1.Descriptor, error) {
 	k, err := keyOf(subject)
 	if err != nil {
@@ -243,7 +239,7 @@ func (p *ReaderRepository) Referrers(ctx context.Context, subject digest.Digest,
 const maxSubjects = 256 << 20
 
 // readSubjects returns the manifests of a repository that have a subject, by the subject.
-func (p *ReaderRepository) readSubjects(ctx context.Context) (map[key][]v1.Descriptor, error) {
+func (p *readerRepository) readSubjects(ctx context.Context) (map[key][]v1.Descriptor, error) {
 	found := map[key][]v1.Descriptor{}
 	seen := map[key]bool{}
 	total := int64(0)

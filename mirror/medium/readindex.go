@@ -119,10 +119,10 @@ func (x *indexer) entry(d v1.Descriptor) error {
 	if b, has := x.r.find(k); d.Size < 0 || has && b.size != d.Size {
 		return fmt.Errorf("%w: the size of %s is %d, and it has %d bytes", fault.ErrInvalid, d.Digest, d.Size, b.size)
 	}
-	if at := d.Annotations[AnnotationRepository]; at != "" {
-		subject, err := keyOf(digest.Digest(d.Annotations[AnnotationSubject]))
+	if at := d.Annotations[annotationRepository]; at != "" {
+		subject, err := keyOf(digest.Digest(d.Annotations[annotationSubject]))
 		if err != nil {
-			return fmt.Errorf("%s: %w", AnnotationSubject, err)
+			return fmt.Errorf("%s: %w", annotationSubject, err)
 		}
 		r, err := x.repository(at)
 		if err != nil {
@@ -131,8 +131,8 @@ func (x *indexer) entry(d v1.Descriptor) error {
 		if x.r.revisions++; x.r.revisions > maxRevisions {
 			return fmt.Errorf("%w: more than %d referrers", fault.ErrLimit, maxRevisions)
 		}
-		delete(d.Annotations, AnnotationRepository)
-		delete(d.Annotations, AnnotationSubject)
+		delete(d.Annotations, annotationRepository)
+		delete(d.Annotations, annotationSubject)
 		r.referrers[subject] = append(r.referrers[subject], d)
 		r.described[k] = plain(d)
 		return nil

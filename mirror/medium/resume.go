@@ -74,7 +74,7 @@ func (w *Writer) reopen(ctx context.Context, n int) error {
 	if err := f.Truncate(s.bytes()); err != nil {
 		return err
 	}
-	return w.settle()
+	return w.trimSegment()
 }
 
 // scan reads a segment that is continued.
@@ -126,7 +126,7 @@ func (r *scan) member(ctx context.Context) (more bool, err error) {
 	if _, twice := r.w.blobs[k]; !twice {
 		r.w.blobs[k] = place{segment: r.s.n, at: at, size: size}
 	}
-	r.w.event(Event{Kind: store.EventVerified, Blob: k.digest(), Size: size, Done: size})
+	r.w.event(store.Event{Kind: store.EventVerified, Blob: k.digest(), Size: size, Done: size})
 	return true, nil
 }
 

@@ -101,7 +101,7 @@ func TestResume(t *testing.T) {
 func (s *sample) goesOn(t *testing.T, dir string, o medium.Options, want *medium.Account) {
 	t.Helper()
 	var reused, started int64
-	o.Event = func(e medium.Event) {
+	o.Event = func(e store.Event) {
 		switch e.Kind {
 		case store.EventVerified:
 			reused += e.Size
@@ -139,7 +139,7 @@ func TestOtherRun(t *testing.T) {
 	}
 	s.same(t, read(t, dir))
 	warned := ""
-	w = create(t, dir, medium.Options{Key: "three", Event: func(e medium.Event) {
+	w = create(t, dir, medium.Options{Key: "three", Event: func(e store.Event) {
 		if e.Kind == store.EventWarning {
 			warned += e.Err.Error()
 		}
@@ -217,7 +217,7 @@ func TestKilledWhileNamingBesideAnOlderArchive(t *testing.T) {
 	s.write(t, w)
 	account := finish(t, w, medium.Contents{})
 	if len(account.Kept) != len(kept) || len(account.Removed) > 0 || account.Segments[0].Name !=
-		medium.SegmentName(len(kept)+1) {
+		segmentName(len(kept)+1) {
 		t.Fatalf("%+v", account)
 	}
 	list, err := json.Marshal(map[string]any{"kept": account.Kept, "segments": account.Segments})
@@ -232,7 +232,7 @@ func TestKilledWhileNamingBesideAnOlderArchive(t *testing.T) {
 		for i, seg := range account.Segments {
 			to := seg.Name
 			if i >= renamed {
-				to = "." + medium.SegmentName(i+1) + ".partial"
+				to = "." + segmentName(i+1) + ".partial"
 			}
 			copyFile(t, filepath.Join(done, seg.Name), filepath.Join(dir, to))
 		}

@@ -168,7 +168,12 @@ func (s *sample) layout(t *testing.T, dir string, account *medium.Account) {
 	row := images.BuiltIn().Row(transport.OCI)
 	for name, i := range map[string]image{"acme/app:" + hexTag(s.app): s.app, "acme/multi:v1": s.multi,
 		"acme/app:" + hexTag(s.app) + ".sig": s.signature} {
-		place, err := row.Open(t.Context(), to, name, transport.Options{Limits: limit.Limits{}.WithDefaults(), Temp: t.TempDir()})
+		path, tag, err := row.Parse(to + ":" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		place, err := row.Open(t.Context(), path, tag, transport.Options{
+			Limits: limit.Limits{}.WithDefaults(), Temp: t.TempDir()})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -184,7 +184,7 @@ func (s *segment) close() error {
 	err := s.err
 	if err == nil {
 		s.sum.Write(zeros[:])
-		s.result = &Segment{Name: SegmentName(s.n), Bytes: s.size + trailer,
+		s.result = &Segment{Name: segmentName(s.n), Bytes: s.size + trailer,
 			SHA256: digest.NewDigest(digest.SHA256, s.sum)}
 	}
 	s.closed = true

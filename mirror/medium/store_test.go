@@ -11,7 +11,7 @@ import (
 
 // alone is the only repository of an archive, with which the archive is committed.
 type alone struct {
-	*medium.WriterRepository
+	store.Writer
 	w *medium.Writer
 }
 

@@ -19,11 +19,8 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// Event is a step of writing: a blob and how much of it is written, or a warning.
-type Event = store.Event
-
-// DefaultSegmentBytes is the size of segments where none is asked for: 500 GiB (MIRROR 1.1).
-const DefaultSegmentBytes = 500 << 30
+// defaultSegmentBytes is the size of segments where none is asked for: 500 GiB (MIRROR 1.1).
+const defaultSegmentBytes = 500 << 30
 
 // minSegment is the least size of segments: with less there would be more of them than numbers.
 const minSegment = 1 << 20
@@ -32,7 +29,7 @@ const minSegment = 1 << 20
 type Options struct {
 	// Form is the form of the archive; [OCI] by default.
 	Form Form
-	// SegmentBytes is how large a segment may be, with everything; [DefaultSegmentBytes] by default. A file that is
+	// SegmentBytes is how large a segment may be, with everything; [defaultSegmentBytes] by default. A file that is
 	// larger gets a segment of its own, with a warning.
 	SegmentBytes int64
 	// Strict makes a file that is larger than a segment an error of the class [fault.ErrLimit].
@@ -54,7 +51,7 @@ type Options struct {
 	// An unfinished archive of another key or form is removed, with a warning.
 	Key string
 	// Event receives what happens, concurrently; nil for none.
-	Event func(Event)
+	Event func(store.Event)
 }
 
 // Writer writes an archive. It is safe for concurrent use until Finish.
@@ -84,7 +81,7 @@ type Writer struct {
 	blobs   map[key]place
 	writing map[key]chan struct{}
 	leftOut map[key]*absent
-	repos   map[string]*WriterRepository
+	repos   map[string]*writerRepository
 
 	resumed int64
 }
@@ -94,13 +91,13 @@ type place struct {
 	segment  int
 	at, size int64
 	// by is the first repository that wrote it in this run.
-	by *WriterRepository
+	by *writerRepository
 }
 
 // absent is a blob or manifest that is left out. A manifest's parts are known, since it is not in the archive to be
 // read again.
 type absent struct {
-	by        *WriterRepository
+	by        *writerRepository
 	size      int64
 	mediaType string
 	parts     *parts
@@ -116,7 +113,7 @@ func Create(ctx context.Context, dir string, o Options) (_ *Writer, err error) {
 		o.Form = OCI
 	}
 	if o.SegmentBytes == 0 {
-		o.SegmentBytes = DefaultSegmentBytes
+		o.SegmentBytes = defaultSegmentBytes
 	}
 	if err := o.Form.check(); err != nil {
 		return nil, err
@@ -129,7 +126,7 @@ func Create(ctx context.Context, dir string, o Options) (_ *Writer, err error) {
 	}
 	w := &Writer{dir: dir, o: o, turn: make(chan struct{}, 1), small: semaphore.NewWeighted(smallBytes),
 		names: map[string]bool{}, holes: map[key]*region{}, blobs: map[key]place{}, writing: map[key]chan struct{}{},
-		leftOut: map[key]*absent{}, repos: map[string]*WriterRepository{}}
+		leftOut: map[key]*absent{}, repos: map[string]*writerRepository{}}
 	if w.root, err = os.OpenRoot(dir); err != nil {
 		return nil, err
 	}
@@ -138,11 +135,11 @@ func Create(ctx context.Context, dir string, o Options) (_ *Writer, err error) {
 			err = errors.Join(err, w.Close())
 		}
 	}()
-	if err := w.begin(ctx); err != nil {
+	if err := w.lockAndRecover(ctx); err != nil {
 		return nil, fmt.Errorf("archive in %s: %w", dir, err)
 	}
 	if o.Keep {
-		w.kept, err = Open(ctx, dir, ReadOptions{})
+		w.kept, err = Open(ctx, dir)
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNoSegments) {
 			err = nil
 		}
@@ -181,11 +178,12 @@ func (w *Writer) Has(d digest.Digest) bool {
 	if err != nil {
 		return false
 	}
-	_, has := w.place(k)
+	_, has := w.findBlob(k)
 	return has
 }
 
-func (w *Writer) place(k key) (place, bool) {
+// findBlob returns where a blob or manifest is in the archive.
+func (w *Writer) findBlob(k key) (place, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	p, has := w.blobs[k]
@@ -256,17 +254,14 @@ func (w *Writer) acquire(ctx context.Context) error {
 
 func (w *Writer) release() { <-w.turn }
 
-func (w *Writer) event(e Event) {
+func (w *Writer) event(e store.Event) {
 	if w.o.Event != nil {
 		e.Destination = w.dir
 		w.o.Event(e)
 	}
 }
 
-func (w *Writer) warn(err error) { w.event(Event{Kind: store.EventWarning, Err: err}) }
-
-// ErrTooLarge is the error of a file that is larger than a segment, with [Options.Strict].
-var ErrTooLarge = errors.New("no archive is written")
+func (w *Writer) warn(err error) { w.event(store.Event{Kind: store.EventWarning, Err: err}) }
 
 // tooLarge returns an error for a member that is larger than a segment, if that is one.
 func (w *Writer) tooLarge(name string, size int64) error {
@@ -330,7 +325,7 @@ func (w *Writer) roll() error {
 // endSegment writes the end of the current segment, if there is one, and closes those that are complete. The caller
 // has the turn.
 func (w *Writer) endSegment() error {
-	if err := w.settle(); err != nil {
+	if err := w.trimSegment(); err != nil {
 		return err
 	}
 	if cur := w.current(); cur != nil {
@@ -348,8 +343,8 @@ func (w *Writer) endSegment() error {
 	return atomicfs.SyncDir(w.dir)
 }
 
-// settle removes the holes at the end of the current segment. The caller has the turn.
-func (w *Writer) settle() error {
+// trimSegment removes the holes at the end of the current segment. The caller has the turn.
+func (w *Writer) trimSegment() error {
 	cur := w.current()
 	if cur == nil {
 		return nil

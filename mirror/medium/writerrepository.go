@@ -23,10 +23,10 @@ import (
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
-// WriterRepository is a repository of an archive that is written. Blobs are shared by all repositories of the archive;
+// writerRepository is a repository of an archive that is written. Blobs are shared by all repositories of the archive;
 // manifests are there only for the repository that they were written to. It is safe for concurrent use, except that a
 // change of a tag must not write tags.
-type WriterRepository struct {
+type writerRepository struct {
 	w    *Writer
 	path string
 
@@ -38,10 +38,10 @@ type WriterRepository struct {
 	subjects  map[key][]v1.Descriptor
 }
 
-var _ store.Writer = (*WriterRepository)(nil)
+var _ store.Writer = (*writerRepository)(nil)
 
 // Name returns the path of the repository.
-func (r *WriterRepository) Name() string { return r.path }
+func (r *writerRepository) Name() string { return r.path }
 
 // The grammar of names in registries (distribution specification, "Pulling manifests"), of a reasonable length.
 var (
@@ -61,12 +61,12 @@ func checkPath(path string) error {
 
 // Repository returns the repository of a path, such as acme/alpha-app. What is wrong with the path is an error of all
 // its methods that write.
-func (w *Writer) Repository(path string) *WriterRepository {
+func (w *Writer) Repository(path string) store.Writer {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	r := w.repos[path]
 	if r == nil {
-		r = &WriterRepository{w: w, path: path, tags: map[string]v1.Descriptor{},
+		r = &writerRepository{w: w, path: path, tags: map[string]v1.Descriptor{},
 			manifests: map[key]v1.Descriptor{}, subjects: map[key][]v1.Descriptor{}}
 		w.repos[path] = r
 	}
@@ -75,7 +75,7 @@ func (w *Writer) Repository(path string) *WriterRepository {
 
 // Head returns the descriptor of the manifest with a digest or a tag, also of one that is left out. The error is
 // [fs.ErrNotExist] if the repository has none.
-func (r *WriterRepository) Head(_ context.Context, name string) (v1.Descriptor, error) {
+func (r *writerRepository) Head(_ context.Context, name string) (v1.Descriptor, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	d, ok := r.tags[name]
@@ -89,26 +89,26 @@ func (r *WriterRepository) Head(_ context.Context, name string) (v1.Descriptor, 
 }
 
 // Can tells what an archive can do: what it does not hold, its destination has.
-func (r *WriterRepository) Can() store.Abilities {
+func (r *writerRepository) Can() store.Abilities {
 	return store.Abilities{Ranges: true, Tags: true, Attachments: true, Complete: true, Staged: true}
 }
 
 // Tags returns the tags of the repository in order.
-func (r *WriterRepository) Tags(context.Context, int) (tags []string, all bool, err error) {
+func (r *writerRepository) Tags(context.Context, int) (tags []string, all bool, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Sorted(maps.Keys(r.tags)), true, nil
 }
 
 // Commit does nothing: the archive is committed as a whole.
-func (r *WriterRepository) Commit(context.Context) error { return nil }
+func (r *writerRepository) Commit(context.Context) error { return nil }
 
 // Discard does nothing, as Commit.
-func (r *WriterRepository) Discard() error { return nil }
+func (r *writerRepository) Discard() error { return nil }
 
 // Manifest returns the text and media type of a manifest that was written to this repository. The error is
 // [fs.ErrNotExist] if it was not, and if it is left out.
-func (r *WriterRepository) Manifest(ctx context.Context, name string) (text []byte, mediaType string, err error) {
+func (r *writerRepository) Manifest(ctx context.Context, name string) (text []byte, mediaType string, err error) {
 	d, err := r.Head(ctx, name)
 	if err != nil {
 		return nil, "", err
@@ -123,7 +123,7 @@ func (r *WriterRepository) Manifest(ctx context.Context, name string) (text []by
 
 // manifest reads the text of a manifest.
 func (w *Writer) manifest(k key) ([]byte, error) {
-	p, has := w.place(k)
+	p, has := w.findBlob(k)
 	if !has {
 		return nil, fmt.Errorf("%w: %s is left out", fs.ErrNotExist, k.digest())
 	}
@@ -156,23 +156,23 @@ type section struct {
 func (s section) Close() error { return s.f.Close() }
 
 // HasBlob tells whether the archive holds a blob of that digest and size.
-func (r *WriterRepository) HasBlob(_ context.Context, d v1.Descriptor) (bool, error) {
+func (r *writerRepository) HasBlob(_ context.Context, d v1.Descriptor) (bool, error) {
 	k, err := keyOf(d.Digest)
 	if err != nil {
 		return false, err
 	}
-	p, has := r.w.place(k)
+	p, has := r.w.findBlob(k)
 	return has && p.size == d.Size, nil
 }
 
 // Blob opens a blob of the archive at an offset. From the start, the reader fails at its end if the digest or the size
 // differs from the descriptor.
-func (r *WriterRepository) Blob(ctx context.Context, d v1.Descriptor, from int64) (io.ReadCloser, error) {
+func (r *writerRepository) Blob(ctx context.Context, d v1.Descriptor, from int64) (io.ReadCloser, error) {
 	k, err := keyOf(d.Digest)
 	if err != nil {
 		return nil, err
 	}
-	p, has := r.w.place(k)
+	p, has := r.w.findBlob(k)
 	if !has {
 		return nil, fmt.Errorf("%w: the archive has no blob %s", fs.ErrNotExist, d.Digest)
 	}
@@ -183,7 +183,7 @@ func (r *WriterRepository) Blob(ctx context.Context, d v1.Descriptor, from int64
 }
 
 // Referrers returns the descriptors of the manifests with a subject that were written to the repository.
-func (r *WriterRepository) Referrers(_ context.Context, subject digest.Digest,
+func (r *writerRepository) Referrers(_ context.Context, subject digest.Digest,
 	_ func(tag string) bool) ([]v1.Descriptor, error) {
 	k, err := keyOf(subject)
 	if err != nil {
@@ -197,7 +197,7 @@ func (r *WriterRepository) Referrers(_ context.Context, subject digest.Digest,
 // WriteBlob writes a blob to the archive, unless it is there or the destination has it. Blobs of more than 1 MiB are
 // streamed into the segment beside one another, smaller ones are fetched into memory first. If a blob breaks off, open
 // is called again for the rest; what was read before is compared with the digest too. The string is always empty.
-func (r *WriterRepository) WriteBlob(ctx context.Context, d v1.Descriptor, c store.Content) (string, error) {
+func (r *writerRepository) WriteBlob(ctx context.Context, d v1.Descriptor, c store.Content) (string, error) {
 	if err := checkPath(r.path); err != nil {
 		return "", err
 	}
@@ -206,7 +206,7 @@ func (r *WriterRepository) WriteBlob(ctx context.Context, d v1.Descriptor, c sto
 
 // WriteManifest writes a manifest, unless the destination has it; then it is listed as left out. It can be read by its
 // digest in this repository. One with a subject is listed among its referrers. A condition is not looked at.
-func (r *WriterRepository) WriteManifest(ctx context.Context, text []byte, mediaType string,
+func (r *writerRepository) WriteManifest(ctx context.Context, text []byte, mediaType string,
 	o store.WriteOptions) error {
 	if o.Tag != "" {
 		return r.UpdateTag(ctx, o.Tag, func([]byte) ([]byte, string, error) { return text, mediaType, nil })
@@ -215,7 +215,7 @@ func (r *WriterRepository) WriteManifest(ctx context.Context, text []byte, media
 	return err
 }
 
-func (r *WriterRepository) writeManifest(ctx context.Context, text []byte,
+func (r *writerRepository) writeManifest(ctx context.Context, text []byte,
 	mediaType string) (v1.Descriptor, error) {
 	if err := checkPath(r.path); err != nil {
 		return v1.Descriptor{}, err
@@ -261,7 +261,7 @@ func (r *WriterRepository) writeManifest(ctx context.Context, text []byte,
 
 // UpdateTag replaces the manifest of a tag by what change returns for the present one, which is nil if there is none or
 // if it is left out. A nil text leaves it.
-func (r *WriterRepository) UpdateTag(ctx context.Context, tag string,
+func (r *writerRepository) UpdateTag(ctx context.Context, tag string,
 	change func(old []byte) (text []byte, mediaType string, err error)) error {
 	if !tagName.MatchString(tag) {
 		return fmt.Errorf("%w: %.140q is no tag", fault.ErrInvalid, tag)

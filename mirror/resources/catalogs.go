@@ -12,8 +12,8 @@ import (
 	"github.com/operator-bindery/bindery/mirror/imageset"
 )
 
-// Namespace is that of CatalogSources.
-const Namespace = "openshift-marketplace"
+// namespace is that of CatalogSources.
+const namespace = "openshift-marketplace"
 
 // maxName bounds the names of objects: they become labels and parts of host names.
 const maxName = 63
@@ -23,8 +23,8 @@ var (
 	otherExpr = regexp.MustCompile(`[^a-z0-9-]`)
 )
 
-// catalog adds the objects of a catalog.
-func (m *maker) catalog(c *Copied) {
+// addCatalog adds the objects of a catalog.
+func (m *maker) addCatalog(c *Copied) {
 	image := c.Destination
 	if (m.o.PinCatalogs || c.ByDigest) && c.Digest != "" {
 		image.Tag, image.Digest = "", c.Digest
@@ -44,7 +44,7 @@ func (m *maker) catalog(c *Copied) {
 	for key, value := range m.annotations() {
 		annotations[key] = value
 	}
-	meta["annotations"], meta["name"], meta["namespace"] = annotations, name, Namespace
+	meta["annotations"], meta["name"], meta["namespace"] = annotations, name, namespace
 	spec["image"], spec["sourceType"] = image.Name(), "grpc"
 	m.add(name+".yaml", m.text(source))
 

@@ -25,8 +25,8 @@ type kind struct {
 func byDigest(c *Copied) bool { return c.Source.Digest != "" }
 func byTag(c *Copied) bool    { return c.Source.Tag != "" }
 
-// mirrors adds the sets of mirrors: one file for each kind, with an object for each category.
-func (m *maker) mirrors(images []Copied) {
+// addMirrors adds the sets of mirrors: one file for each kind, with an object for each category.
+func (m *maker) addMirrors(images []Copied) {
 	kinds := []kind{
 		{"config.openshift.io/v1", "ImageDigestMirrorSet", "idms", "imageDigestMirrors", byDigest},
 		{"config.openshift.io/v1", "ImageTagMirrorSet", "itms", "imageTagMirrors", byTag},
@@ -37,7 +37,7 @@ func (m *maker) mirrors(images []Copied) {
 	}
 	for _, k := range kinds {
 		var file bytes.Buffer
-		for _, category := range []Category{Operator, Generic} {
+		for _, category := range []string{operators, additional} {
 			entries := m.entries(images, category, k.applies)
 			for i, part := range m.split(entries) {
 				file.WriteString("---\n")
@@ -59,11 +59,11 @@ type entry struct {
 }
 
 // entries returns the mirrors of a category, by source.
-func (m *maker) entries(images []Copied, category Category, applies func(*Copied) bool) []entry {
+func (m *maker) entries(images []Copied, category string, applies func(*Copied) bool) []entry {
 	mirrors := map[string][]string{}
 	for i := range images {
 		c := &images[i]
-		if c.Catalog || c.Category != category || !applies(c) {
+		if c.Catalog || c.category() != category || !applies(c) {
 			continue
 		}
 		if !c.Source.InRegistry() {
@@ -122,8 +122,8 @@ func (m *maker) split(entries []entry) [][]entry {
 	return out
 }
 
-// Mapping returns the images as lines SOURCE=DESTINATION with their transports, sorted.
-func Mapping(images []Copied) []byte {
+// mapping returns the images as lines SOURCE=DESTINATION with their transports, sorted.
+func mapping(images []Copied) []byte {
 	lines := make([]string, 0, len(images))
 	for i := range images {
 		from := images[i].Source

@@ -39,7 +39,7 @@ func copied(t *testing.T, files map[string][]byte, dir string, nested int) []res
 	var out []resources.Copied
 	for _, op := range set.Operators {
 		c := resources.Copied{Source: op.Catalog, Destination: to.Catalog(op, !op.WholeCatalog(),
-			rebuilt(files, dir), ""), Category: resources.Operator, Catalog: true}
+			rebuilt(files, dir), ""), Catalog: true}
 		if op.TargetCatalogSourceTemplate != "" {
 			if c.Template, err = resources.ParseTemplate(files[dir+"/cs.yaml"]); err != nil {
 				t.Fatal(err)
@@ -50,14 +50,14 @@ func copied(t *testing.T, files map[string][]byte, dir string, nested int) []res
 	additional := map[string]bool{}
 	for _, a := range set.AdditionalImages {
 		additional[a.Name.Name()] = true
-		if _, blocked := set.Blocked(a.Name, "", imageset.Ref{}, to); blocked {
+		if _, _, blocked := set.Blocked(a.Name, "", imageset.Ref{}, to); blocked {
 			continue
 		}
 		d, err := to.Additional(a)
 		if err != nil {
 			t.Fatal(err)
 		}
-		out = append(out, resources.Copied{Source: a.Name, Destination: d, Category: resources.Generic})
+		out = append(out, resources.Copied{Source: a.Name, Destination: d, Additional: true})
 	}
 	for _, m := range copiedLine.FindAllStringSubmatch(string(files[dir+"/01-m2m.txt"]), -1) {
 		r, err := imageset.ParseRef(m[1])
@@ -65,7 +65,7 @@ func copied(t *testing.T, files map[string][]byte, dir string, nested int) []res
 			t.Fatal(err)
 		}
 		if !additional[r.Name()] && !strings.Contains(r.Path, "/catalog") {
-			out = append(out, resources.Copied{Source: r, Destination: to.Image(r), Category: resources.Operator})
+			out = append(out, resources.Copied{Source: r, Destination: to.Image(r)})
 		}
 	}
 	return out
@@ -135,13 +135,13 @@ func TestFilesAsRecorded(t *testing.T) {
 		t.Run(dir, func(t *testing.T) {
 			o := o
 			o.Nested = nested > 0
-			set, err := resources.Make(copied(t, files, dir, nested), o)
+			made, _, err := resources.Make(copied(t, files, dir, nested), o)
 			if err != nil {
 				t.Fatal(err)
 			}
 			want := recordedFiles(t, string(files[dir+"/01-m2m.cluster-resources.yaml"]))
 			got := map[string]string{}
-			for _, f := range set.Files {
+			for _, f := range made {
 				got[f.Name] = string(f.Data)
 			}
 			if a, b := slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want)); !slices.Equal(a, b) {

@@ -12,20 +12,12 @@ import (
 	"github.com/operator-bindery/bindery/mirror/imageset"
 )
 
-// Category says what an image was mirrored for.
-type Category string
-
-// The categories.
-const (
-	Operator Category = "operator" // for a catalog: bundles and their related images
-	Generic  Category = "generic"  // an additional image
-)
-
 // Copied is an image that is at the destination.
 type Copied struct {
 	// Source is the reference as the image set or the catalog names it, Destination that of the copy.
 	Source, Destination imageset.Ref
-	Category            Category
+	// Additional tells that it is an additional image, and not one of a catalog's bundles.
+	Additional bool
 	// Catalog is set for catalogs: they get a CatalogSource and a ClusterCatalog, and no mirrors.
 	Catalog bool
 	// ByDigest tells that the tag stands for something else, the list of what is attached to the catalog: it is pulled by
@@ -37,9 +29,22 @@ type Copied struct {
 	Template *Template
 }
 
+// The categories of images, by which sets of mirrors are named.
+const (
+	operators  = "operator"
+	additional = "generic"
+)
+
+func (c *Copied) category() string {
+	if c.Additional {
+		return additional
+	}
+	return operators
+}
+
 // Options configure [Make].
 type Options struct {
-	// CreatedBy, CreatedAt and Version are written into annotations. An empty CreatedBy is [Creator]; files with
+	// CreatedBy, CreatedAt and Version are written into annotations. An empty CreatedBy is "bindery"; files with
 	// another one are never removed by [Write].
 	CreatedBy string
 	CreatedAt time.Time
@@ -59,8 +64,8 @@ type Options struct {
 	Insecure bool
 }
 
-// Creator is the value of the annotation createdBy.
-const Creator = "bindery"
+// creator is the value of the annotation createdBy.
+const creator = "bindery"
 
 // File is a file of the set, with its name without a directory.
 type File struct {
@@ -68,61 +73,55 @@ type File struct {
 	Data []byte
 }
 
-// Set is what [Make] returns.
-type Set struct {
-	// Files are sorted by name.
-	Files []File
-	// Warnings are what should be known about them.
-	Warnings []string
-}
-
 // object is an object of a cluster, as JSON.
 type object = map[string]any
 
-// Make makes the files for images. The order of the images does not matter.
-func Make(images []Copied, o Options) (*Set, error) {
+// Make makes the files for images, sorted by name. The order of the images does not matter. The warnings are what
+// should be known about the files.
+func Make(images []Copied, o Options) (files []File, warnings []string, err error) {
 	m := &maker{o: o, names: map[string]bool{}}
 	images = slices.Clone(images)
 	slices.SortStableFunc(images, func(a, b Copied) int {
-		return cmp.Or(cmp.Compare(b.Category, a.Category), cmp.Compare(a.Source.String(), b.Source.String()),
+		return cmp.Or(cmp.Compare(b.category(), a.category()), cmp.Compare(a.Source.String(), b.Source.String()),
 			cmp.Compare(a.Destination.String(), b.Destination.String()))
 	})
-	m.mirrors(images)
+	m.addMirrors(images)
 	for i := range images {
 		if images[i].Catalog {
-			m.catalog(&images[i])
+			m.addCatalog(&images[i])
 		}
 	}
 	if m.o.Lists {
-		m.add("mapping.txt", Mapping(images))
+		m.add("mapping.txt", mapping(images))
 		m.add("registries.conf", m.registries(images))
 	}
 	if m.err != nil {
-		return nil, m.err
+		return nil, nil, m.err
 	}
-	slices.SortFunc(m.set.Files, func(a, b File) int { return cmp.Compare(a.Name, b.Name) })
-	return &m.set, nil
+	slices.SortFunc(m.files, func(a, b File) int { return cmp.Compare(a.Name, b.Name) })
+	return m.files, m.warnings, nil
 }
 
 // maker makes one set.
 type maker struct {
-	o     Options
-	set   Set
-	names map[string]bool // of catalogs
-	err   error
+	o        Options
+	files    []File
+	warnings []string
+	names    map[string]bool // of catalogs
+	err      error
 }
 
-func (m *maker) add(name string, data []byte) { m.set.Files = append(m.set.Files, File{name, data}) }
+func (m *maker) add(name string, data []byte) { m.files = append(m.files, File{name, data}) }
 
 func (m *maker) warn(text string) {
-	if !slices.Contains(m.set.Warnings, text) {
-		m.set.Warnings = append(m.set.Warnings, text)
+	if !slices.Contains(m.warnings, text) {
+		m.warnings = append(m.warnings, text)
 	}
 }
 
 // annotations returns those that every object has.
 func (m *maker) annotations() object {
-	return object{"createdBy": cmp.Or(m.o.CreatedBy, Creator), "createdAt": m.o.CreatedAt.UTC().Format(time.RFC3339),
+	return object{"createdBy": cmp.Or(m.o.CreatedBy, creator), "createdAt": m.o.CreatedAt.UTC().Format(time.RFC3339),
 		"oc-mirror_version": m.o.Version}
 }
 

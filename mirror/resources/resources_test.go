@@ -34,22 +34,22 @@ func ref(t *testing.T, text string) imageset.Ref {
 
 func image(t *testing.T, from, to string) resources.Copied {
 	t.Helper()
-	return resources.Copied{Source: ref(t, from), Destination: ref(t, to), Category: resources.Operator}
+	return resources.Copied{Source: ref(t, from), Destination: ref(t, to)}
 }
 
 // make1 returns the files by name.
 func make1(t *testing.T, images []resources.Copied, o resources.Options) (map[string]string, []string) {
 	t.Helper()
 	o.CreatedAt = time.Date(2026, 8, 1, 2, 3, 4, 0, time.UTC)
-	set, err := resources.Make(images, o)
+	made, warnings, err := resources.Make(images, o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	out := map[string]string{}
-	for _, f := range set.Files {
+	for _, f := range made {
 		out[f.Name] = string(f.Data)
 	}
-	return out, set.Warnings
+	return out, warnings
 }
 
 func TestScopes(t *testing.T) {
@@ -203,18 +203,18 @@ func TestOrderDoesNotMatter(t *testing.T) {
 		c.Catalog = i%5 == 0
 		images = append(images, c)
 	}
-	want, err := resources.Make(images, resources.Options{Lists: true})
+	want, _, err := resources.Make(images, resources.Options{Lists: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	slices.Reverse(images)
-	got, err := resources.Make(images, resources.Options{Lists: true})
-	if err != nil || len(got.Files) != len(want.Files) {
+	got, _, err := resources.Make(images, resources.Options{Lists: true})
+	if err != nil || len(got) != len(want) {
 		t.Fatal(err)
 	}
-	for i := range got.Files {
-		if got.Files[i].Name != want.Files[i].Name || !bytes.Equal(got.Files[i].Data, want.Files[i].Data) {
-			t.Errorf("%s differs:\n%s\n%s", got.Files[i].Name, got.Files[i].Data, want.Files[i].Data)
+	for i := range got {
+		if got[i].Name != want[i].Name || !bytes.Equal(got[i].Data, want[i].Data) {
+			t.Errorf("%s differs:\n%s\n%s", got[i].Name, got[i].Data, want[i].Data)
 		}
 	}
 }
@@ -224,13 +224,13 @@ func TestWrite(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "working-dir", "cluster-resources")
 	c := image(t, "h/c:v1", "t/c:v1")
 	c.Catalog = true
-	first, err := resources.Make([]resources.Copied{c, image(t, "h/a/b:v1", "t/a/b:v1")},
+	first, _, err := resources.Make([]resources.Copied{c, image(t, "h/a/b:v1", "t/a/b:v1")},
 		resources.Options{Lists: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx := context.Background()
-	if removed, err := resources.Write(ctx, dir, first.Files); err != nil || len(removed) != 0 {
+	if removed, err := resources.Write(ctx, dir, first, false); err != nil || len(removed) != 0 {
 		t.Fatal(removed, err)
 	}
 	for name, text := range map[string]string{"cs-other-v1.yaml": "metadata:\n  annotations:\n    createdBy: " +
@@ -241,7 +241,7 @@ func TestWrite(t *testing.T) {
 		}
 	}
 	c.Destination.Tag = "v2"
-	second, err := resources.Make([]resources.Copied{c}, resources.Options{})
+	second, _, err := resources.Make([]resources.Copied{c}, resources.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -259,10 +259,10 @@ func TestWrite(t *testing.T) {
 	before := names()
 	cancelled, cancel := context.WithCancel(ctx)
 	cancel()
-	if _, err := resources.Write(cancelled, dir, second.Files); err == nil || names() != before {
+	if _, err := resources.Write(cancelled, dir, second, false); err == nil || names() != before {
 		t.Errorf("%v: %s", err, names())
 	}
-	removed, err := resources.Write(ctx, dir, second.Files)
+	removed, err := resources.Write(ctx, dir, second, false)
 	if err != nil || strings.Join(removed, " ") != "cc-c-v1.yaml cs-c-v1.yaml itms-oc-mirror.yaml registries.conf" {
 		t.Errorf("%v, %v", removed, err)
 	}

@@ -21,21 +21,21 @@ import (
 // ownName matches the names that [Make] gives to files.
 var ownName = regexp.MustCompile(`^(?:(?:idms|itms|icsp)-oc-mirror\.yaml|(?:cs|cc)-[a-z0-9-]+\.yaml|registries\.conf)$`)
 
-// MaxFile is how many bytes a file has at most.
-const MaxFile = limit.MaxMapping
+// maxFile is how many bytes a file has at most.
+const maxFile = limit.MaxMapping
 
 // created is the line by which a file is known to be ours.
 func created(by string) string { return "createdBy: " + by }
 
 // Write writes files to a directory, which is made if there is none. All are complete beside their places before the
-// first is renamed. Files of an earlier set that are not written again are removed after that, if they have the name
-// and the annotation createdBy of this program's; the names of these are returned. After an error the earlier files are
-// there.
-func Write(ctx context.Context, dir string, files []File) (removed []string, err error) {
+// first is renamed. Files of an earlier set that are not written again are removed after that unless keep is set, if
+// they have the name and the annotation createdBy of this program's; the names of these are returned. After an error
+// the earlier files are there.
+func Write(ctx context.Context, dir string, files []File, keep bool) (removed []string, err error) {
 	for _, f := range files {
-		if len(f.Data) > MaxFile {
+		if len(f.Data) > maxFile {
 			return nil, fmt.Errorf("%s: %w: %d bytes (limit %d): mirror fewer images at once", f.Name, fault.ErrLimit,
-				len(f.Data), MaxFile)
+				len(f.Data), maxFile)
 		}
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -48,7 +48,10 @@ func Write(ctx context.Context, dir string, files []File) (removed []string, err
 	if err := atomicfs.WriteFiles(ctx, contents); err != nil {
 		return nil, err
 	}
-	stale, err := Stale(dir, files)
+	if keep {
+		return nil, nil
+	}
+	stale, err := staleFiles(dir, files)
 	if err != nil {
 		return nil, err
 	}
@@ -63,8 +66,8 @@ func Write(ctx context.Context, dir string, files []File) (removed []string, err
 	return removed, errors.Join(errs...)
 }
 
-// Stale returns the files of this program in a directory that are not among the given ones, sorted.
-func Stale(dir string, files []File) ([]string, error) {
+// staleFiles returns the names of the files of this program in a directory that are not among the given ones, sorted.
+func staleFiles(dir string, files []File) ([]string, error) {
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 		return nil, &fs.PathError{Op: "read", Path: dir, Err: syscall.ENOTDIR} // to open a FIFO would block
 	}
@@ -81,12 +84,12 @@ func Stale(dir string, files []File) ([]string, error) {
 		if !ownName.MatchString(name) || slices.ContainsFunc(files, func(f File) bool { return f.Name == name }) {
 			continue
 		}
-		text, err := regularfile.Read(filepath.Join(dir, name), MaxFile)
+		text, err := regularfile.Read(filepath.Join(dir, name), maxFile)
 		if err != nil {
 			continue // a link, or larger than anything that this package writes
 		}
 		for line := range strings.Lines(string(text)) {
-			if strings.TrimLeft(strings.TrimSpace(line), "# ") == created(Creator) {
+			if strings.TrimLeft(strings.TrimSpace(line), "# ") == created(creator) {
 				stale = append(stale, name)
 				break
 			}

@@ -13,9 +13,6 @@ import (
 	"github.com/operator-bindery/bindery/images/store"
 )
 
-// Open returns the repository with a name HOST/PATH. It is called concurrently.
-type Open func(name string) (store.Reader, error)
-
 func isIndex(mediaType string) bool { return manifest.MIMETypeIsMultiImage(mediaType) }
 
 // parsed is a manifest that was read.

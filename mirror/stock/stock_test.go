@@ -37,7 +37,7 @@ func image(p v1.Platform, name string) testregistry.Image {
 }
 
 // opener returns how repositories of test registries are opened.
-func opener(t *testing.T) (*registries.Client, stock.Open) {
+func opener(t *testing.T) (*registries.Client, func(string) (store.Reader, error)) {
 	t.Helper()
 	skip := true
 	remote, err := registries.New(t.Context(), registries.Options{Temp: t.TempDir(),

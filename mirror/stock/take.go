@@ -74,7 +74,8 @@ func Below(all []string, path string) (names []string) {
 //
 // The bytes depend only on what is there. A manifest that cannot be read is left out with a warning; errors of whole
 // repositories are errors. A repository at a time is in memory, and the limits are those of [Read].
-func Take(ctx context.Context, open Open, w io.Writer, o TakeOptions) (Taken, error) {
+func Take(ctx context.Context, open func(name string) (store.Reader, error), w io.Writer,
+	o TakeOptions) (Taken, error) {
 	if o.Jobs <= 0 {
 		o.Jobs = 8
 	}
@@ -104,7 +105,7 @@ func Take(ctx context.Context, open Open, w io.Writer, o TakeOptions) (Taken, er
 // taker is one run of [Take].
 type taker struct {
 	o     TakeOptions
-	open  Open
+	open  func(name string) (store.Reader, error)
 	taken Taken
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/printable"
 	"github.com/operator-bindery/bindery/mirror"
+	"github.com/operator-bindery/bindery/mirror/filter"
 	"github.com/operator-bindery/bindery/mirror/imageset"
 )
 
@@ -106,8 +107,9 @@ func mirrorDelete(p *option.Session, c *cli.Context) error {
 // DeletionOptions are how the images of a list are deleted, with the workspace of the flag or else of the list. The
 // caller closes that.
 func DeletionOptions(p *option.Session, c *cli.Context, list *mirror.DeleteList,
-	t imageset.Target) (o mirror.DeletionOptions, err error) {
-	o = mirror.DeletionOptions{Log: p.Log, WithoutRecord: c.Bool("without-record"), Shared: list.Shared}
+	t imageset.Target) (o mirror.DeleteOptions, err error) {
+	o = mirror.DeleteOptions{Options: mirror.Options{Log: p.Log}, WithoutRecord: c.Bool("without-record"),
+		Shared: list.Shared}
 	if c.IsSet("shared") {
 		o.Shared = c.String("shared") == "delete"
 	}
@@ -177,7 +179,7 @@ func listDeletions(p *option.Session, c *cli.Context, t imageset.Target) (_ *mir
 // NotThere lists the problems about names that catalogs do not have.
 func NotThere(problems []mirror.Problem) (lines []string) {
 	for _, one := range problems {
-		if one.Level == mirror.Fault {
+		if one.Level == filter.Failure {
 			lines = append(lines, "not there: "+one.String())
 		}
 	}

@@ -134,7 +134,7 @@ func mirrorPlan(p *option.Session, c *cli.Context) error {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	filter.Settle(results)
+	filter.DropMetDependencies(results)
 	for _, one := range plan.Catalogs {
 		one.Problems = append([]filter.Problem{}, one.result.Problems...)
 		for _, p := range one.Problems {
@@ -216,8 +216,8 @@ func plannedImages(set *imageset.Set) ([]plannedImage, error) {
 			return nil, err
 		}
 		image := plannedImage{Name: a.Written, Target: to.Name()}
-		if block, blocked := set.Blocked(a.Name, "", to, imageset.Target{}); blocked {
-			image.Blocked = block.Rule.Name
+		if rule, _, blocked := set.Blocked(a.Name, "", to, imageset.Target{}); blocked {
+			image.Blocked = rule.Name
 		}
 		out = append(out, image)
 	}

@@ -92,7 +92,8 @@ func verifyMirror(p *option.Session, c *cli.Context) (_ *mirror.Verification, er
 			}
 			defer func() { err = errors.Join(err, o.Policy.Close()) }()
 		}
-		return mirror.VerifyMedium(c.Context, dir, o)
+		o.Archive = dir
+		return mirror.Verify(c.Context, o)
 	}
 	if o.Target, err = mirrorTarget(c, c.Args().First(), true); err != nil {
 		return nil, err

@@ -169,7 +169,14 @@ func readers(t *testing.T) map[string]func([]byte) error {
 			return err
 		},
 		"image-set": set(imageset.Image), "delete-image-set": set(imageset.Delete),
-		"delete-list":     func(text []byte) error { _, err := mirror.ParseDeleteList(text, "f"); return err },
+		"delete-list": func(text []byte) error {
+			file := filepath.Join(dir, "list")
+			if err := os.WriteFile(file, text, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			_, err := mirror.ReadDeleteList(t.Context(), file)
+			return err
+		},
 		"template-semver": templateOf(template.Semver), "template-basic": templateOf(template.Basic),
 		"template-substitutes": templateOf(template.Substitutes),
 	}

@@ -237,7 +237,7 @@ func schemaGenerator() *schemagen.Generator {
 		Enums: []reflect.Type{
 			typeOf[rules.Severity](), typeOf[rules.State](), typeOf[rules.Scope](), typeOf[rules.Profile](),
 			typeOf[diff.Change](), typeOf[mirror.Status](), typeOf[mirror.Kind](), typeOf[mirror.Mode](),
-			typeOf[mirror.Level](), typeOf[jobs.State](), typeOf[edit.Kind](), typeOf[edit.Action](),
+			typeOf[filter.Level](), typeOf[jobs.State](), typeOf[edit.Kind](), typeOf[edit.Action](),
 			typeOf[change.Kind](), typeOf[sqlite.FindingKind](), typeOf[store.How](), typeOf[bundle.Severity](),
 			typeOf[inspect.Kind](), typeOf[inspect.CacheFormat](), typeOf[inspect.CacheState](),
 		},

@@ -1,0 +1,265 @@
+package mirror
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/internal/nearest"
+	"github.com/operator-bindery/bindery/mirror/filter"
+	"github.com/operator-bindery/bindery/mirror/imageset"
+	"github.com/operator-bindery/bindery/mirror/internal/delta"
+	"github.com/operator-bindery/bindery/mirror/internal/sizes"
+)
+
+// archivedCatalog is where a catalog is in an archive, and what it is.
+type archivedCatalog struct {
+	path, tag string
+	digest    digest.Digest // of its source
+	// top and reader are its image there.
+	top    v1.Descriptor
+	reader *delta.Reader
+	// filtered tells that it is the result of the very filter that is requested.
+	filtered bool
+	// narrowed tells that it is the result of another filter, and not what its source has.
+	narrowed bool
+	// missing is what is asked for and not in it, as far as the description of the archive says.
+	missing []string
+}
+
+// archivedCatalogs finds the catalogs of an image set in an archive.
+type archivedCatalogs struct {
+	*archive
+	o      *Options
+	report *report
+}
+
+// findCatalog finds a catalog in the archive: the one that was filtered as it is asked for, with nothing taken out of
+// it, else its source. An archive without the whole source has only what another filter gave: what it lacks is not
+// known.
+func (a *archivedCatalogs) findCatalog(ctx context.Context, op imageset.Operator) (*archivedCatalog, error) {
+	if a.about != nil {
+		var other *archivedCatalog
+		for _, c := range a.about.Catalogs {
+			same := c.Source == op.Written && op.FilterHash(c.SourceDigest) == c.Filter
+			found := &archivedCatalog{path: c.Path, tag: c.Tag, digest: c.SourceDigest, filtered: same}
+			if same {
+				found.missing = slices.Clone(c.Missing)
+			}
+			if same && len(c.LeftOut) == 0 && !a.o.Filter.Dependencies {
+				return found, nil
+			}
+			if other == nil && (same || c.Source == op.Written ||
+				op.Catalog.Digest != "" && c.SourceDigest == op.Catalog.Digest) {
+				other = found
+				for _, name := range c.LeftOut {
+					if same {
+						other.missing = append(other.missing, "bundle "+name+": it was not there when the archive was written")
+					}
+				}
+			}
+		}
+		if other != nil {
+			if source, err := a.findSource(ctx, op); err == nil && a.isWhole(ctx, op, source) {
+				return source, nil
+			}
+			other.narrowed = !other.filtered
+			if other.narrowed || a.o.Filter.Dependencies {
+				other.missing = append(other.missing, unjudged)
+			}
+			return other, nil
+		}
+	}
+	source := op
+	source.TargetCatalog, source.TargetTag = "", ""
+	tags := []string{onMedium.Catalog(source, false, "", "").Tag}
+	path := onMedium.Catalog(source, false, "", "").Path
+	if op.TargetTag != "" {
+		tags = append(tags, op.TargetTag) // a pinned image set has the tag there
+	}
+	repo := a.reader.Repository(path)
+	names := tags
+	if op.Catalog.Digest != "" {
+		names = append([]string{op.Catalog.Digest.String()}, tags...)
+	}
+	for _, name := range names {
+		top, err := repo.Head(ctx, name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		return &archivedCatalog{path: path, tag: name, digest: top.Digest}, nil
+	}
+	return nil, a.noCatalog(op)
+}
+
+// noCatalog is the error about a catalog that the archive does not have.
+func (a *archivedCatalogs) noCatalog(op imageset.Operator) error {
+	text := "the archive has no catalog " + op.Catalog.Name()
+	if a.about != nil {
+		var names []string
+		for _, c := range a.about.Catalogs {
+			names = append(names, c.Source)
+		}
+		if near, ok := nearest.Name(op.Written, names); ok {
+			text += " (perhaps " + near + ")"
+		}
+	}
+	return absentError(text)
+}
+
+// unjudged is what a message says of a catalog whose source is not in the archive, if the image set now asks for
+// something else than the one that the archive was written for.
+const unjudged = "not judged: the archive has what another image set or other flags selected, and not what the " +
+	"catalog offered, so what it lacks is not known: write the archive for this image set"
+
+// isWhole tells whether the archive, with what it leaves out since the target has it, has all of a catalog's image.
+func (a *archivedCatalogs) isWhole(ctx context.Context, op imageset.Operator, c *archivedCatalog) bool {
+	dest, err := a.to.repository(a.o.destination().Catalog(op, true, "", ""))
+	if err != nil {
+		return false
+	}
+	at := a.repository(c.path, dest)
+	top, err := at.Head(ctx, c.tag)
+	if err != nil {
+		return false
+	}
+	image, err := sizes.Measure(ctx, at, top, nil)
+	if err != nil {
+		return false
+	}
+	for d, size := range image.Blobs {
+		if a.reader.Has(d) {
+			continue
+		}
+		blob, err := at.Blob(ctx, v1.Descriptor{Digest: d, Size: size}, 0)
+		if err != nil || blob.Close() != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// findSource finds the source of a catalog in the archive.
+func (a *archivedCatalogs) findSource(ctx context.Context, op imageset.Operator) (*archivedCatalog, error) {
+	source := op
+	source.TargetCatalog, source.TargetTag = "", ""
+	path := onMedium.Catalog(source, false, "", "").Path
+	if a.about == nil {
+		return a.findCatalog(ctx, op) // oc-mirror's own archives have it under its name
+	}
+	for _, c := range a.about.Catalogs {
+		if c.Source == op.Written || op.Catalog.Digest != "" && c.SourceDigest == op.Catalog.Digest {
+			_, err := a.reader.Repository(path).Head(ctx, c.SourceDigest.String())
+			if errors.Is(err, fs.ErrNotExist) {
+				err = fmt.Errorf("the archive has the filtered catalog and not its source %s, of which the policy wants "+
+					"a signature: copy to the archive again: %w", c.SourceDigest, err)
+			}
+			return &archivedCatalog{path: path, tag: c.SourceDigest.String(), digest: c.SourceDigest}, err
+		}
+	}
+	return nil, a.noCatalog(op)
+}
+
+// resolve finds out from where in the archive a catalog is read, which is then done as with any other. One that was
+// filtered in the same way is taken whole: it is what the filter gave, less what was taken out. But where the policy
+// wants a signature, that of the source says nothing about what was made of it: then the source is judged and filtered
+// again.
+func (a *archivedCatalogs) resolve(ctx context.Context, c *catalog) error {
+	demanded, err := a.o.policyDemands(ctx, c.op.Catalog)
+	if err != nil {
+		return err
+	}
+	find := a.findCatalog
+	if demanded {
+		find = a.findSource
+	}
+	found, err := find(ctx, c.op)
+	if err != nil {
+		return err
+	}
+	c.onMedium, c.account.Missing = found.path+":"+found.tag, found.missing
+	if len(found.missing) > 0 && a.o.Filter.Strict {
+		return errors.New(strings.Join(found.missing, "; "))
+	}
+	for _, text := range found.missing {
+		a.report.addProblem(Problem{Level: filter.Warning, Object: c.op.Written, Message: text})
+	}
+	repo := a.reader.Repository(found.path)
+	top, err := repo.Head(ctx, found.tag)
+	if err == nil {
+		err = a.checkName(found.path, found.tag, top.Digest)
+	}
+	if err != nil {
+		return err
+	}
+	dest, err := a.to.repository(a.o.destination().Catalog(c.op, true, "", ""))
+	if err != nil {
+		return err
+	}
+	found.top, found.reader = top, a.repository(found.path, dest)
+	c.carrier = found.reader
+	if demanded {
+		judged, err := a.o.Images.At(ctx, c.op.Catalog.PullName(), found.reader, top)
+		if err == nil {
+			err = judged.CheckEntries(ctx, nil)
+		}
+		if err != nil {
+			return err
+		}
+		found.digest = top.Digest
+	}
+	if err := a.readWhole(ctx, found); err != nil {
+		return err
+	}
+	c.name, c.digest, c.narrowed = "oci:archive/"+found.path+":"+top.Digest.Encoded(), found.digest, found.narrowed
+	c.source = fmt.Sprintf("%s:%s of the archive", found.path, found.tag)
+	if found.filtered {
+		c.ready = found
+		c.selects.Full, c.selects.Packages = true, nil
+	}
+	// It was judged under its own name.
+	for _, client := range []*images.Client{a.o.Render.Images, a.o.Spec.Images} {
+		if client == nil {
+			continue
+		}
+		if err := client.Lend(c.name, found.reader, top); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readWhole reads all that the archive has of a catalog's image. Of a damaged archive nothing is copied: a layer of the
+// catalog may be one that nothing else reads until the catalog is published.
+func (a *archivedCatalogs) readWhole(ctx context.Context, c *archivedCatalog) error {
+	image, err := sizes.Measure(ctx, c.reader, c.top, nil)
+	if err != nil {
+		return err
+	}
+	for d, size := range image.Blobs {
+		if !a.reader.Has(d) {
+			continue
+		}
+		blob, err := c.reader.Blob(ctx, v1.Descriptor{Digest: d, Size: size}, 0)
+		if err == nil {
+			_, err = io.Copy(io.Discard, blob)
+			err = errors.Join(err, blob.Close())
+		}
+		if err != nil {
+			return &store.SourceError{Err: err}
+		}
+	}
+	return nil
+}

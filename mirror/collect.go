@@ -1,0 +1,381 @@
+package mirror
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/operator-bindery/bindery/build/indeximage"
+	"github.com/operator-bindery/bindery/edit/change"
+	"github.com/operator-bindery/bindery/images/registries"
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/mirror/filter"
+	"github.com/operator-bindery/bindery/mirror/imageset"
+	"github.com/operator-bindery/bindery/mirror/internal/atmirror"
+	"github.com/operator-bindery/bindery/mirror/resources"
+)
+
+// collection is what an image set asks for.
+type collection struct {
+	catalogs []*catalog
+	absent   []*catalog // those that are not there
+	items    items      // all images but the catalogs
+}
+
+// close closes the catalogs.
+func (f *collection) close() error {
+	var err error
+	for _, c := range slices.Concat(f.catalogs, f.absent) {
+		err = errors.Join(err, c.close())
+	}
+	return err
+}
+
+// collector finds out what an image set asks for.
+type collector struct {
+	o      *Options
+	report *report
+	input  *archive // where catalogs are read; nil for registries
+	found  *collection
+}
+
+// collect reads the catalogs of the image set, filters them, and lists all images. All that is wrong is reported at
+// once. Catalogs that are not there, or have nothing of what is named, are no error if there is anything else to
+// mirror. What was found is returned with an error, too; the caller closes it.
+func collect(ctx context.Context, o *Options, report *report, input *archive) (*collection, error) {
+	c := &collector{o: o, report: report, input: input, found: &collection{}}
+	templates, err := c.readTemplates(ctx)
+	if err == nil {
+		err = c.collect(ctx, templates)
+	}
+	return c.found, err
+}
+
+// collectAll is [collect], and a catalog that is not there is an error.
+func collectAll(ctx context.Context, o *Options, report *report, input *archive) (*collection, error) {
+	found, err := collect(ctx, o, report, input)
+	var errs []error
+	for _, c := range found.absent {
+		errs = append(errs, fmt.Errorf("catalog %s: %w", c.op.Catalog.Name(), c.failed))
+	}
+	if err == nil && len(errs) > 0 {
+		err = &CollectError{Operators: len(errs), Err: errors.Join(errs...)}
+	}
+	return found, err
+}
+
+// readTemplates reads the templates of the entries, in their order; nil for entries without one.
+func (r *collector) readTemplates(ctx context.Context) ([]*resources.Template, error) {
+	var errs []error
+	templates := make([]*resources.Template, len(r.o.Set.Operators))
+	for n, op := range r.o.Set.Operators {
+		if file := op.TargetCatalogSourceTemplate; file != "" {
+			var err error
+			if templates[n], err = resources.ReadTemplate(ctx, file); err != nil {
+				errs = append(errs, fmt.Errorf("catalog %s: %w", op.Written, err))
+			}
+		}
+	}
+	return templates, errors.Join(errs...)
+}
+
+// collect reads the catalogs and lists the images.
+func (r *collector) collect(ctx context.Context, templates []*resources.Template) error {
+	var errs []error
+	bad := map[*catalog]bool{}
+	wrong := func(c *catalog, err error) {
+		bad[c] = true
+		c.account.Error, c.failed = err.Error(), err
+		errs = append(errs, fmt.Errorf("catalog %s: %w", c.op.Catalog.Name(), err))
+	}
+	var results []*filter.Result
+	for n, op := range r.o.Set.Operators {
+		c, err := r.openCatalog(ctx, op)
+		c.template = templates[n]
+		if err == nil {
+			err = c.checkAnyKept()
+		}
+		switch absent := NotThere(err) && r.o.Replace[op.Written] == "" &&
+			!r.o.Filter.Strict && !r.o.AllCatalogs; {
+		case ctx.Err() != nil:
+			r.found.catalogs = append(r.found.catalogs, c)
+			return context.Cause(ctx)
+		case absent:
+			r.addAbsent(c, err)
+			continue
+		case err != nil:
+			wrong(c, err)
+		default:
+			results = append(results, c.result)
+		}
+		r.found.catalogs = append(r.found.catalogs, c)
+	}
+	for _, c := range r.found.absent {
+		if len(r.found.catalogs)+len(r.o.Set.AdditionalImages) == 0 {
+			wrong(c, c.failed)
+			continue
+		}
+		r.report.unpublished(c, c.failed)
+	}
+	filter.DropMetDependencies(results)
+	for _, c := range r.found.catalogs {
+		if bad[c] {
+			continue
+		}
+		if err := r.addCatalog(c); err != nil {
+			wrong(c, err)
+		}
+	}
+	additional := 0
+	for _, a := range r.o.Set.AdditionalImages {
+		if err := r.addAdditional(a); err != nil {
+			additional++
+			errs = append(errs, fmt.Errorf("additional image %s: %w", a.Name.Name(), err))
+		}
+	}
+	if len(errs) > 0 {
+		return &CollectError{Operators: len(bad), Additional: additional, Err: errors.Join(errs...)}
+	}
+	return nil
+}
+
+// openCatalog reads and filters a catalog. The catalog is returned with an error, too.
+func (r *collector) openCatalog(ctx context.Context, op imageset.Operator) (_ *catalog, err error) {
+	c := &catalog{op: op, selects: op}
+	c.account = CatalogAccount{Source: op.Catalog.Name(), Packages: map[string]catalogedPackage{}}
+	if err := r.resolveCatalog(ctx, c); err != nil {
+		return c, err
+	}
+	c.account.Digest = c.digest
+	c.account.FilterHash = op.FilterHash(c.digest)
+	if c.source == "" {
+		c.source = c.name
+	}
+	r.report.log.info("reading the catalog " + c.source)
+	c.index, err = indeximage.Open(ctx, c.name, indeximage.Options{
+		Change: change.Options{Jobs: r.o.Render.Jobs, Reuse: true, Warn: r.o.Render.Warn},
+		Render: r.o.Render,
+	})
+	if err != nil {
+		return c, err
+	}
+	if err := c.filter(ctx, r.o.Filter, nil); err != nil {
+		return c, err
+	}
+	c.asIs = c.result.WholeCatalog && c.ready == nil && c.digest != "" && !c.narrowed
+	return c, nil
+}
+
+// resolveCatalog finds out what a catalog is read from. A tag is resolved once, here.
+func (r *collector) resolveCatalog(ctx context.Context, c *catalog) error {
+	if source, ok := r.o.Replace[c.op.Written]; ok {
+		c.name = source
+		return nil
+	}
+	if r.input != nil {
+		in := &archivedCatalogs{archive: r.input, o: r.o, report: r.report}
+		return in.resolve(ctx, c)
+	}
+	ref := c.op.Catalog
+	c.name = strings.TrimPrefix(ref.PullName(), "docker://")
+	at, err := r.o.Render.Images.OpenUnverified(ctx, c.name)
+	if err != nil {
+		return err
+	}
+	c.digest = at.Top.Digest
+	if ref.InRegistry() {
+		c.name = ref.Repository() + "@" + c.digest.String()
+		if ref.Tag != "" && ref.Digest == "" {
+			if c.readFrom, err = imageset.ParseRef(at.Name() + ":" + ref.Tag); err != nil {
+				return errors.Join(err, at.Close())
+			}
+		}
+	}
+	return at.Close()
+}
+
+// addAbsent notes a catalog that is not there.
+func (r *collector) addAbsent(c *catalog, err error) {
+	r.found.absent = append(r.found.absent, c)
+	c.account.Error, c.failed = err.Error(), err
+	c.setDestination(r.o.destination().Catalog(c.op, !c.op.WholeCatalog(), "", ""), "")
+}
+
+// addCatalog lists the images that a catalog names.
+func (r *collector) addCatalog(c *catalog) error {
+	c.setDestination(r.o.destination().Catalog(c.op, !c.asIs, "", c.account.FilterHash), "")
+	for _, p := range c.result.Problems {
+		if p.Code != filter.UnusableImage { // it is a reason to leave the bundle out
+			r.reportProblem(c, p)
+		}
+		if p.Absent() {
+			c.account.Missing = append(c.account.Missing, p.String())
+		}
+	}
+	r.explainFilter(c)
+	if err := c.checkResult(); err != nil {
+		return err
+	}
+	var errs []error
+	for i := range c.result.Catalog.Bundles {
+		b := &c.result.Catalog.Bundles[i]
+		kept := catalogBundle{pkg: b.Package, name: b.Name}
+		if p, err := b.PackageProperty(); err == nil {
+			kept.version = p.Version
+		}
+		seen := map[string]bool{}
+		add := func(image string, kind Kind) {
+			switch {
+			case image == "" && kind == Related:
+				return // an entry without an image names nothing
+			case seen[image]:
+				return
+			}
+			seen[image] = true
+			ref, err := imageset.ParseRef(image)
+			if err == nil {
+				err = checkRelated(ref)
+			}
+			if err != nil {
+				kept.bad = errors.Join(kept.bad, fmt.Errorf("bundle %q of package %q: image %q: %w", b.Name, b.Package,
+					image, err))
+				return
+			}
+			it := r.found.items.add(ref, r.o.destination().Image(ref), kind, c.op.Platforms)
+			it.onMedium = onMedium.Image(ref)
+			it.users = append(it.users, user{c, b.Package, b.Name})
+			kept.images = append(kept.images, it)
+		}
+		if b.Image != "" {
+			add(b.Image, Bundle)
+		}
+		for _, related := range b.RelatedImages {
+			add(related.Image, Related)
+		}
+		if kept.bad != nil && r.o.OnMissing == FailMissing {
+			errs = append(errs, kept.bad)
+		}
+		c.bundles = append(c.bundles, kept)
+	}
+	if len(errs) > 0 {
+		return errors.Join(errs...)
+	}
+	if len(c.result.Catalog.Bundles) == 0 {
+		return errors.New("nothing of the catalog is kept: no related images found")
+	}
+	return nil
+}
+
+// checkRelated refuses references that a catalog must not have.
+func checkRelated(ref imageset.Ref) error {
+	switch {
+	case !ref.InRegistry():
+		return errors.New("a catalog cannot name an OCI layout")
+	case ref.Tag == "" && ref.Digest == "":
+		return errors.New("tag and digest are empty")
+	case ref.Host == "":
+		return errors.New("it names no registry")
+	}
+	return nil
+}
+
+// explainFilter says what was added for others, and which installed versions lose their way to the head. Without
+// --installed that is said of each channel in one line: whether anyone has these versions is not known here.
+func (r *collector) explainFilter(c *catalog) {
+	for _, d := range c.result.Dependencies {
+		r.report.log.info(fmt.Sprintf("added bundle %s of package %s, since bundle %s needs %s", d.Bundle, d.Package,
+			d.ByBundle, d.Needs))
+	}
+	for _, l := range c.result.Lost {
+		text := fmt.Sprintf("%s of channel %s, package %s, cannot be upgraded to %s", versionsText(l),
+			l.Channel, l.Package, l.Head)
+		if l.Head == "" {
+			text = fmt.Sprintf("%s of channel %s, package %s: the channel is not kept", versionsText(l),
+				l.Channel, l.Package)
+		}
+		if len(r.o.Filter.Installed) > 0 {
+			r.report.problem(filter.Warning, c.op.Written, l.Fix, "%s", text)
+		} else {
+			r.report.log.debug(text)
+		}
+	}
+	if n := len(c.result.Lost); n > 0 && len(r.o.Filter.Installed) == 0 {
+		channels := "1 channel"
+		if n > 1 {
+			channels = itoa(n) + " channels"
+		}
+		r.report.log.info(fmt.Sprintf("%s: clusters with some versions of %s cannot upgrade to the mirrored head: "+
+			"\"mirror plan\" lists the versions, --installed PACKAGE=VERSION checks those of a cluster", c.op.Written,
+			channels))
+	}
+}
+
+// versionsText names the first of the versions that are lost.
+func versionsText(lost filter.Lost) string {
+	all := lost.Versions
+	var names []string
+	for _, v := range all[:min(len(all), 3)] {
+		names = append(names, v.Bundle)
+	}
+	text := strings.Join(names, ", ")
+	if len(all) > 3 {
+		text += fmt.Sprintf(" and %d more", len(all)-3)
+	}
+	return text
+}
+
+// reportProblem reports what the filter has found. Errors are in what [catalog.checkResult] returns.
+func (r *collector) reportProblem(c *catalog, p filter.Problem) {
+	if p.Level == filter.Failure {
+		r.report.addProblem(Problem{Level: filter.Failure, Object: c.op.Written, Message: p.Sentence(), Hint: p.Fix})
+		return
+	}
+	if p.Absent() { // it is in the account of the catalog
+		r.report.addProblem(Problem{Level: p.Level, Object: c.op.Written, Message: p.Sentence(), Hint: p.Fix})
+		return
+	}
+	r.report.problem(p.Level, c.op.Written, p.Fix, "%s", p.Sentence())
+}
+
+// addAdditional lists an additional image.
+func (r *collector) addAdditional(a imageset.AdditionalImage) error {
+	to, err := r.o.destination().Additional(a)
+	if err != nil {
+		return err
+	}
+	i := r.found.items.add(a.Name, to, Additional, a.Platforms)
+	i.onMedium, err = onMedium.Additional(a)
+	return err
+}
+
+// NotThere tells whether an error is about an image or archive that is not there, as far as its registry says.
+func NotThere(err error) bool {
+	var answer *registries.StatusError
+	return atmirror.IsAbsent(err) || errors.As(err, &answer) && answer.Status == http.StatusNotFound
+}
+
+// absentError is about something that is asked for and not there. It is [fs.ErrNotExist].
+type absentError string
+
+func (e absentError) Error() string { return string(e) }
+
+// Is implements the interface of [errors.Is].
+func (e absentError) Is(target error) bool { return target == fs.ErrNotExist }
+
+// ErrorClass returns the class of input.
+func (e absentError) ErrorClass() fault.Class { return fault.Input }
+
+// CollectError is the error of a run that copied nothing, since not all that is requested can be found out.
+type CollectError struct {
+	Operators, Additional int
+	Err                   error
+}
+
+func (e *CollectError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the errors of all entries.
+func (e *CollectError) Unwrap() error { return e.Err }

@@ -1,0 +1,162 @@
+package workdir
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/opencontainers/go-digest"
+
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/mirror/imageset"
+	"github.com/operator-bindery/bindery/mirror/internal/atmirror"
+)
+
+// Record is what runs have mirrored to a target: what verifying looks for, and what deleting compares with.
+type Record struct {
+	Version  int               `json:"version"`
+	Target   string            `json:"target"`
+	Catalogs []RecordedCatalog `json:"catalogs"`
+	Images   []RecordedImage   `json:"additionalImages,omitempty"`
+	Found    bool              `json:"-"` // it was read
+}
+
+// RecordedCatalog is a catalog that was published.
+type RecordedCatalog struct {
+	Source      string        `json:"source"`
+	Destination string        `json:"destination"`
+	Digest      digest.Digest `json:"digest"`
+}
+
+// RecordedImage is an additional image that was copied.
+type RecordedImage struct {
+	Source      string `json:"source"`
+	Destination string `json:"destination"`
+}
+
+const recordVersion = 1
+
+// recordName is the file of a target's record.
+func recordName(target string) string {
+	return ".mirrored-" + digest.FromString(target).Encoded()[:16] + ".json"
+}
+
+// recordNames match the files of records.
+const recordNames = ".mirrored-*.json"
+
+// ErrNoRecord is the class of errors about a workspace from which nothing was mirrored to a target.
+var ErrNoRecord = fault.New(fault.Usage, "no record")
+
+// ReadRecords reads what was mirrored from a workspace to a registry. Whatever name the registry had then, it has that
+// of host in the result. Records of other registries are left out.
+func ReadRecords(w Dir, host string) (out []*Record, err error) {
+	if w == "" {
+		return nil, nil
+	}
+	files, err := os.ReadDir(string(w))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil // no run has used it
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range files {
+		name := file.Name()
+		if ok, _ := filepath.Match(recordNames, name); !ok {
+			continue
+		}
+		text, err := w.Read(name)
+		if err != nil {
+			return nil, err
+		}
+		rec := &Record{}
+		if err := json.Unmarshal(text, rec); err != nil || rec.Version != recordVersion {
+			return nil, fmt.Errorf("%s: not a record of this program's version: %v; remove it to go on without it",
+				filepath.Join(string(w), name), err)
+		}
+		of, path, slash := strings.Cut(rec.Target, "/")
+		if name != recordName(rec.Target) {
+			return nil, fmt.Errorf("%s: %w: it is of %s, which is not at %s, by its content, and of another target by its "+
+				"name; remove it to go on without it", filepath.Join(string(w), name), fault.ErrInvalid,
+				fault.Quote(rec.Target), host)
+		}
+		if !(imageset.Ref{Host: of}).AtHost(host) {
+			continue
+		}
+		called := rec.Target
+		if rec.Target = host; slash {
+			rec.Target += "/" + path
+		}
+		if err := rec.moveTo(host); err != nil {
+			return nil, fmt.Errorf("%s: %w; remove it to go on without it", filepath.Join(string(w), name), err)
+		}
+		if called == rec.Target {
+			out = slices.Insert(out, 0, rec) // it is the one that runs with this name write
+		} else {
+			out = append(out, rec)
+		}
+	}
+	return out, nil
+}
+
+// moveTo gives what is recorded the name by which a command knows the registry. The error is about a record that names
+// another one: a workspace may come from elsewhere, and no host is asked because it names it.
+func (rec *Record) moveTo(host string) error {
+	move := func(at *string) error {
+		here, ok := atmirror.WithHost(*at, host)
+		if !ok {
+			return fmt.Errorf("%w: it names %s, which is not at %s", fault.ErrInvalid, fault.Quote(*at), host)
+		}
+		*at = here
+		return nil
+	}
+	var errs []error
+	for i := range rec.Catalogs {
+		errs = append(errs, move(&rec.Catalogs[i].Destination))
+	}
+	for i := range rec.Images {
+		errs = append(errs, move(&rec.Images[i].Destination))
+	}
+	return errors.Join(errs...)
+}
+
+// ReadRecord returns what was mirrored from the workspace to a target; an empty record if there is nothing.
+func ReadRecord(w Dir, t imageset.Target) (*Record, error) {
+	all, err := ReadRecords(w, t.Host)
+	if err != nil {
+		return nil, err
+	}
+	out := &Record{Version: recordVersion, Target: t.String()}
+	for _, rec := range all {
+		if rec.Target != out.Target {
+			continue
+		}
+		out.Found = true
+		for _, c := range rec.Catalogs {
+			if !slices.ContainsFunc(out.Catalogs, func(o RecordedCatalog) bool { return o.Destination == c.Destination }) {
+				out.Catalogs = append(out.Catalogs, c)
+			}
+		}
+		for _, i := range rec.Images {
+			if !slices.Contains(out.Images, i) {
+				out.Images = append(out.Images, i)
+			}
+		}
+	}
+	return out, nil
+}
+
+// Write replaces the record of a target.
+func (rec *Record) Write(w Dir, t imageset.Target) error {
+	text, err := json.MarshalIndent(rec, "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(text, '\n'), recordName(t.String()))
+	return err
+}

@@ -1,0 +1,81 @@
+// Package workdir has what runs of a mirror leave for each other in the directory of a workspace: the record of what
+// was mirrored, and the list of the images that need not be asked for again.
+package workdir
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/operator-bindery/bindery/internal/atomicfs"
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/regularfile"
+)
+
+// Dir is the directory of a workspace; empty if there is none. It may be on a medium that others have written: no link
+// in it is followed, and only regular files are read.
+type Dir string
+
+// maxFile is how many bytes a file of a workspace has at most: one that is larger is neither written nor read.
+const maxFile = 256 << 20
+
+// Path is that of a file or directory of the workspace.
+func (d Dir) Path(parts ...string) (string, error) { return regularfile.Below(string(d), parts...) }
+
+// Read reads a file; nil if there is none.
+func (d Dir) Read(parts ...string) ([]byte, error) {
+	text, err := regularfile.ReadBelow(maxFile, string(d), parts...)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return text, err
+}
+
+// Write writes a file, with the directories above it, and returns its path.
+func (d Dir) Write(content []byte, parts ...string) (string, error) {
+	if len(content) > maxFile {
+		return "", fmt.Errorf("%s: %w: %d bytes (limit %d): mirror fewer images at once, in a workspace of their own",
+			filepath.Join(append([]string{string(d)}, parts...)...), fault.ErrLimit, len(content), maxFile)
+	}
+	path, err := d.makePath(parts)
+	if err != nil {
+		return "", err
+	}
+	return path, atomicfs.WriteFile(path, content, 0o644)
+}
+
+// Create makes a file that is written as it grows, in place of the one that is there.
+func (d Dir) Create(parts ...string) (*os.File, error) {
+	path, err := d.makePath(parts)
+	if err != nil {
+		return nil, err
+	}
+	if err := atomicfs.CheckFile(path); err != nil {
+		return nil, err
+	}
+	// The file may have another name elsewhere, where its content is to stay.
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+}
+
+// makePath makes the directories above a file, and returns its path.
+func (d Dir) makePath(parts []string) (string, error) {
+	dir, err := regularfile.MakeDir(string(d), parts[:len(parts)-1]...)
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(dir, parts[len(parts)-1]), nil
+}
+
+// RemoveAll removes a directory with what is in it.
+func (d Dir) RemoveAll(parts ...string) error {
+	path, err := d.Path(parts...)
+	if err != nil {
+		return err
+	}
+	return os.RemoveAll(path)
+}

@@ -1,0 +1,178 @@
+package mirror
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/opencontainers/go-digest"
+
+	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/internal/version"
+	"github.com/operator-bindery/bindery/mirror/filter"
+	"github.com/operator-bindery/bindery/mirror/medium"
+)
+
+// archiveWriter completes the archive that images and catalogs were copied to.
+type archiveWriter struct {
+	o         *Options
+	report    *report
+	places    *places
+	publisher *publisher
+	found     *collection
+}
+
+// finish adds what oc-mirror looks for if the archive has its form, the sources of the catalogs, and the description,
+// and writes the history of what was carried. An archive that would lack too much is not written.
+func (r *archiveWriter) finish(ctx context.Context) error {
+	out := r.places.output
+	unpublished := r.o.Shard.Count == 0 && slices.ContainsFunc(r.found.catalogs,
+		func(c *catalog) bool { return !c.account.Published })
+	if unpublished || r.o.OnMissing == FailMissing && slices.ContainsFunc(r.found.items.list, (*item).failed) {
+		// An older archive stays as it is, and what was fetched is there for the next run.
+		r.report.problem(filter.Failure, r.o.Archive, "", "no archive is written, since not all that it is to hold is available")
+		return nil
+	}
+	// The sources of catalogs never reach the target: a history that had them would leave them out of later archives.
+	had := out.Had()
+	for _, c := range r.found.catalogs {
+		if c.asIs || c.digest == "" || r.o.Shard.Count > 0 {
+			continue
+		}
+		if err := r.addSourceCatalog(ctx, c); err != nil {
+			return fmt.Errorf("source catalog %s: %w", c.name, err)
+		}
+	}
+	if r.o.Medium.Form == medium.OCMirror {
+		if err := r.addOCMirrorFiles(ctx); err != nil {
+			return err
+		}
+	}
+	about, err := r.describe()
+	if err != nil {
+		return err
+	}
+	done, err := out.Finish(ctx, *about)
+	if err != nil {
+		return err
+	}
+	if len(done.Kept) > 0 {
+		r.report.log.info(fmt.Sprintf("the archive that was in %s stays, and the new segments follow it: carry all of them",
+			r.o.Archive))
+	}
+	for _, s := range done.Segments {
+		r.report.account.Archives = append(r.report.account.Archives, archiveAccount{s.Name, s.Bytes, s.SHA256})
+	}
+	if r.o.isPart() {
+		return nil // an archive that is written again must not count on itself
+	}
+	_, err = r.places.other.history.WriteNext(r.o.Workspace.Dir(), r.o.Now, had)
+	return err
+}
+
+// describe returns the description of the archive.
+func (r *archiveWriter) describe() (*medium.Contents, error) {
+	about := &medium.Contents{Program: version.Program(), ImageSet: string(r.o.Set.Text), Created: &r.o.Now,
+		Parts: r.o.PublishOnly}
+	if r.o.Shard.Count > 0 {
+		about.Part = r.o.Shard.String()
+	}
+	for _, i := range r.found.items.list {
+		if i.account.Status == Blocked {
+			continue
+		}
+		if i.failed() {
+			about.Lacking = append(about.Lacking, medium.Lack{Name: i.source.String(), Reason: i.account.Error,
+				Needed: i.account.Bundles})
+			continue
+		}
+		if r.o.PublishOnly && i.account.Status != Copied {
+			continue // a part has it
+		}
+		about.Images = append(about.Images, medium.Image{Source: i.source.String(), Path: i.destination.Path,
+			Tag: i.destination.Tag, Digest: i.account.Digest, Bytes: i.account.Bytes, Category: string(i.kind),
+			Attached: i.state.attached, AtTarget: r.places.other.hasImage(i)})
+	}
+	for _, c := range r.found.catalogs {
+		if r.o.Shard.Count > 0 {
+			break
+		}
+		packages := map[string]map[string][]string{}
+		for name, p := range c.account.Packages {
+			packages[name] = p.Channels
+		}
+		var leftOut []string
+		for _, l := range c.account.LeftOut {
+			leftOut = append(leftOut, l.Package+"/"+l.Bundle)
+		}
+		about.Catalogs = append(about.Catalogs, medium.Catalog{LeftOut: leftOut, Source: c.op.Written, SourceDigest: c.digest,
+			Filter: c.account.FilterHash, Path: c.dest.Path, Tag: c.dest.Tag, Digest: c.account.DestinationDigest,
+			Packages: packages, Missing: c.account.Missing})
+	}
+	slices.SortFunc(about.Images, func(a, b medium.Image) int {
+		return strings.Compare(a.Path+":"+a.Tag+a.Source, b.Path+":"+b.Tag+b.Source)
+	})
+	account := *r.report.account
+	account.Images = nil
+	var err error
+	about.Account, err = json.Marshal(account)
+	return about, err
+}
+
+// addOCMirrorFiles adds what oc-mirror looks for: the configuration, its version, and of each rebuilt catalog the
+// digest.
+func (r *archiveWriter) addOCMirrorFiles(ctx context.Context) error {
+	for _, c := range r.found.catalogs {
+		if c.asIs || c.digest == "" {
+			continue
+		}
+		if err := r.addCatalogFiles(ctx, c, c.account.DestinationDigest); err != nil {
+			return err
+		}
+	}
+	add := func(name string, text []byte) error {
+		return r.places.output.AddFile(ctx, name, int64(len(text)), bytes.NewReader(text))
+	}
+	about, err := json.MarshalIndent(map[string]string{"gitVersion": version.Program(), "gitCommit": ""}, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := add("working-dir/internal/oc-mirror-version.json", append(about, '\n')); err != nil {
+		return err
+	}
+	return add("isc_"+fileTime(r.o.Now), r.o.Set.Text)
+}
+
+// addSourceCatalog copies the image that a catalog was read from to the archive, with its signatures: the other side
+// can verify it, and filter it again.
+func (r *archiveWriter) addSourceCatalog(ctx context.Context, c *catalog) (err error) {
+	at := r.publisher.sourceInArchive(c)
+	from, err := r.o.Images.OpenUnverified(ctx, c.name)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, from.Close()) }()
+	to, err := r.places.to.repository(at)
+	if err != nil {
+		return err
+	}
+	_, err = store.CopyOne(ctx, from.Reader, from.Top, to, at.Tag, store.CopyOptions{
+		Attach: func(ctx context.Context, to store.Writer, image store.Image) error {
+			_, err := copyAttached(ctx, r.o.With, from.Reader, to, image)
+			return err
+		}})
+	return err
+}
+
+// addCatalogFiles adds what oc-mirror compares before it filters a catalog again: the digest of the rebuilt one.
+func (r *archiveWriter) addCatalogFiles(ctx context.Context, c *catalog, rebuilt digest.Digest) error {
+	name := path.Join("working-dir", "operator-catalogs", path.Base(c.op.Catalog.Path), c.digest.Encoded(),
+		"filtered-catalogs", c.account.FilterHash, "digest")
+	text := rebuilt.Encoded()
+	return r.places.output.AddFile(ctx, name, int64(len(text)), strings.NewReader(text))
+}
