@@ -198,7 +198,9 @@ func forbidden(from, to string) string {
 }
 
 // forTests reports whether only tests import a package, which then may import any other.
-func forTests(name string) bool { return below(name, "internal/testing") || name == "cmd/internal/clitest" }
+func forTests(name string) bool {
+	return below(name, "internal/testing") || name == "cmd/internal/clitest"
+}
 
 // publicLeaves are the leaves that other programs may rely on: what every place of images does, how places are named and
 // opened, the repositories of registries, and the files that a client uses.
