@@ -83,8 +83,8 @@ internal/serverbin/bin/zstd-opm-server-linux-%.layer: $(DIST)/opm-server-linux-%
 server: ## build dist/opm-server for this machine
 	$(COMPILE) -trimpath -ldflags '$(SERVER_LDFLAGS)' -o $(DIST)/opm-server ./cmd/opm-server
 
-test: ## run the tests
-	$(GO) test -timeout 20m ./...
+test: ## run the tests, or those of PKG=./images/...
+	$(GO) test -timeout 20m $(or $(PKG),./...)
 
 race: ## run the tests with the race detector; needs a C compiler
 	CGO_ENABLED=1 $(GO) test -race -timeout 30m ./...

@@ -10,6 +10,8 @@ import (
 	"os"
 	"os/exec"
 	"path"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -134,6 +136,30 @@ func TestViolationsAreFound(t *testing.T) {
 	twice := append(slices.Clone(packages), pkg{ImportPath: module + "images/internal/sqlite", Name: "sqlite"})
 	if found := violations(twice); len(found) != 1 || !strings.Contains(found[0], "share the name sqlite") {
 		t.Errorf("two packages of one name: %q", found)
+	}
+}
+
+// The page of packages has each package once.
+func TestPage(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "packages.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := map[string]int{}
+	for _, item := range regexp.MustCompile("(?m)^- (`[^:]*):").FindAllStringSubmatch(string(text), -1) {
+		for _, name := range regexp.MustCompile("`([^`]*)`").FindAllStringSubmatch(strings.ReplaceAll(item[1], "\n", " "), -1) {
+			named[name[1]]++
+		}
+	}
+	for _, p := range list(t, []string{"GOOS=linux", "CGO_ENABLED=0"}) {
+		name := strings.TrimPrefix(p.ImportPath, module)
+		if !below(name, "hack") && named[name] != 1 {
+			t.Errorf("docs/packages.md has %s %d times", name, named[name])
+		}
+		delete(named, name)
+	}
+	for name := range named {
+		t.Errorf("docs/packages.md names %s, which is no package", name)
 	}
 }
 
