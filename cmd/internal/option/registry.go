@@ -1,6 +1,8 @@
 package option
 
 import (
+	"context"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -87,4 +89,12 @@ func (o *Registry) PolicyFile(p *Session) (string, error) {
 		return "", cmdline.Usagef("--policy names no file")
 	}
 	return o.Policy, nil
+}
+
+// WithTimeout returns a context that ends at the deadline of --timeout, if there is one.
+func (o *Registry) WithTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
+	if o.Timeout == 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeoutCause(ctx, o.Timeout, fmt.Errorf("not done within %v: %w", o.Timeout, context.DeadlineExceeded))
 }

@@ -68,14 +68,18 @@ func (o *Images) storedPlatform() v1.Platform {
 	return v1.Platform{}
 }
 
-// CopyOptions returns the options for copying images.
+// CopyOptions returns how images are copied that are not built here.
+func (o *Registry) CopyOptions(p *Session) images.CopyOptions {
+	return images.CopyOptions{Registry: o.Config(p), Retries: o.Retries, Timeout: o.Timeout,
+		Transports: program.Transports, Events: p.WarnEvent}
+}
+
+// CopyOptions returns how the image is copied.
 func (o *Image) CopyOptions(p *Session) images.CopyOptions {
-	return images.CopyOptions{
-		Registry: o.Config(p), Retries: o.Retries, Timeout: o.Timeout,
-		IfDigest: o.IfDigest, Transports: program.Transports,
-		Platform: o.storedPlatform(), Events: p.WarnEvent,
-		Attachments: append(p.Signing.Attachments(), p.supplies.attachments()...),
-	}
+	with := o.Registry.CopyOptions(p)
+	with.IfDigest, with.Platform = o.IfDigest, o.storedPlatform()
+	with.Attachments = append(p.Signing.Attachments(), p.supplies.attachments()...)
+	return with
 }
 
 // CheckPush checks that registries accept uploads, before there is an image.

@@ -23,7 +23,17 @@ import (
 	"github.com/operator-bindery/bindery/internal/regularfile"
 )
 
+// attachOptions are the flags of "attach".
+type attachOptions struct {
+	option.Answer
+	option.Registry
+	kind, mediaType string
+	annotations     cli.StringSlice
+}
+
+// AttachCommand returns "attach".
 func AttachCommand(p *option.Session) *cli.Command {
+	o := &attachOptions{}
 	return &cli.Command{
 		Name:      "attach",
 		Usage:     "attach a file to an image",
@@ -36,30 +46,32 @@ it again changes nothing. It is not signed; "attest" signs a statement.` +
 				"bindery attach oci:catalog.oci:v1 tested.json --type application/vnd.example.report "+
 					"--media-type application/json --annotation org.example.run=17"),
 		Flags: program.Flags([]cli.Flag{
-			&cli.StringFlag{Name: "type", Usage: "artifact `TYPE`, such as application/spdx+json"},
-			&cli.StringFlag{Name: "media-type", Usage: "media `TYPE` of the file", DefaultText: "that of --type"},
-			&cli.StringSliceFlag{Name: "annotation",
+			&cli.StringFlag{Name: "type", Usage: "artifact `TYPE`, such as application/spdx+json", Destination: &o.kind},
+			&cli.StringFlag{Name: "media-type", Usage: "media `TYPE` of the file", DefaultText: "that of --type",
+				Destination: &o.mediaType},
+			&cli.StringSliceFlag{Name: "annotation", Destination: &o.annotations,
 				Usage: "annotate the artifact with `KEY=VALUE`; can be repeated"},
-		}, option.AnswerFlags(), option.WriteFlags()),
-		Action: program.Exactly(2, func(c *cli.Context) error { return attachFile(p, c) }),
+		}, o.Answer.Flags(), o.AccessFlags()),
+		Action: program.Exactly(2, p.Action(func(ctx context.Context, args []string) error {
+			return attachFile(ctx, p, o, args[0], args[1])
+		})),
 	}
 }
 
-func attachFile(p *option.Session, c *cli.Context) (err error) {
-	asJSON, err := option.CheckAnswer(c)
+func attachFile(ctx context.Context, p *option.Session, o *attachOptions, name, file string) (err error) {
+	asJSON, err := o.AsJSON()
 	if err != nil {
 		return err
 	}
-	artifact, err := artifactFlags(c)
+	artifact, err := o.artifact()
 	if err != nil {
 		return err
 	}
-	name, file := c.Args().Get(0), c.Args().Get(1)
 	dest, err := destinationOf(name)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := timeoutOf(c)
+	ctx, cancel := o.WithTimeout(ctx)
 	defer cancel()
 	layer, err := fileLayer(ctx, file)
 	if ctx.Err() != nil {
@@ -73,7 +85,7 @@ func attachFile(p *option.Session, c *cli.Context) (err error) {
 		layer.MediaType = artifact.Type
 	}
 	artifact.Layers = []v1.Descriptor{layer}
-	w, err := images.OpenWriter(ctx, dest, p.CopyOptions(c))
+	w, err := images.OpenWriter(ctx, dest, o.CopyOptions(p))
 	if err != nil {
 		return p.WithAttachmentHint(dest.String(), err)
 	}
@@ -113,9 +125,9 @@ type AttachedFile struct {
 // mediaType is a media type without parameters (RFC 6838, section 4.2).
 var mediaType = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}/[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}$`)
 
-// artifactFlags reads the flags of the artifact.
-func artifactFlags(c *cli.Context) (referrers.Artifact, error) {
-	a := referrers.Artifact{Type: c.String("type"), MediaType: c.String("media-type")}
+// artifact reads the flags of the artifact.
+func (o *attachOptions) artifact() (referrers.Artifact, error) {
+	a := referrers.Artifact{Type: o.kind, MediaType: o.mediaType}
 	if a.Type == "" {
 		e := cmdline.Usagef(`required flag(s) "type" not set`)
 		e.Hint = "the type is a media type, such as application/spdx+json"
@@ -128,7 +140,7 @@ func artifactFlags(c *cli.Context) (referrers.Artifact, error) {
 		}
 	}
 	var err error
-	if a.Annotations, err = cmdline.Pairs("annotation", c.StringSlice("annotation")); err != nil {
+	if a.Annotations, err = cmdline.Pairs("annotation", o.annotations.Value()); err != nil {
 		return a, err
 	}
 	a.Created, err = program.SourceDate()

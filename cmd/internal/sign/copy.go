@@ -21,7 +21,19 @@ import (
 	"github.com/operator-bindery/bindery/internal/regularfile"
 )
 
+// copyOptions are the flags of "copy".
+type copyOptions struct {
+	option.Answer
+	option.Images
+	with      cli.StringSlice
+	list      string // --from-file
+	keepGoing bool
+	jobs      int
+}
+
+// CopyCommand returns "copy".
 func CopyCommand(p *option.Session) *cli.Command {
+	o := &copyOptions{}
 	return &cli.Command{
 		Name:      "copy",
 		Usage:     "copy images, with their signatures and what else is attached to them",
@@ -38,16 +50,18 @@ or by an equals sign, as "registry mirror" prints them.` +
 				"bindery copy --from-file mapping.txt --with none"),
 		Flags: program.Flags([]cli.Flag{
 			&cli.StringSliceFlag{Name: "with", Value: cli.NewStringSlice("signatures", "referrers"),
-				DefaultText: "signatures,referrers",
+				DefaultText: "signatures,referrers", Destination: &o.with,
 				Usage: "copy `KINDS` of attachments (signatures|referrers|none): signatures are the tags .sig, .att " +
 					"and .sbom"},
-			&cli.StringFlag{Name: "from-file",
+			&cli.StringFlag{Name: "from-file", Destination: &o.list,
 				Usage: "`FILE` with a source and a destination on each line; \"-\" is standard input"},
-			&cli.BoolFlag{Name: "keep-going",
+			&cli.BoolFlag{Name: "keep-going", Destination: &o.keepGoing,
 				Usage: "go on with other images if one cannot be copied; exit status 4 if one was not"},
-			program.InCategory(program.JobsFlag(), "work"),
-		}, option.AnswerFlags(), option.ImageFlags()),
-		Action: program.Between(0, 2, func(c *cli.Context) error { return copyImages(p, c) }),
+			option.JobsFlag(&o.jobs, "work"),
+		}, o.Answer.Flags(), o.Images.Flags()),
+		Action: program.Between(0, 2, p.Action(func(ctx context.Context, args []string) error {
+			return copyImages(ctx, p, o, args)
+		})),
 	}
 }
 
@@ -57,16 +71,16 @@ type imagePair struct {
 	destination transport.Destination
 }
 
-func copyImages(p *option.Session, c *cli.Context) error {
-	asJSON, err := option.CheckAnswer(c)
+func copyImages(ctx context.Context, p *option.Session, o *copyOptions, args []string) error {
+	asJSON, err := o.AsJSON()
 	if err != nil {
 		return err
 	}
-	what, err := option.AttachmentKinds(c.StringSlice("with"))
+	what, err := option.AttachmentKinds(o.with.Value())
 	if err != nil {
 		return err
 	}
-	pairs, err := imagePairs(p, c)
+	pairs, err := o.pairs(ctx, p, args)
 	if err != nil {
 		return err
 	}
@@ -75,17 +89,17 @@ func copyImages(p *option.Session, c *cli.Context) error {
 			return p.WithAttachmentHint(pair.destination.String(), err)
 		}
 	}
-	client, err := p.Client(c)
+	client, err := o.Client(ctx, p)
 	if err != nil {
 		return err
 	}
-	jobs := c.Int("jobs")
+	jobs := o.jobs
 	if jobs == 0 {
 		jobs = runtime.GOMAXPROCS(0)
 	}
-	results, failed, err := copyPairs(p, c, pairs, jobs,
+	results, failed, err := copyPairs(ctx, p, o.keepGoing, pairs, jobs,
 		func(ctx context.Context, pair imagePair) (images.CopyResult, error) {
-			return copyOne(p, ctx, c, client, pair, what)
+			return copyOne(ctx, p, o.CopyOptions(p), client, pair, what)
 		})
 	if err != nil {
 		return p.WithAttachmentHint("", err)
@@ -131,9 +145,8 @@ type CopiedImages struct {
 }
 
 // copyOne copies one image and logs what was copied.
-func copyOne(p *option.Session, ctx context.Context, c *cli.Context, client *images.Client, pair imagePair,
+func copyOne(ctx context.Context, p *option.Session, o images.CopyOptions, client *images.Client, pair imagePair,
 	what referrers.Kinds) (images.CopyResult, error) {
-	o := p.CopyOptions(c)
 	moved := p.Moved()
 	o.Events = func(e store.Event) {
 		moved.Event("writing", e)
@@ -174,24 +187,24 @@ func copyOne(p *option.Session, ctx context.Context, c *cli.Context, client *ima
 	return r, nil
 }
 
-// imagePairs reads the images to copy: the arguments, or the lines of --from-file.
-func imagePairs(p *option.Session, c *cli.Context) ([]imagePair, error) {
-	file := c.String("from-file")
+// pairs reads the images to copy: the arguments, or the lines of --from-file.
+func (o *copyOptions) pairs(ctx context.Context, p *option.Session, args []string) ([]imagePair, error) {
+	file := o.list
 	switch {
-	case file == "" && c.NArg() != 2:
-		return nil, cmdline.Usagef("accepts 2 arg(s), received %d", c.NArg())
-	case file != "" && c.NArg() > 0:
+	case file == "" && len(args) != 2:
+		return nil, cmdline.Usagef("accepts 2 arg(s), received %d", len(args))
+	case file != "" && len(args) > 0:
 		return nil, cmdline.Usagef("--from-file and arguments exclude each other")
 	case file == "":
-		d, err := destinationOf(c.Args().Get(1))
-		return []imagePair{{c.Args().First(), d}}, err
+		d, err := destinationOf(args[1])
+		return []imagePair{{args[0], d}}, err
 	}
 	var text []byte
 	var err error
 	if file == "-" {
 		text, err = option.ReadAtMost(p.Stdin, maxPairs)
 	} else {
-		text, err = regularfile.ReadNamed(c.Context, file, maxPairs)
+		text, err = regularfile.ReadNamed(ctx, file, maxPairs)
 	}
 	if err != nil {
 		return nil, err

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/urfave/cli/v2"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/operator-bindery/bindery/cmd/internal/option"
@@ -29,7 +28,7 @@ type copyOutcome struct {
 // copyPairs copies images, jobs at a time. Those that go to one repository or path are copied one after the other:
 // copies of one image to several tags would send the same, and contend for the same lists. The first failure ends all,
 // but with --keep-going, where failed counts the images that are not copied.
-func copyPairs(p *option.Session, c *cli.Context, pairs []imagePair, jobs int,
+func copyPairs(ctx context.Context, p *option.Session, keepGoing bool, pairs []imagePair, jobs int,
 	one func(context.Context, imagePair) (images.CopyResult, error)) (all []copyOutcome, failed int, err error) {
 	var places []string
 	at := map[string][]int{}
@@ -41,7 +40,7 @@ func copyPairs(p *option.Session, c *cli.Context, pairs []imagePair, jobs int,
 		at[place] = append(at[place], i)
 	}
 	// Not the errgroup's context: its cause would be the error of another image.
-	ctx, cancel := context.WithCancel(c.Context)
+	copying, cancel := context.WithCancel(ctx)
 	defer cancel()
 	all = make([]copyOutcome, len(pairs))
 	var mu sync.Mutex
@@ -51,10 +50,10 @@ func copyPairs(p *option.Session, c *cli.Context, pairs []imagePair, jobs int,
 	for _, place := range places {
 		g.Go(func() error {
 			for _, i := range at[place] {
-				if ctx.Err() != nil {
+				if copying.Err() != nil {
 					return nil
 				}
-				done, err := one(ctx, pairs[i])
+				done, err := one(copying, pairs[i])
 				all[i].CopyResult = done
 				if err == nil {
 					continue
@@ -65,7 +64,7 @@ func copyPairs(p *option.Session, c *cli.Context, pairs []imagePair, jobs int,
 					first = err
 				}
 				mu.Unlock()
-				if c.Context.Err() != nil || !c.Bool("keep-going") {
+				if ctx.Err() != nil || !keepGoing {
 					cancel()
 					return nil
 				}
@@ -79,9 +78,9 @@ func copyPairs(p *option.Session, c *cli.Context, pairs []imagePair, jobs int,
 	}
 	_ = g.Wait() // the functions return no errors
 	switch {
-	case c.Context.Err() != nil:
-		return nil, 0, errors.Join(context.Cause(c.Context), first)
-	case first != nil && (!c.Bool("keep-going") || failed == len(pairs)):
+	case ctx.Err() != nil:
+		return nil, 0, errors.Join(context.Cause(ctx), first)
+	case first != nil && (!keepGoing || failed == len(pairs)):
 		return nil, 0, first
 	}
 	return all, failed, nil

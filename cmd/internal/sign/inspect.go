@@ -1,6 +1,7 @@
 package sign
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -13,7 +14,18 @@ import (
 	"github.com/operator-bindery/bindery/internal/redact"
 )
 
+// inspectOptions are the flags of "inspect" and "verify".
+type inspectOptions struct {
+	option.Images
+	output string
+	jobs   int
+	deep   bool
+	signatureOptions
+}
+
+// InspectCommand returns "inspect".
 func InspectCommand(p *option.Session) *cli.Command {
+	o := &inspectOptions{}
 	return &cli.Command{
 		Name:      "inspect",
 		Usage:     "show what an image contains",
@@ -25,16 +37,18 @@ compared with the catalog.` +
 			program.Examples("bindery inspect oci:catalog.oci:v1", "bindery inspect oci:catalog.oci:v1 --deep",
 				"bindery inspect oci:etcd.oci:v1 -o json"),
 		Flags: append([]cli.Flag{
-			&cli.BoolFlag{Name: "deep", Usage: "read all layers"},
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "table",
+			&cli.BoolFlag{Name: "deep", Usage: "read all layers", Destination: &o.deep},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "table", Destination: &o.output,
 				Usage: "output `FORMAT` (table|json)"},
-			program.InCategory(program.JobsFlag(), "work"),
-		}, option.ImageFlags()...),
-		Action: program.Exactly(1, func(c *cli.Context) error { return runInspect(p, c) }),
+			option.JobsFlag(&o.jobs, "work"),
+		}, o.Images.Flags()...),
+		Action: program.Exactly(1, p.Action(func(ctx context.Context, args []string) error { return inspectImage(ctx, p, o, args[0]) })),
 	}
 }
 
+// VerifyCommand returns "verify".
 func VerifyCommand(p *option.Session) *cli.Command {
+	o := &inspectOptions{}
 	return &cli.Command{
 		Name:      "verify",
 		Usage:     "verify an image against its catalog, or its signatures",
@@ -53,20 +67,20 @@ image in it is.` +
 				"bindery verify registry.example.com/acme/catalog:v1 --signatures --policy policy.json "+
 					"--registries-d registries.d"),
 		Flags: program.Flags([]cli.Flag{
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "text",
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "text", Destination: &o.output,
 				Usage: "output `FORMAT` (text|json)"},
-			program.InCategory(program.JobsFlag(), "work"),
-		}, verifySignatureFlags(), option.ImageFlags()),
-		Action: program.Exactly(1, func(c *cli.Context) error { return verify(p, c) }),
+			option.JobsFlag(&o.jobs, "work"),
+		}, o.signatureOptions.flags(), o.Images.Flags()),
+		Action: program.Exactly(1, p.Action(func(ctx context.Context, args []string) error { return verify(ctx, p, o, args[0]) })),
 	}
 }
 
-func runInspect(p *option.Session, c *cli.Context) error {
-	format := c.String("output")
+func inspectImage(ctx context.Context, p *option.Session, o *inspectOptions, ref string) error {
+	format := o.output
 	if format != "table" && format != "json" {
 		return cmdline.Usagef("invalid --output value %q, expected (table|json)", format)
 	}
-	report, err := examine(p, c, c.Bool("deep"))
+	report, err := o.examine(ctx, p, ref, o.deep)
 	if err != nil {
 		return err
 	}
@@ -81,20 +95,20 @@ func runInspect(p *option.Session, c *cli.Context) error {
 	return printReport(p, report)
 }
 
-func verify(p *option.Session, c *cli.Context) error {
-	if verifiesSignatures(c) {
-		return verifySignatures(p, c)
+func verify(ctx context.Context, p *option.Session, o *inspectOptions, ref string) error {
+	if o.asked(p) {
+		return verifySignatures(ctx, p, o, ref)
 	}
 	for _, flag := range []string{"type", "identity"} {
-		if c.IsSet(flag) {
+		if p.Given(flag) {
 			return cmdline.Usagef("--%s is about signatures and needs --key", flag)
 		}
 	}
-	format := c.String("output")
+	format := o.output
 	if format != "text" && format != "json" {
 		return cmdline.Usagef("invalid --output value %q, expected (text|json)", format)
 	}
-	report, err := examine(p, c, true)
+	report, err := o.examine(ctx, p, ref, true)
 	if err != nil {
 		return err
 	}
@@ -113,22 +127,21 @@ func verify(p *option.Session, c *cli.Context) error {
 	return nil
 }
 
-// examine reads the image that the argument names.
-func examine(p *option.Session, c *cli.Context, deep bool) (_ *inspect.Report, err error) {
-	ref := c.Args().First()
-	survey, err := p.Survey(c, ref)
+// examine reads an image.
+func (o *inspectOptions) examine(ctx context.Context, p *option.Session, ref string, deep bool) (_ *inspect.Report, err error) {
+	survey, err := o.Survey(ctx, p, ref)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, survey.Close()) }()
 	report := inspect.Inspect(survey)
 	if deep {
-		limits, err := option.ImageLimits(p, c)
+		limits, err := o.Limits()
 		if err != nil {
 			return nil, err
 		}
-		if report, err = inspect.Examine(c.Context, survey,
-			inspect.Options{Limits: limits, Jobs: c.Int("jobs")}); err != nil {
+		if report, err = inspect.Examine(ctx, survey,
+			inspect.Options{Limits: limits, Jobs: o.jobs}); err != nil {
 			return nil, err
 		}
 	}

@@ -1,6 +1,7 @@
 package sign
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -21,11 +22,18 @@ func KeysCommand(p *option.Session) *cli.Command {
 	return p.GroupCommand("keys", "make keys to sign images with", keysGenerateCommand(p))
 }
 
+// keyOptions are the flags of "keys generate".
+type keyOptions struct {
+	option.Keys
+	name, algorithm string
+}
+
 func keysGenerateCommand(p *option.Session) *cli.Command {
 	var kinds []string
 	for _, a := range signature.Algorithms() {
 		kinds = append(kinds, string(a))
 	}
+	o := &keyOptions{}
 	return &cli.Command{
 		Name:  "generate",
 		Usage: "make a key pair to sign images with",
@@ -36,26 +44,26 @@ are not taken by all.` +
 			program.Examples("bindery keys generate --sign-passphrase-file passphrase.txt",
 				"bindery keys generate --name release --algorithm ed25519 --sign-passphrase-file passphrase.txt"),
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "name", Value: "bindery", Usage: "write `NAME`.key and NAME.pub"},
-			&cli.StringFlag{Name: "algorithm", Value: kinds[0],
+			&cli.StringFlag{Name: "name", Value: "bindery", Usage: "write `NAME`.key and NAME.pub", Destination: &o.name},
+			&cli.StringFlag{Name: "algorithm", Value: kinds[0], Destination: &o.algorithm,
 				Usage: "`ALGORITHM` of the key (" + strings.Join(kinds, "|") + ")"},
 			&cli.StringFlag{Name: "sign-passphrase-file", EnvVars: program.Env("sign-passphrase-file"),
-				Usage: "read the passphrase from `FILE` or from the descriptor fd:N (default $" + option.PassphraseVariable +
+				Destination: &o.PassphraseFile, Usage: "read the passphrase from `FILE` or from the descriptor fd:N (default $" + option.PassphraseVariable +
 					", else the terminal)"},
 		},
-		Action: program.Exactly(0, func(c *cli.Context) error { return generateKeys(p, c) }),
+		Action: program.Exactly(0, p.Action(func(ctx context.Context, _ []string) error { return generateKeys(ctx, p, o) })),
 	}
 }
 
-func generateKeys(p *option.Session, c *cli.Context) error {
-	algorithm, known := signature.Algorithm(c.String("algorithm")), false
+func generateKeys(ctx context.Context, p *option.Session, o *keyOptions) error {
+	algorithm, known := signature.Algorithm(o.algorithm), false
 	for _, a := range signature.Algorithms() {
 		known = known || a == algorithm
 	}
 	if !known {
 		return cmdline.Usagef("invalid --algorithm value %q, expected one of %v", algorithm, signature.Algorithms())
 	}
-	name := c.String("name")
+	name := o.name
 	if last := name[strings.LastIndexAny(name, `/\`)+1:]; strings.Trim(last, ".") == "" || !printable.NoControl(name) {
 		return cmdline.Usagef("invalid --name value %q, expected a name such as release, or DIR/release", name)
 	}
@@ -68,7 +76,7 @@ func generateKeys(p *option.Session, c *cli.Context) error {
 		}
 	}
 	option.ForbidCoreDumps()
-	passphrase, err := p.Passphrase(c, true)
+	passphrase, err := o.Passphrase(ctx, p, true)
 	if err != nil {
 		return err
 	}
@@ -81,7 +89,7 @@ func generateKeys(p *option.Session, c *cli.Context) error {
 		return err
 	}
 	// The private key takes the name first, so that of several runs at once one has both files.
-	err = atomicfs.WriteFiles(c.Context, []atomicfs.Content{{Path: private, Data: key, Perm: 0o600, New: true},
+	err = atomicfs.WriteFiles(ctx, []atomicfs.Content{{Path: private, Data: key, Perm: 0o600, New: true},
 		{Path: public, Data: pub, Perm: 0o644, New: true}})
 	var taken *fs.PathError
 	if errors.Is(err, fs.ErrExist) && errors.As(err, &taken) {

@@ -2,6 +2,7 @@ package sign
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -22,7 +23,16 @@ import (
 	"github.com/operator-bindery/bindery/supply/sbom"
 )
 
+// sbomOptions are the flags of "sbom".
+type sbomOptions struct {
+	option.Images
+	output, format, to, name string
+	jobs                     int
+}
+
+// SBOMCommand returns "sbom".
 func SBOMCommand(p *option.Session) *cli.Command {
+	o := &sbomOptions{}
 	return &cli.Command{
 		Name:      "sbom",
 		Usage:     "write the bill of materials (SBOM) of an image",
@@ -37,55 +47,55 @@ document that --sbom attaches to an image when it is built.` +
 			program.Examples("bindery sbom oci:catalog.oci:v1", "bindery sbom oci:etcd.oci:v1 -o cyclonedx --to etcd.json",
 				"bindery sbom oci:catalog.oci:v1 --name registry.example.com/acme/catalog"),
 		Flags: append([]cli.Flag{
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, DefaultText: string(sbom.SPDX),
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, DefaultText: string(sbom.SPDX), Destination: &o.output,
 				Usage: "`FORMAT` of the document (spdx|cyclonedx)"},
-			&cli.StringFlag{Name: "format", Usage: "alias of --output", Hidden: true},
-			&cli.StringFlag{Name: "to", Usage: "write the document to `FILE`", DefaultText: "standard output"},
-			&cli.StringFlag{Name: "name", DefaultText: "that of the image, if it is in a registry or a store",
+			&cli.StringFlag{Name: "format", Usage: "alias of --output", Hidden: true, Destination: &o.format},
+			&cli.StringFlag{Name: "to", Usage: "write the document to `FILE`", DefaultText: "standard output",
+				Destination: &o.to},
+			&cli.StringFlag{Name: "name", Destination: &o.name, DefaultText: "that of the image, if it is in a registry or a store",
 				Usage: "`REPOSITORY` that the document names the image by"},
-			&cli.StringFlag{Name: "platform", DefaultText: "the index with all its images",
+			&cli.StringFlag{Name: "platform", Destination: &o.Platform, DefaultText: "the index with all its images",
 				Usage: "describe the image for `OS/ARCH` of an index", Category: "content"},
-			program.InCategory(program.JobsFlag(), "work"),
-		}, option.ImageFlags()...),
-		Action: program.Exactly(1, func(c *cli.Context) error { return runSbom(p, c) }),
+			option.JobsFlag(&o.jobs, "work"),
+		}, o.Images.Flags()...),
+		Action: program.Exactly(1, p.Action(func(ctx context.Context, args []string) error { return writeSBOM(ctx, p, o, args[0]) })),
 	}
 }
 
-func runSbom(p *option.Session, c *cli.Context) (err error) {
-	format, file, err := documentFlags(c)
+func writeSBOM(ctx context.Context, p *option.Session, o *sbomOptions, ref string) (err error) {
+	format, file, err := o.document(p)
 	if err != nil {
 		return err
 	}
-	name, err := repositoryFlag(c)
+	name, err := o.repository()
 	if err != nil {
 		return err
 	}
-	ref := c.Args().First()
 	if err := option.CheckResult("to", file, ref); err != nil {
 		return err
 	}
-	survey, err := p.Survey(c, ref)
+	survey, err := o.Survey(ctx, p, ref)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, survey.Close()) }()
-	subject, err := subjectOf(c, survey)
+	subject, err := o.subject(survey)
 	if err != nil {
 		return err
 	}
-	o, err := p.InventoryOptions(c)
+	with, err := o.InventoryOptions(o.jobs)
 	if err != nil {
 		return err
 	}
 	if subject != survey.Digest {
-		o.Only = subject
+		with.Only = subject
 	}
-	found, err := inventory.Examine(c.Context, survey, o)
+	found, err := inventory.Examine(ctx, survey, with)
 	if err != nil {
 		return &cmdline.Error{Class: cmdline.Classify(err), Object: redact.Text(ref), Err: err}
 	}
 	if name == "" {
-		if name, err = nameOf(p, c, ref, found.Repository, survey.Digest); err != nil {
+		if name, err = nameOf(ctx, p, ref, found.Repository, survey.Digest); err != nil {
 			return err
 		}
 	}
@@ -97,15 +107,15 @@ func runSbom(p *option.Session, c *cli.Context) (err error) {
 	if !ok {
 		return fmt.Errorf("%w: no image %s in the index", images.ErrInvalid, subject)
 	}
-	return writeDocument(p, c, file, func(w io.Writer) error { return format.Write(w, of, written) })
+	return writeDocument(ctx, p, file, func(w io.Writer) error { return format.Write(w, of, written) })
 }
 
-// documentFlags reads the format of the document and the file to write it to. --output was the name of the file once,
+// document reads the format of the document and the file to write it to. --output was the name of the file once,
 // and --format that of the format: a value with a dot or a slash is still a file.
-func documentFlags(c *cli.Context) (sbom.Format, string, error) {
-	text, file := cmp.Or(c.String("output"), c.String("format"), string(sbom.SPDX)), c.String("to")
-	if strings.ContainsAny(text, "./") && !c.IsSet("to") {
-		text, file = cmp.Or(c.String("format"), string(sbom.SPDX)), text
+func (o *sbomOptions) document(p *option.Session) (sbom.Format, string, error) {
+	text, file := cmp.Or(o.output, o.format, string(sbom.SPDX)), o.to
+	if strings.ContainsAny(text, "./") && !p.Given("to") {
+		text, file = cmp.Or(o.format, string(sbom.SPDX)), text
 	}
 	format, err := sbom.ParseFormat(text)
 	if err != nil {
@@ -116,12 +126,12 @@ func documentFlags(c *cli.Context) (sbom.Format, string, error) {
 
 // nameOf returns the repository that documents name an image by: that of the name it was opened by, else what a layout
 // says of it: its name there, or that in a bill of materials that was attached when it was built.
-func nameOf(p *option.Session, c *cli.Context, ref, repository string, top digest.Digest) (_ string, err error) {
+func nameOf(ctx context.Context, p *option.Session, ref, repository string, top digest.Digest) (_ string, err error) {
 	dest, perr := program.Transports.Parse(ref)
 	if repository != "" || perr != nil || dest.InRegistry() || program.Transports.CheckAttachments(dest) != nil {
 		return repository, nil
 	}
-	at, image, err := openAttached(c.Context, p.Images, ref)
+	at, image, err := openAttached(ctx, p.Images, ref)
 	if err != nil {
 		return "", err
 	}
@@ -129,7 +139,7 @@ func nameOf(p *option.Session, c *cli.Context, ref, repository string, top diges
 	if image.Name != "" {
 		return supply.Repository(image.Name), nil
 	}
-	list, err := at.Referrers(c.Context, top, nil)
+	list, err := at.Referrers(ctx, top, nil)
 	if err != nil {
 		return "", err
 	}
@@ -142,22 +152,21 @@ func nameOf(p *option.Session, c *cli.Context, ref, repository string, top diges
 	return "", nil
 }
 
-// repositoryFlag reads --name.
-func repositoryFlag(c *cli.Context) (string, error) {
-	text := c.String("name")
-	if text == "" {
+// repository reads --name.
+func (o *sbomOptions) repository() (string, error) {
+	if o.name == "" {
 		return "", nil
 	}
-	named, err := reference.ParseNormalizedNamed(text)
+	named, err := reference.ParseNormalizedNamed(o.name)
 	if err != nil || !reference.IsNameOnly(named) {
-		return "", cmdline.Usagef("invalid --name value %.200q, expected REGISTRY/REPOSITORY without a tag", text)
+		return "", cmdline.Usagef("invalid --name value %.200q, expected REGISTRY/REPOSITORY without a tag", o.name)
 	}
 	return named.Name(), nil
 }
 
-// subjectOf returns the digest of what the document describes: the image for --platform, else the whole.
-func subjectOf(c *cli.Context, s *images.Survey) (digest.Digest, error) {
-	text := c.String("platform")
+// subject returns the digest of what the document describes: the image for --platform, else the whole.
+func (o *sbomOptions) subject(s *images.Survey) (digest.Digest, error) {
+	text := o.Platform
 	if text == "" {
 		return s.Digest, nil
 	}
@@ -180,7 +189,7 @@ func subjectOf(c *cli.Context, s *images.Survey) (digest.Digest, error) {
 }
 
 // writeDocument writes a document to a file, or to standard output if there is no file, when all of it is there.
-func writeDocument(p *option.Session, c *cli.Context, file string, write func(io.Writer) error) (err error) {
+func writeDocument(ctx context.Context, p *option.Session, file string, write func(io.Writer) error) (err error) {
 	if file == "" {
 		var spool cmdline.Spool
 		defer func() { err = errors.Join(err, spool.Close()) }()
@@ -190,7 +199,7 @@ func writeDocument(p *option.Session, c *cli.Context, file string, write func(io
 		if err := p.SaveLock(); err != nil {
 			return err
 		}
-		return spool.Flush(c.Context, p.Stdout)
+		return spool.Flush(ctx, p.Stdout)
 	}
 	f, err := atomicfs.NewFile(file, 0o666)
 	if err != nil {

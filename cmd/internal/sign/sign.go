@@ -22,7 +22,16 @@ import (
 	"github.com/operator-bindery/bindery/internal/regularfile"
 )
 
+// signOptions are the flags of "sign".
+type signOptions struct {
+	option.Signing
+	option.Answer
+	option.Registry
+}
+
+// SignCommand returns "sign".
 func SignCommand(p *option.Session) *cli.Command {
+	o := &signOptions{}
 	return &cli.Command{
 		Name:      "sign",
 		Usage:     "sign an image that exists",
@@ -35,12 +44,23 @@ sign them with the same flags.` +
 			program.Examples("bindery sign registry.example.com/acme/catalog:v1 --sign-key release.key",
 				"bindery sign oci:catalog.oci:v1 --sign-key release.key --sign-identity "+
 					"registry.example.com/acme/catalog:v1"),
-		Flags:  program.Flags(option.SignFlags(), option.AnswerFlags(), option.WriteFlags()),
-		Action: program.Exactly(1, func(c *cli.Context) error { return sign(p, c) }),
+		Flags:  program.Flags(o.Signing.Flags(), o.Answer.Flags(), o.AccessFlags()),
+		Action: program.Exactly(1, p.Action(func(ctx context.Context, args []string) error { return sign(ctx, p, o, args[0]) })),
 	}
 }
 
+// attestOptions are the flags of "attest".
+type attestOptions struct {
+	option.Keys
+	option.Supply
+	option.Answer
+	option.Registry
+	kind, predicate string
+}
+
+// AttestCommand returns "attest".
 func AttestCommand(p *option.Session) *cli.Command {
+	o := &attestOptions{}
 	return &cli.Command{
 		Name:      "attest",
 		Usage:     "attach a signed statement about an image",
@@ -53,47 +73,48 @@ a URI or a short name.` +
 				"bindery attest oci:catalog.oci:v1 --type https://example.com/tested/v1 --predicate tested.json "+
 					"--sign-key release.key"),
 		Flags: program.Flags([]cli.Flag{
-			&cli.StringFlag{Name: "type", Usage: "`TYPE` of the predicate, a URI or a short name " + predicateNames},
-			&cli.StringFlag{Name: "predicate", Usage: "`FILE` with the predicate, a JSON object"},
-			option.LegacyFlag(),
-		}, option.KeyFlags("sign-key", "signing"), option.AnswerFlags(), option.WriteFlags()),
-		Action: program.Exactly(1, func(c *cli.Context) error { return attest(p, c) }),
+			&cli.StringFlag{Name: "type", Usage: "`TYPE` of the predicate, a URI or a short name " + predicateNames,
+				Destination: &o.kind},
+			&cli.StringFlag{Name: "predicate", Usage: "`FILE` with the predicate, a JSON object", Destination: &o.predicate},
+			o.LegacyFlag(),
+		}, o.Keys.Flags("sign-key", "signing"), o.Answer.Flags(), o.AccessFlags()),
+		Action: program.Exactly(1, p.Action(func(ctx context.Context, args []string) error { return attest(ctx, p, o, args[0]) })),
 	}
 }
 
 // predicateNames are the short names of predicate types, in the form that completion reads.
 const predicateNames = "(spdxjson|cyclonedx|slsaprovenance|slsaprovenance1|custom|vuln|openvex|link)"
 
-func sign(p *option.Session, c *cli.Context) error {
-	keys, err := neededKeys(p, c)
+func sign(ctx context.Context, p *option.Session, o *signOptions, name string) error {
+	keys, err := neededKeys(ctx, p, &o.Keys)
 	if err != nil {
 		return err
 	}
-	o, err := option.SignOptions(p, c)
+	with, err := o.Options()
 	if err != nil {
 		return err
 	}
-	o.Keys = keys
-	s := signature.NewSigning(o)
-	return attachTo(p, c, s, s.Made)
+	with.Keys = keys
+	s := signature.NewSigning(with)
+	return attachTo(ctx, p, &o.Registry, &o.Answer, name, s, s.Made)
 }
 
-func attest(p *option.Session, c *cli.Context) error {
-	predicateType, err := signature.ParsePredicateType(c.String("type"))
+func attest(ctx context.Context, p *option.Session, o *attestOptions, name string) error {
+	predicateType, err := signature.ParsePredicateType(o.kind)
 	switch {
-	case c.String("type") == "" || c.String("predicate") == "":
+	case o.kind == "" || o.predicate == "":
 		return cmdline.Usagef("--type and --predicate are required")
 	case err != nil:
 		return cmdline.Usagef("--type: %w", err)
 	case predicateType == signature.PredicateSign:
 		return cmdline.Usagef("--type %s is that of signatures: \"sign\" makes them", predicateType)
 	}
-	keys, err := neededKeys(p, c)
+	keys, err := neededKeys(ctx, p, &o.Keys)
 	if err != nil {
 		return err
 	}
-	file := c.String("predicate")
-	predicate, err := regularfile.ReadNamed(c.Context, file, maxPredicate)
+	file := o.predicate
+	predicate, err := regularfile.ReadNamed(ctx, file, maxPredicate)
 	if err == nil {
 		err = signature.CheckPredicate(predicate)
 	}
@@ -107,7 +128,7 @@ func attest(p *option.Session, c *cli.Context) error {
 	}
 	top := true
 	a := signature.NewAttesting(signature.AttestOptions{Keys: keys, Type: predicateType,
-		Legacy: c.Bool("legacy-attestations"), Created: created,
+		Legacy: o.LegacyAttestations, Created: created,
 		// The statement is about what the name refers to. The images of an index are attested by their digests.
 		Predicate: func(context.Context, v1.Descriptor) (json.RawMessage, error) {
 			if !top {
@@ -116,15 +137,15 @@ func attest(p *option.Session, c *cli.Context) error {
 			top = false
 			return predicate, nil
 		}})
-	return attachTo(p, c, a, a.Made)
+	return attachTo(ctx, p, &o.Registry, &o.Answer, name, a, a.Made)
 }
 
 // maxPredicate is the largest file with a predicate in bytes.
 const maxPredicate = 12 << 20
 
 // neededKeys opens the keys of --sign-key, of which there must be one.
-func neededKeys(p *option.Session, c *cli.Context) (signature.Keys, error) {
-	keys, err := p.SigningKeys(c, "sign-key")
+func neededKeys(ctx context.Context, p *option.Session, of *option.Keys) (signature.Keys, error) {
+	keys, err := of.Open(ctx, p, "sign-key")
 	if err == nil && keys == nil {
 		e := cmdline.Usagef("required flag(s) \"sign-key\" not set")
 		e.Hint = "\"bindery keys generate\" makes a key"
@@ -133,20 +154,20 @@ func neededKeys(p *option.Session, c *cli.Context) (signature.Keys, error) {
 	return keys, err
 }
 
-// attachTo attaches something to the image that the argument names, and prints what was made.
-func attachTo(p *option.Session, c *cli.Context, a store.Attachment, made func() []signature.Made) (err error) {
-	asJSON, err := option.CheckAnswer(c)
+// attachTo attaches something to an image, and prints what was made.
+func attachTo(ctx context.Context, p *option.Session, at *option.Registry, answer *option.Answer, name string,
+	a store.Attachment, made func() []signature.Made) (err error) {
+	asJSON, err := answer.AsJSON()
 	if err != nil {
 		return err
 	}
-	name := c.Args().First()
 	dest, err := destinationOf(name)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := timeoutOf(c)
+	ctx, cancel := at.WithTimeout(ctx)
 	defer cancel()
-	w, err := images.OpenWriter(ctx, dest, p.CopyOptions(c))
+	w, err := images.OpenWriter(ctx, dest, at.CopyOptions(p))
 	if err != nil {
 		return p.WithAttachmentHint(dest.String(), err)
 	}

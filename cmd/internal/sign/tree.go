@@ -20,7 +20,16 @@ import (
 	"github.com/operator-bindery/bindery/internal/printable"
 )
 
+// treeOptions are the flags of "tree".
+type treeOptions struct {
+	option.Answer
+	option.Images
+	keys cli.StringSlice
+}
+
+// TreeCommand returns "tree".
 func TreeCommand(p *option.Session) *cli.Command {
+	o := &treeOptions{}
 	return &cli.Command{
 		Name:      "tree",
 		Usage:     "show what is attached to an image: signatures, attestations, SBOMs",
@@ -33,10 +42,10 @@ attachments say of themselves, and not verified.` +
 			program.Examples("bindery tree oci:catalog.oci:v1", "bindery tree registry.example.com/acme/catalog:v1 -o json",
 				"bindery tree registry.example.com/acme/catalog:v1 --key release.pub"),
 		Flags: program.Flags([]cli.Flag{
-			&cli.StringSliceFlag{Name: "key", Category: "signatures",
+			&cli.StringSliceFlag{Name: "key", Category: "signatures", Destination: &o.keys,
 				Usage: "show what the public key in `FILE` (PEM) has signed; can be repeated"},
-		}, option.AnswerFlags(), option.WithoutPolicy(option.ImageFlags())),
-		Action: program.Exactly(1, func(c *cli.Context) error { return tree(p, c) }),
+		}, o.Answer.Flags(), option.WithoutPolicy(o.Images.Flags())),
+		Action: program.Exactly(1, p.Action(func(ctx context.Context, args []string) error { return showTree(ctx, p, o, args[0]) })),
 	}
 }
 
@@ -61,34 +70,34 @@ func describeAttachment(t *referrers.Tree) string {
 // predicateAnnotation is the annotation by which a bundle says what it attests. It is not signed.
 const predicateAnnotation = "dev.sigstore.bundle.predicateType"
 
-func tree(p *option.Session, c *cli.Context) (err error) {
-	asJSON, err := option.CheckAnswer(c)
+func showTree(ctx context.Context, p *option.Session, o *treeOptions, ref string) (err error) {
+	asJSON, err := o.AsJSON()
 	if err != nil {
 		return err
 	}
-	keys, files, err := option.PublicKeys(c.Context, p, "key", c.StringSlice("key"))
+	keys, files, err := option.PublicKeys(ctx, p, "key", o.keys.Value())
 	if err != nil {
 		return err
 	}
-	client, err := p.Client(c)
+	client, err := o.Client(ctx, p)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := timeoutOf(c)
+	ctx, cancel := o.WithTimeout(ctx)
 	defer cancel()
-	r, image, err := openAttached(ctx, client, c.Args().First())
+	r, image, err := openAttached(ctx, client, ref)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
 	tree, err := referrers.ReadTree(ctx, r, image, store.Limits{})
 	if err != nil {
-		return &cmdline.Error{Class: cmdline.Classify(err), Object: c.Args().First(), Err: err}
+		return &cmdline.Error{Class: cmdline.Classify(err), Object: ref, Err: err}
 	}
 	w := &treeWriter{r: r, keys: keys, files: files}
 	root, err := w.node(ctx, tree, nil)
 	if err != nil {
-		return &cmdline.Error{Class: cmdline.Classify(err), Object: c.Args().First(), Err: err}
+		return &cmdline.Error{Class: cmdline.Classify(err), Object: ref, Err: err}
 	}
 	if err := p.SaveLock(); err != nil {
 		return err
@@ -99,22 +108,13 @@ func tree(p *option.Session, c *cli.Context) (err error) {
 	var b strings.Builder
 	name := image.Name
 	if name == "" {
-		name = c.Args().First()
+		name = ref
 	}
 	fmt.Fprintln(&b, name)
 	fmt.Fprintln(&b, root.line())
 	root.print(&b, "")
 	_, err = p.Stdout.Write([]byte(printable.Text(b.String())))
 	return err
-}
-
-// timeoutOf returns a context that ends with --timeout.
-func timeoutOf(c *cli.Context) (context.Context, context.CancelFunc) {
-	d := c.Duration("timeout")
-	if d <= 0 {
-		return c.Context, func() {}
-	}
-	return context.WithTimeoutCause(c.Context, d, fmt.Errorf("not done within %v: %w", d, context.DeadlineExceeded))
 }
 
 // treeNode is an image or an attachment in the answer.

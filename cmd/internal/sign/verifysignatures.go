@@ -20,73 +20,78 @@ import (
 	"github.com/operator-bindery/bindery/internal/redact"
 )
 
-// verifySignatureFlags make "verify" look at signatures instead of the content of the image.
-func verifySignatureFlags() []cli.Flag {
+// signatureOptions make "verify" look at signatures instead of the content of the image.
+type signatureOptions struct {
+	keys           cli.StringSlice
+	signatures     bool
+	kind, identity string
+}
+
+func (o *signatureOptions) flags() []cli.Flag {
 	const group = "signatures"
 	return []cli.Flag{
-		&cli.StringSliceFlag{Name: "key", Category: group,
+		&cli.StringSliceFlag{Name: "key", Category: group, Destination: &o.keys,
 			Usage: "verify signatures with the public key in `FILE` (PEM); can be repeated: any one suffices"},
-		&cli.BoolFlag{Name: "signatures", Category: group,
+		&cli.BoolFlag{Name: "signatures", Category: group, Destination: &o.signatures,
 			Usage: "verify signatures by the policy (--policy, else the system's policy.json)"},
-		&cli.StringFlag{Name: "type", Category: group,
+		&cli.StringFlag{Name: "type", Category: group, Destination: &o.kind,
 			Usage: "verify attestations with this `TYPE` of predicate, a URI or a short name " +
 				predicateNames},
-		&cli.StringFlag{Name: "identity", Category: group,
+		&cli.StringFlag{Name: "identity", Category: group, Destination: &o.identity,
 			DefaultText: "the name of the image, in a registry",
 			Usage:       "`NAME` that .sig signatures must be for: REPOSITORY:TAG, or REPOSITORY for any tag"},
 	}
 }
 
-// verifiesSignatures tells whether the flags ask for signatures.
-func verifiesSignatures(c *cli.Context) bool { return c.IsSet("key") || c.Bool("signatures") }
+// asked tells whether the flags ask for signatures.
+func (o *signatureOptions) asked(p *option.Session) bool { return p.Given("key") || o.signatures }
 
 // verifySignatures verifies the signatures or attestations of an image, and nothing else of it.
-func verifySignatures(p *option.Session, c *cli.Context) error {
-	asJSON, err := option.CheckAnswer(c)
+func verifySignatures(ctx context.Context, p *option.Session, o *inspectOptions, name string) error {
+	asJSON, err := (&option.Answer{Output: o.output}).AsJSON()
 	if err != nil {
 		return err
 	}
-	if !c.IsSet("key") {
-		return verifyByPolicy(p, c, asJSON)
+	if !p.Given("key") {
+		return verifyByPolicy(ctx, p, o, name, asJSON)
 	}
-	if c.Bool("signatures") && c.IsSet("policy") {
+	if o.signatures && p.Given("policy") {
 		return cmdline.Usagef("--key and --signatures --policy cannot be combined: one of them decides")
 	}
-	name := c.Args().First()
-	o, files, err := verifyOptions(p, c)
+	with, files, err := o.options(ctx, p)
 	if err != nil {
 		return err
 	}
-	client, err := p.Client(c)
+	client, err := o.Client(ctx, p)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := timeoutOf(c)
+	ctx, cancel := o.WithTimeout(ctx)
 	defer cancel()
 	at, image, err := openAttached(ctx, client, name)
 	if err != nil {
 		return err
 	}
 	defer at.Close()
-	if c.IsSet("trusted-key") || c.String("policy") != "" {
+	if p.Given("trusted-key") || o.Policy != "" {
 		if err := at.CheckAccepted(ctx); err != nil {
 			return err
 		}
 	}
 	// The name of an image in a layout is not where it will be pulled from: the identity is reported only.
-	if o.Identity == (signature.Identity{}) && at.InRegistry() {
-		if o.Identity, err = signature.ParseIdentity(image.Name); err != nil {
+	if with.Identity == (signature.Identity{}) && at.InRegistry() {
+		if with.Identity, err = signature.ParseIdentity(image.Name); err != nil {
 			return err
 		}
 	}
-	report, err := signature.Verify(ctx, at, image, o)
+	report, err := signature.Verify(ctx, at, image, with)
 	if err != nil {
 		return &cmdline.Error{Class: cmdline.Classify(err), Object: name, Err: fmt.Errorf("image %q: %w", name, err)}
 	}
 	if asJSON {
 		err = p.PrintJSON(report)
 	} else {
-		err = printVerified(p, report, files, o)
+		err = printVerified(p, report, files, with)
 	}
 	if err != nil {
 		return &cmdline.Error{Class: cmdline.Classify(err), Object: name,
@@ -98,27 +103,27 @@ func verifySignatures(p *option.Session, c *cli.Context) error {
 	return p.SaveLock()
 }
 
-// verifyOptions reads the flags about keys, and returns the files of the keys by their fingerprints.
-func verifyOptions(p *option.Session, c *cli.Context) (o signature.VerifyOptions, files map[string]string, err error) {
-	if o.Keys, files, err = option.PublicKeys(c.Context, p, "key", c.StringSlice("key")); err != nil {
-		return o, nil, err
+// options reads the flags about keys, and returns the files of the keys by their fingerprints.
+func (o *signatureOptions) options(ctx context.Context, p *option.Session) (with signature.VerifyOptions, files map[string]string, err error) {
+	if with.Keys, files, err = option.PublicKeys(ctx, p, "key", o.keys.Value()); err != nil {
+		return with, nil, err
 	}
-	for _, flag := range []string{"type", "identity"} {
-		if c.IsSet(flag) && c.String(flag) == "" {
-			return o, nil, cmdline.Usagef("--%s is empty", flag)
+	for flag, value := range map[string]string{"type": o.kind, "identity": o.identity} {
+		if p.Given(flag) && value == "" {
+			return with, nil, cmdline.Usagef("--%s is empty", flag)
 		}
 	}
-	if text := c.String("type"); text != "" {
-		if o.Type, err = signature.ParsePredicateType(text); err != nil {
-			return o, nil, cmdline.Usagef("--type: %w", err)
+	if text := o.kind; text != "" {
+		if with.Type, err = signature.ParsePredicateType(text); err != nil {
+			return with, nil, cmdline.Usagef("--type: %w", err)
 		}
 	}
-	if text := c.String("identity"); text != "" {
-		if o.Identity, err = signature.ParseIdentity(text); err != nil {
-			return o, nil, cmdline.Usagef("--identity: %w", err)
+	if text := o.identity; text != "" {
+		if with.Identity, err = signature.ParseIdentity(text); err != nil {
+			return with, nil, cmdline.Usagef("--identity: %w", err)
 		}
 	}
-	return o, files, nil
+	return with, files, nil
 }
 
 // printVerified prints who signed what, and what was refused.
@@ -221,19 +226,18 @@ type PolicyVerdict struct {
 }
 
 // verifyByPolicy judges an image by the policy. An image that the policy accepts without a signature is not verified.
-func verifyByPolicy(p *option.Session, c *cli.Context, asJSON bool) error {
+func verifyByPolicy(ctx context.Context, p *option.Session, o *inspectOptions, name string, asJSON bool) error {
 	for _, flag := range []string{"type", "identity"} {
-		if c.IsSet(flag) {
+		if p.Given(flag) {
 			return cmdline.Usagef("--%s needs --key: the policy decides on identities, and on signatures alone", flag)
 		}
 	}
 	p.RequireSigned = true // what the policy accepts without a signature is not signed
-	name := c.Args().First()
-	client, err := p.Client(c)
+	client, err := o.Client(ctx, p)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := timeoutOf(c)
+	ctx, cancel := o.WithTimeout(ctx)
 	defer cancel()
 	found, err := describeAccepted(ctx, client, name)
 	verdict := PolicyVerdict{Image: name, Verified: err == nil}
