@@ -13,36 +13,49 @@ import (
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/bundle/generate"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	containerfilecmd "github.com/operator-bindery/bindery/cmd/internal/containerfile"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
 )
 
+// buildOptions are the flags of "build bundle".
+type buildOptions struct {
+	option.Image
+	metadata
+	containerfilecmd.Inputs
+	Settings
+	dir, outputDir, builder, containerfile, bundleFormat string
+	plain, skipValidation, overwrite                     bool
+}
+
 // BuildBundleCommand returns "build bundle", and "bundle build", which is opm's name for it.
 func BuildBundleCommand(p *option.Session, path string) *cli.Command {
 	words := strings.Fields(path)
-	flags := option.DestinationFlags()
+	o := &buildOptions{}
+	flags := o.Destination.Flags()
 	flags = append(flags,
-		&cli.StringFlag{Name: "directory", Aliases: []string{"d"},
+		&cli.StringFlag{Name: "directory", Aliases: []string{"d"}, Destination: &o.dir,
 			Usage: "`DIR` of the bundle or of its manifests, as the argument", Category: "content"})
-	flags = append(append(append(flags, bundleContainerfileFlags()...), metadataFlags("what")...),
-		&cli.BoolFlag{Name: "plain",
+	flags = append(append(append(flags, o.containerfileFlags()...), o.metadata.flags("what")...),
+		&cli.BoolFlag{Name: "plain", Destination: &o.plain,
 			Usage:    "build a plain+v0 bundle: any Kubernetes objects, no package or channels needed",
 			Category: "content"},
-		&cli.BoolFlag{Name: "skip-validation", Usage: "build the bundle whatever is wrong with it",
+		&cli.BoolFlag{Name: "skip-validation", Destination: &o.skipValidation, Usage: "build the bundle whatever is wrong with it",
 			Category: "content"},
-		&cli.BoolFlag{Name: "overwrite", Aliases: []string{"o"},
+		&cli.BoolFlag{Name: "overwrite", Aliases: []string{"o"}, Destination: &o.overwrite,
 			Usage: "replace annotations.yaml, and write it and bundle.Dockerfile to disk", Category: "content"},
-		&cli.StringFlag{Name: "output-dir", Aliases: []string{"u"}, Hidden: !p.Opm,
+		&cli.StringFlag{Name: "output-dir", Aliases: []string{"u"}, Hidden: !p.Opm, Destination: &o.outputDir,
 			Usage: "`DIR` to write a copy of the manifests and the metadata to as well", Category: "content"},
 		&cli.StringFlag{Name: "base", Aliases: []string{"base-image", "binary-image"}, Value: "scratch",
-			Usage: "`IMAGE` below the bundle", Category: "content"},
-		&cli.StringFlag{Name: "platform", Value: "linux/amd64", Usage: "`OS/ARCH` that the image's configuration names",
+			Destination: &o.BaseImage,
+			Usage:       "`IMAGE` below the bundle", Category: "content"},
+		&cli.StringFlag{Name: "platform", Value: "linux/amd64", Destination: &o.Platform, Usage: "`OS/ARCH` that the image's configuration names",
 			Category: "content"},
-		&cli.StringFlag{Name: "image-builder", Aliases: []string{"b"},
+		&cli.StringFlag{Name: "image-builder", Aliases: []string{"b"}, Destination: &o.builder,
 			Usage: "accepted for opm's sake: no builder is needed", Category: "content"},
-		option.DryRunFlag(), option.NoCacheFlag(), option.CacheSizeFlag(),
+		o.DryRunFlag(), o.NoCacheFlag(), o.CacheSizeFlag(),
 	)
-	flags = append(append(flags, option.FormFlags("what")...), bundleFormatFlags()...)
+	flags = append(append(flags, o.Form.Flags("what")...), o.formatFlags()...)
 	return &cli.Command{
 		Name:      words[len(words)-1],
 		Usage:     "build a bundle image from a bundle directory",
@@ -63,70 +76,70 @@ one kind of cluster. OLM v1 does not install plain+v0 bundles today; other tools
 				"bindery "+path+" bundle -t registry.example.com/acme/etcd:v1 --push --format docker --dry-run",
 				"bindery "+path+" bundle --containerfile bundle.Dockerfile -t example.com/acme/etcd:v1 --dry-run",
 				"bindery "+path+" bundle --bundle-format plain --watch-namespace etcd -t example.com/acme/etcd:v1 --dry-run"),
-		Flags:  append(append(flags, option.ResultFlags()...), option.RegistryFlags()...),
-		Action: func(c *cli.Context) error { return buildBundle(p, c) },
+		Flags:  program.Flags(flags, o.Result.Flags(), o.Supply.Flags(), o.Registry.Flags()),
+		Action: p.Action(func(ctx context.Context, args []string) error { return buildBundle(ctx, p, o, args) }),
 	}
 }
 
-func buildBundle(p *option.Session, c *cli.Context) (err error) {
-	if plain, err := checkBundleFormat(c); err != nil || plain {
+func buildBundle(ctx context.Context, p *option.Session, o *buildOptions, args []string) (err error) {
+	if plain, err := o.checkFormat(p); err != nil || plain {
 		if err == nil {
-			err = buildPlainBundle(p, c)
+			err = buildPlainBundle(ctx, p, o, args)
 		}
 		return err
 	}
-	if c.String("containerfile") != "" {
-		return buildBundleContainerfile(p, c)
+	if o.containerfile != "" {
+		return buildBundleContainerfile(ctx, p, o, args)
 	}
-	dir, err := argumentOr(c, "directory")
+	dir, err := argumentOr(args, "directory", o.dir)
 	if err != nil {
 		return err
 	}
-	switch builder := c.String("image-builder"); {
+	switch builder := o.builder; {
 	case builder == "":
 	case !slices.Contains([]string{"docker", "podman", "buildah"}, builder):
 		return cmdline.Usagef("%s is not supported image builder", builder)
-	case !c.Bool("push") && !c.Bool("load") && !c.IsSet("to") && !c.Bool("dry-run"):
+	case !o.Push && !o.Load && !p.Given("to") && !o.DryRun:
 		p.Log.Warn(
 			fmt.Sprintf(
 				"%s is not used: the image is written to a layout in the working directory; --push writes it to the "+
 					"registry and --load to podman's storage", builder))
 	}
-	o, err := p.BuildOptions(c)
+	with, err := o.BuildOptions(ctx, p)
 	if err != nil {
 		return err
 	}
-	if o.Platform, err = option.ParsePlatform(c.String("platform")); err != nil {
+	if with.Platform, err = option.ParsePlatform(o.Platform); err != nil {
 		return err
 	}
 	source, err := generate.OpenSource(generate.SourceOptions{
-		Dir: dir, Metadata: readMetadata(c), Plain: c.Bool("plain"), Overwrite: c.Bool("overwrite"),
+		Dir: dir, Metadata: o.Metadata, Plain: o.plain, Overwrite: o.overwrite,
 		Info: func(message string) { p.Log.Info(message) },
 	})
 	if err != nil {
 		return bundleSourceError(err)
 	}
 	defer func() { err = errors.Join(err, source.Close()) }()
-	return p.MakeImage(c, dir, o, func(o build.Options) (*build.Image, error) {
-		if !c.Bool("skip-validation") {
+	return o.Make(ctx, p, dir, with, func(ctx context.Context, with build.Options) (*build.Image, error) {
+		if !o.skipValidation {
 			// opm does not validate the bundles that it builds.
-			v := validation{plain: c.Bool("plain"), strict: !p.Opm}
-			if err := validBundle(p, c.Context, dir, source.FS, v); err != nil {
+			v := validation{plain: o.plain, strict: !p.Opm}
+			if err := validBundle(p, ctx, dir, source.FS, v); err != nil {
 				return nil, err
 			}
 		}
 		if _, err := p.Checking.Wait(); err != nil {
 			return nil, err
 		}
-		if err := writeMetadata(p, c.Context, c, source); err != nil {
+		if err := o.writeMetadata(ctx, p, source); err != nil {
 			return nil, err
 		}
 		start := time.Now()
-		image, err := p.Assemble(&o, func() (*build.Image, error) {
-			return build.Bundle(c.Context, build.BundleInput{
+		image, err := p.Assemble(&with, func() (*build.Image, error) {
+			return build.Bundle(ctx, build.BundleInput{
 				FS: source.FS, ManifestsDir: source.ManifestsDir, MetadataDir: source.MetadataDir,
 				TestsDir: source.TestsDir, Annotations: source.Annotations,
-			}, o)
+			}, with)
 		})
 		if err != nil {
 			return nil, err
@@ -138,8 +151,8 @@ func buildBundle(p *option.Session, c *cli.Context) (err error) {
 }
 
 // writeMetadata writes the generated files that the user wants on disk in addition to the image.
-func writeMetadata(p *option.Session, ctx context.Context, c *cli.Context, s *generate.Source) error {
-	if !c.Bool("overwrite") && c.String("output-dir") == "" || c.Bool("dry-run") {
+func (o *buildOptions) writeMetadata(ctx context.Context, p *option.Session, s *generate.Source) error {
+	if !o.overwrite && o.outputDir == "" || o.DryRun {
 		return nil
 	}
 	m := s.Metadata
@@ -147,8 +160,8 @@ func writeMetadata(p *option.Session, ctx context.Context, c *cli.Context, s *ge
 		m = generate.FromAnnotations(s.Annotations)
 	}
 	_, err := generate.Generate(ctx, generate.Options{
-		Dir: s.Manifests, OutputDir: c.String("output-dir"), Metadata: m, BaseImage: c.String("base"),
-		Overwrite: c.Bool("overwrite"),
+		Dir: s.Manifests, OutputDir: o.outputDir, Metadata: m, BaseImage: o.BaseImage,
+		Overwrite: o.overwrite,
 		Info:      func(message string) { p.Log.Info(message) },
 	})
 	return generateError(err)

@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,10 +18,19 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
 	"github.com/operator-bindery/bindery/internal/bundlefs"
+	"github.com/operator-bindery/bindery/internal/version"
 	"github.com/operator-bindery/bindery/internal/yamlout"
 )
 
+// extractOptions are the flags of "bundle extract".
+type extractOptions struct {
+	dir, kubeconfig, name, namespace, output string
+	limit                                    int64
+	gzip, dryRun                             bool
+}
+
 func bundleExtractCommand(p *option.Session) *cli.Command {
+	o := &extractOptions{}
 	return &cli.Command{
 		Name:      "extract",
 		Usage:     "write a bundle into an existing ConfigMap",
@@ -32,40 +42,43 @@ or of the pod; --dry-run needs none.` +
 			program.Examples("bindery bundle extract bundle -c etcd -z --dry-run",
 				"bindery bundle extract -m bundle -n olm -c etcd --dry-run -o json"),
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "manifestsdir", Aliases: []string{"m"},
+			&cli.StringFlag{Name: "manifestsdir", Aliases: []string{"m"}, Destination: &o.dir,
 				Usage: "bundle `DIR`, in place of the argument", DefaultText: "/"},
-			&cli.StringFlag{Name: "kubeconfig", Aliases: []string{"k"},
+			&cli.StringFlag{Name: "kubeconfig", Aliases: []string{"k"}, Destination: &o.kubeconfig,
 				Usage: "kubeconfig `FILE` of the cluster; $KUBECONFIG takes precedence"},
-			&cli.StringFlag{Name: "configmapname", Aliases: []string{"c"}, Usage: "`NAME` of the ConfigMap"},
+			&cli.StringFlag{Name: "configmapname", Aliases: []string{"c"}, Usage: "`NAME` of the ConfigMap",
+				Destination: &o.name},
 			&cli.StringFlag{Name: "namespace", Aliases: []string{"n"}, Value: "openshift-operator-lifecycle-manager",
-				Usage: "`NAMESPACE` of the ConfigMap"},
-			&cli.Int64Flag{Name: "datalimit", Aliases: []string{"l"}, Value: configmap.DefaultLimit,
+				Destination: &o.namespace,
+				Usage:       "`NAMESPACE` of the ConfigMap"},
+			&cli.Int64Flag{Name: "datalimit", Aliases: []string{"l"}, Value: configmap.DefaultLimit, Destination: &o.limit,
 				Usage: "maximum size of the encoded data: `N` bytes"},
-			&cli.BoolFlag{Name: "gzip", Aliases: []string{"z"}, Usage: "compress the data"},
-			&cli.BoolFlag{Name: "dry-run", Usage: "print the ConfigMap without updating the cluster"},
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "`FORMAT` of --dry-run (yaml|json)",
+			&cli.BoolFlag{Name: "gzip", Aliases: []string{"z"}, Usage: "compress the data", Destination: &o.gzip},
+			&cli.BoolFlag{Name: "dry-run", Usage: "print the ConfigMap without updating the cluster",
+				Destination: &o.dryRun},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "`FORMAT` of --dry-run (yaml|json)", Destination: &o.output,
 				DefaultText: "yaml"},
 		},
-		Action: func(c *cli.Context) error { return bundleExtract(p, c) },
+		Action: p.Action(func(ctx context.Context, args []string) error { return extract(ctx, p, o, args) }),
 	}
 }
 
-func bundleExtract(p *option.Session, c *cli.Context) error {
-	name, namespace := c.String("configmapname"), c.String("namespace")
-	format, err := program.ListFormat(c, "yaml", "json")
+func extract(ctx context.Context, p *option.Session, o *extractOptions, args []string) error {
+	name, namespace := o.name, o.namespace
+	format, err := program.AnswerFormat(o.output, "yaml", "json")
 	switch {
 	case err != nil:
 		return err
 	case name == "":
 		return cmdline.Usagef("required flag(s) \"configmapname\" not set")
-	case format != "" && !c.Bool("dry-run"):
+	case format != "" && !o.dryRun:
 		return cmdline.Usagef("--output requires --dry-run")
-	case c.Int64("datalimit") <= 0:
-		return cmdline.Usagef("invalid --datalimit value %d, expected a number above 0", c.Int64("datalimit"))
+	case o.limit <= 0:
+		return cmdline.Usagef("invalid --datalimit value %d, expected a number above 0", o.limit)
 	}
 	dir := "/"
-	if c.NArg() > 0 || c.IsSet("manifestsdir") {
-		if dir, err = argumentOr(c, "manifestsdir"); err != nil {
+	if len(args) > 0 || p.Given("manifestsdir") {
+		if dir, err = argumentOr(args, "manifestsdir", o.dir); err != nil {
 			return err
 		}
 	}
@@ -78,17 +91,17 @@ func bundleExtract(p *option.Session, c *cli.Context) error {
 		return err
 	}
 	defer root.Close()
-	content, err := configmap.Write(c.Context, root.FS(), configmap.Options{
-		Gzip: c.Bool("gzip"), Limit: c.Int64("datalimit"), SourceImage: os.Getenv("CONTAINER_IMAGE"),
+	content, err := configmap.Write(ctx, root.FS(), configmap.Options{
+		Gzip: o.gzip, Limit: o.limit, SourceImage: os.Getenv("CONTAINER_IMAGE"),
 	})
 	if err != nil {
 		return &cmdline.Error{Class: extractClass(err), Object: dir, Err: fmt.Errorf("%s: %w", dir, err),
-			Hint: extractHint(c, err)}
+			Hint: extractHint(o.gzip, err)}
 	}
-	if c.Bool("dry-run") {
+	if o.dryRun {
 		return printObjects(p, format, configMapOf(namespace, name, content))
 	}
-	return updateConfigMap(p, c, namespace, name, content)
+	return updateConfigMap(ctx, p, o, content)
 }
 
 func extractClass(err error) cmdline.Class {
@@ -99,8 +112,8 @@ func extractClass(err error) cmdline.Class {
 }
 
 // extractHint suggests how to make a bundle smaller.
-func extractHint(c *cli.Context, err error) string {
-	if errors.Is(err, configmap.ErrLimit) && !c.Bool("gzip") {
+func extractHint(compressed bool, err error) string {
+	if errors.Is(err, configmap.ErrLimit) && !compressed {
 		return "-z compresses the data"
 	}
 	return ""
@@ -153,17 +166,17 @@ func printObjects(p *option.Session, format string, objects ...any) error {
 }
 
 // updateConfigMap replaces the content of the ConfigMap in the cluster.
-func updateConfigMap(p *option.Session, c *cli.Context, namespace, name string, content *configmap.ConfigMap) error {
-	kubeconfig := c.String("kubeconfig")
+func updateConfigMap(ctx context.Context, p *option.Session, o *extractOptions, content *configmap.ConfigMap) error {
+	kubeconfig, namespace, name := o.kubeconfig, o.namespace, o.name
 	if env := os.Getenv("KUBECONFIG"); env != "" {
 		kubeconfig = env // opm's order of precedence
 	}
-	client, err := kube.NewClient(c.Context, kube.Options{
-		Kubeconfig: kubeconfig, UserAgent: "bindery/" + c.App.Version,
+	client, err := kube.NewClient(ctx, kube.Options{
+		Kubeconfig: kubeconfig, UserAgent: "bindery/" + version.Release(),
 		Warn: func(m string) { p.Log.Warn(fmt.Sprintf("%.300q", m)) },
 	})
 	if err == nil {
-		err = client.Update(c.Context, namespace, name, func(cm *corev1.ConfigMap) {
+		err = client.Update(ctx, namespace, name, func(cm *corev1.ConfigMap) {
 			cm.Data, cm.BinaryData = content.Data, content.BinaryData
 			cm.Annotations = content.Over(cm.Annotations)
 		})

@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"context"
 	"errors"
 	"strings"
 
@@ -13,29 +14,33 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/program"
 )
 
-// metadataFlags are the flags for a bundle's annotations.
-func metadataFlags(group string) []cli.Flag {
+// metadata is what the annotations of a bundle say.
+type metadata struct{ generate.Metadata }
+
+func (o *metadata) flags(group string) []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "package", Aliases: []string{"p"}, Usage: "`PACKAGE` that the bundle belongs to",
+		&cli.StringFlag{Name: "package", Aliases: []string{"p"}, Usage: "`PACKAGE` that the bundle belongs to", Destination: &o.Package,
 			Category: group},
 		&cli.StringFlag{Name: "channels", Aliases: []string{"c"},
-			Usage: "`CHANNELS` that the bundle is in, separated by commas", Category: group},
-		&cli.StringFlag{Name: "default", Aliases: []string{"e"}, Usage: "default `CHANNEL` of the package",
+			Usage: "`CHANNELS` that the bundle is in, separated by commas", Category: group, Destination: &o.Channels},
+		&cli.StringFlag{Name: "default", Aliases: []string{"e"}, Usage: "default `CHANNEL` of the package", Destination: &o.DefaultChannel,
 			Category: group},
 	}
 }
 
-// readMetadata reads [metadataFlags].
-func readMetadata(c *cli.Context) generate.Metadata {
-	return generate.Metadata{Package: c.String("package"), Channels: c.String("channels"),
-		DefaultChannel: c.String("default")}
+// generateOptions are the flags of "bundle generate".
+type generateOptions struct {
+	metadata
+	dir, to, baseImage string
+	overwrite          bool
 }
 
 func bundleGenerateCommand(p *option.Session) *cli.Command {
+	o := &generateOptions{}
 	flags := []cli.Flag{
-		&cli.StringFlag{Name: "directory", Aliases: []string{"d"}, Usage: "`DIR` in place of the argument"},
+		&cli.StringFlag{Name: "directory", Aliases: []string{"d"}, Usage: "`DIR` in place of the argument", Destination: &o.dir},
 	}
-	flags = append(flags, metadataFlags("")...)
+	flags = append(flags, o.metadata.flags("")...)
 	return &cli.Command{
 		Name:      "generate",
 		Usage:     "generate the annotations and the Dockerfile of a bundle",
@@ -48,17 +53,18 @@ bundle" needs none of these files.` +
 			program.Examples("bindery bundle generate bundle/manifests -p etcd -c stable,beta -e stable --overwrite",
 				"bindery bundle generate -d bundle/manifests -p etcd -c alpha --to out"),
 		Flags: append(flags,
-			&cli.StringFlag{Name: "to", Aliases: []string{"output-dir", "u"},
+			&cli.StringFlag{Name: "to", Aliases: []string{"output-dir", "u"}, Destination: &o.to,
 				Usage: "copy the manifests and metadata to `DIR`"},
-			&cli.StringFlag{Name: "base-image", Value: "scratch", Usage: "base `IMAGE` of the Dockerfile"},
-			&cli.BoolFlag{Name: "overwrite", Usage: "replace existing files"},
+			&cli.StringFlag{Name: "base-image", Value: "scratch", Usage: "base `IMAGE` of the Dockerfile",
+				Destination: &o.baseImage},
+			&cli.BoolFlag{Name: "overwrite", Usage: "replace existing files", Destination: &o.overwrite},
 		),
-		Action: func(c *cli.Context) error { return bundleGenerate(p, c) },
+		Action: p.Action(func(ctx context.Context, args []string) error { return generateFiles(ctx, p, o, args) }),
 	}
 }
 
-func bundleGenerate(p *option.Session, c *cli.Context) error {
-	dir, err := argumentOr(c, "directory")
+func generateFiles(ctx context.Context, p *option.Session, o *generateOptions, args []string) error {
+	dir, err := argumentOr(args, "directory", o.dir)
 	if err != nil {
 		return err
 	}
@@ -66,10 +72,10 @@ func bundleGenerate(p *option.Session, c *cli.Context) error {
 	if !p.Opm {
 		dir, warn = generate.ManifestsDir(dir), func(message string) { p.Log.Warn(message) }
 	}
-	made, err := generate.Generate(c.Context, generate.Options{
-		Dir: dir, OutputDir: c.String("to"), Metadata: readMetadata(c), BaseImage: c.String("base-image"),
+	made, err := generate.Generate(ctx, generate.Options{
+		Dir: dir, OutputDir: o.to, Metadata: o.Metadata, BaseImage: o.baseImage,
 		// opm overwrites existing files without a flag.
-		Overwrite: c.Bool("overwrite") || p.Opm,
+		Overwrite: o.overwrite || p.Opm,
 		Info:      func(message string) { p.Log.Info(message) },
 		Warn:      warn,
 	})
@@ -94,14 +100,14 @@ func generateError(err error) error {
 }
 
 // argumentOr returns the argument, or the value of the flag that can replace it.
-func argumentOr(c *cli.Context, flag string) (string, error) {
-	switch value := c.String(flag); {
-	case c.NArg() > 1 || c.NArg() == 1 && value != "":
+func argumentOr(args []string, flag, value string) (string, error) {
+	switch {
+	case len(args) > 1 || len(args) == 1 && value != "":
 		return "", cmdline.Usagef("accepts one directory, as the argument or as --%s", flag)
 	case value != "":
 		return value, nil
-	case c.NArg() == 1 && c.Args().First() != "":
-		return c.Args().First(), nil
+	case len(args) == 1 && args[0] != "":
+		return args[0], nil
 	}
 	return "", cmdline.Usagef("required flag(s) %q not set", flag)
 }

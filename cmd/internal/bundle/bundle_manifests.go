@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -16,23 +17,33 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/program"
 )
 
+// manifestsOptions are the flags of "bundle manifests".
+type manifestsOptions struct {
+	option.Images
+	Settings
+	to, output, olmLabels, runtime string
+	split, phases, createNamespace bool
+}
+
 func bundleManifestsCommand(p *option.Session) *cli.Command {
-	flags := append(SettingsFlags("cluster and extension"),
-		&cli.StringFlag{Name: "to", Usage: "write to the directory `DIR`, in place of standard output",
+	o := &manifestsOptions{}
+	flags := append(o.Settings.Flags("cluster and extension"),
+		&cli.StringFlag{Name: "to", Destination: &o.to, Usage: "write to the directory `DIR`, in place of standard output",
 			Category: "output"},
 		&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: string(manifests.YAML), Category: "output",
-			Usage: "`FORMAT` (" + strings.Join(manifests.Formats(), "|") + ")"},
-		&cli.BoolFlag{Name: "split", Category: "output",
+			Destination: &o.output,
+			Usage:       "`FORMAT` (" + strings.Join(manifests.Formats(), "|") + ")"},
+		&cli.BoolFlag{Name: "split", Category: "output", Destination: &o.split,
 			Usage: "write a file for each object and a kustomization.yaml; needs --to"},
-		&cli.BoolFlag{Name: "phases", Category: "output",
+		&cli.BoolFlag{Name: "phases", Category: "output", Destination: &o.phases,
 			Usage: "order the objects by the phases in which the runtime Boxcutter applies them"},
-		&cli.BoolFlag{Name: "create-namespace", Category: "output",
+		&cli.BoolFlag{Name: "create-namespace", Category: "output", Destination: &o.createNamespace,
 			Usage: "write the install namespace as well, which a ClusterExtension expects to be there"},
-		&cli.StringFlag{Name: "olm-labels", Category: "output",
+		&cli.StringFlag{Name: "olm-labels", Category: "output", Destination: &o.olmLabels,
 			Usage: "add the labels, and the annotations of --runtime boxcutter, with which OLM marks what the " +
 				"ClusterExtension `NAME` owns"},
-		RuntimeFlag("output"),
-		option.PlatformFlag())
+		RuntimeFlag(&o.runtime, "output"),
+		o.PlatformFlag())
 	return &cli.Command{
 		Name:      "manifests",
 		Usage:     "render a bundle to the manifests that OLM v1 applies",
@@ -46,46 +57,47 @@ of OLM's renderer; --phases gives that of the runtime Boxcutter.` +
 				"bindery bundle manifests bundle --watch-namespace my-etcd --to deploy --split --create-namespace",
 				"bindery bundle manifests bundle --watch-namespace my-etcd --phases -o ndjson",
 				"bindery bundle manifests bundle --watch-namespace my-etcd --olm-labels etcd --runtime boxcutter"),
-		Flags:  append(flags, option.ImageFlags()...),
-		Action: program.Exactly(1, func(c *cli.Context) error { return bundleManifests(p, c) }),
+		Flags: append(flags, o.Images.Flags()...),
+		Action: program.Exactly(1, p.Action(func(ctx context.Context, args []string) error {
+			return printManifests(ctx, p, o, args[0])
+		})),
 	}
 }
 
-func bundleManifests(p *option.Session, c *cli.Context) error {
-	format := manifests.Format(c.String("output"))
+func printManifests(ctx context.Context, p *option.Session, o *manifestsOptions, ref string) error {
+	format := manifests.Format(o.output)
 	switch {
 	case !slices.Contains(manifests.Formats(), string(format)):
 		return cmdline.Usagef("invalid --output value %q, expected (%s)", format,
 			strings.Join(manifests.Formats(), "|"))
-	case c.Bool("split") && c.String("to") == "":
+	case o.split && o.to == "":
 		return cmdline.Usagef("--split requires --to DIR")
-	case c.Bool("split") && format == manifests.NDJSON:
+	case o.split && format == manifests.NDJSON:
 		return cmdline.Usagef("--split writes an object to a file: -o ndjson has no effect")
-	case c.IsSet("to") && c.String("to") == "":
+	case p.Given("to") && o.to == "":
 		return cmdline.Usagef("invalid --to value %q, expected a directory", "")
-	case c.IsSet("olm-labels") && c.String("olm-labels") == "":
+	case p.Given("olm-labels") && o.olmLabels == "":
 		return cmdline.Usagef("invalid --olm-labels value %q, expected the name of a ClusterExtension", "")
 	}
-	runtime, err := ReadRuntime(c)
+	runtime, err := ParseRuntime(o.runtime)
 	if err != nil {
 		return err
 	}
-	if name := c.String("olm-labels"); name != "" {
+	if name := o.olmLabels; name != "" {
 		if err := runtime.CheckExtension(name); err != nil {
 			return cmdline.Usagef("invalid --olm-labels value %q: %v", name, err)
 		}
 	}
-	s, err := ReadSettings(c)
+	s, err := o.Settings.Read(ctx, p)
 	if err != nil {
 		return err
 	}
-	ref := c.Args().First()
-	if to := c.String("to"); to != "" {
+	if to := o.to; to != "" {
 		if err := option.CheckApart(ref, to); err != nil {
 			return err
 		}
 	}
-	b, err := ReadBundle(p, c, ref)
+	b, err := ReadBundle(ctx, p, &o.Images, ref)
 	if err != nil {
 		return err
 	}
@@ -93,18 +105,18 @@ func bundleManifests(p *option.Session, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if c.Bool("create-namespace") {
+	if o.createNamespace {
 		ns, err := manifests.Namespace(s.InstallNamespace)
 		if err != nil {
 			return err
 		}
 		objects = append([]manifests.Object{ns}, objects...)
 	}
-	marks := manifests.Marks{Extension: c.String("olm-labels"), Package: b.Package(), Version: b.Version()}
+	marks := manifests.Marks{Extension: o.olmLabels, Package: b.Package(), Version: b.Version()}
 	if objects, err = runtime.For(objects, marks); err != nil {
 		return err
 	}
-	return writeManifests(p, c, objects, format)
+	return o.write(ctx, p, objects, format)
 }
 
 // InstallNamespace sets an empty install namespace to that of the bundle, and returns where it is from.
@@ -200,49 +212,48 @@ func refusalHint(b *manifests.Bundle, s manifests.Settings, problem manifests.Pr
 }
 
 // RuntimeFlag selects what applies the objects.
-func RuntimeFlag(category string) cli.Flag {
-	return &cli.StringFlag{Name: "runtime", Value: string(manifests.Helm), Category: category,
+func RuntimeFlag(at *string, category string) cli.Flag {
+	return &cli.StringFlag{Name: "runtime", Destination: at, Value: string(manifests.Helm), Category: category,
 		Usage: "write the objects as the `RUNTIME` of operator-controller applies them (" +
 			strings.Join(manifests.Runtimes(), "|") + ")"}
 }
 
-// ReadRuntime reads [RuntimeFlag].
-func ReadRuntime(c *cli.Context) (r manifests.Runtime, err error) {
-	if err := r.UnmarshalText([]byte(c.String("runtime"))); err != nil {
+// ParseRuntime reads the value of [RuntimeFlag].
+func ParseRuntime(text string) (r manifests.Runtime, err error) {
+	if err := r.UnmarshalText([]byte(text)); err != nil {
 		return r, cmdline.Usagef("--runtime: %v", err)
 	}
 	return r, nil
 }
 
-// writeManifests writes the objects to where the flags say.
-func writeManifests(p *option.Session, c *cli.Context, objects []manifests.Object, format manifests.Format) error {
+// write writes the objects to where the flags say.
+func (o *manifestsOptions) write(ctx context.Context, p *option.Session, objects []manifests.Object, format manifests.Format) error {
 	phases := []manifests.Phase{{Objects: objects}}
-	if c.Bool("phases") {
+	if o.phases {
 		phases = manifests.Phases(objects)
 	}
-	if c.Bool("split") {
-		files, err := format.Files(phases, c.Bool("phases"))
+	if o.split {
+		files, err := format.Files(phases, o.phases)
 		if err != nil {
 			return err
 		}
-		return writeManifestFiles(p, c, files)
+		return writeManifestFiles(ctx, p, o.to, files)
 	}
-	text, err := format.Text(phases, c.Bool("phases"))
+	text, err := format.Text(phases, o.phases)
 	if err != nil {
 		return err
 	}
-	if c.String("to") != "" {
-		return writeManifestFiles(p, c, []manifests.File{{Name: "manifests." + string(format), Text: text}})
+	if o.to != "" {
+		return writeManifestFiles(ctx, p, o.to, []manifests.File{{Name: "manifests." + string(format), Text: text}})
 	}
-	return p.Spooled(c.Context, func(w io.Writer) error {
+	return p.Spooled(ctx, func(w io.Writer) error {
 		_, err := w.Write(text)
 		return err
 	})
 }
 
-func writeManifestFiles(p *option.Session, c *cli.Context, files []manifests.File) error {
-	to := c.String("to")
-	if err := manifests.WriteDir(c.Context, to, files); err != nil {
+func writeManifestFiles(ctx context.Context, p *option.Session, to string, files []manifests.File) error {
+	if err := manifests.WriteDir(ctx, to, files); err != nil {
 		if errors.Is(err, manifests.ErrForeign) {
 			return &cmdline.Error{Class: cmdline.ClassLocal, Object: to, Err: err,
 				Hint: "nothing was written; name an empty directory, or one that this command wrote"}

@@ -2,13 +2,13 @@ package bundle
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"strings"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
-	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/bundle/manifests"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
@@ -22,7 +22,7 @@ import (
 
 // bundleFiles calls use with the root of the bundle that a reference names: a directory, or of an image the directories
 // that OLM v1 reads, whatever its labels say.
-func bundleFiles(p *option.Session, c *cli.Context, ref string, use func(fs.FS) error) (err error) {
+func bundleFiles(ctx context.Context, p *option.Session, from *option.Images, ref string, use func(fs.FS) error) (err error) {
 	kind, err := render.Classify(ref)
 	switch {
 	case err != nil:
@@ -42,16 +42,16 @@ func bundleFiles(p *option.Session, c *cli.Context, ref string, use func(fs.FS) 
 		"the argument is a bundle's directory, or an image as REGISTRY/REPOSITORY:TAG"); err != nil {
 		return err
 	}
-	limits, err := option.ImageLimits(p, c)
+	limits, err := from.Limits()
 	if err != nil {
 		return err
 	}
 	limits.Uncompressed = cmp.Or(limits.Uncompressed, render.MaxBundleImage)
-	client, err := p.Client(c)
+	client, err := from.Client(ctx, p)
 	if err != nil {
 		return err
 	}
-	img, err := client.Image(c.Context, ref, v1.Platform{})
+	img, err := client.Image(ctx, ref, v1.Platform{})
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func bundleFiles(p *option.Session, c *cli.Context, ref string, use func(fs.FS) 
 	if err := notBundle(ref, img.Config.Config.Labels); err != nil {
 		return err
 	}
-	tree, err := img.Extract(c.Context, []string{"manifests", "metadata"}, images.ExtractOptions{Limits: limits})
+	tree, err := img.Extract(ctx, []string{"manifests", "metadata"}, images.ExtractOptions{Limits: limits})
 	if err != nil {
 		return fmt.Errorf("failed to unpack image %q: %w", img.Name, err)
 	}
@@ -68,8 +68,8 @@ func bundleFiles(p *option.Session, c *cli.Context, ref string, use func(fs.FS) 
 }
 
 // ReadBundle reads a bundle as OLM v1 does.
-func ReadBundle(p *option.Session, c *cli.Context, ref string) (b *manifests.Bundle, err error) {
-	err = bundleFiles(p, c, ref, func(fsys fs.FS) (err error) {
+func ReadBundle(ctx context.Context, p *option.Session, from *option.Images, ref string) (b *manifests.Bundle, err error) {
+	err = bundleFiles(ctx, p, from, ref, func(fsys fs.FS) (err error) {
 		b, err = manifests.Read(fsys)
 		return err
 	})

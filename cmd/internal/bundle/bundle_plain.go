@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"context"
 	"fmt"
 	"io/fs"
 	"slices"
@@ -24,17 +25,18 @@ const plainFormat = "plain"
 // bundleFormats are the values of --bundle-format.
 var bundleFormats = []string{"registry", plainFormat}
 
-// bundleFormatFlags choose the format of the bundle in the image, and for what it is rendered.
-func bundleFormatFlags() []cli.Flag {
+// formatFlags choose the format of the bundle in the image, and for what it is rendered.
+func (o *buildOptions) formatFlags() []cli.Flag {
 	return append([]cli.Flag{&cli.StringFlag{Name: "bundle-format", Value: bundleFormats[0], Category: "content",
+		Destination: &o.bundleFormat,
 		Usage: "`FORMAT` of the bundle in the image (" + strings.Join(bundleFormats,
 			"|") + "); plain: DIR is rendered as OLM v1 does it, to a plain+v0 bundle"}},
-		SettingsFlags("with --bundle-format plain")...)
+		o.Settings.Flags("with --bundle-format plain")...)
 }
 
-// checkBundleFormat refuses flags that have no effect on the format, and reports whether it is plain.
-func checkBundleFormat(c *cli.Context) (plain bool, err error) {
-	format := c.String("bundle-format")
+// checkFormat refuses flags that have no effect on the format, and reports whether it is plain.
+func (o *buildOptions) checkFormat(p *option.Session) (plain bool, err error) {
+	format := o.bundleFormat
 	if !slices.Contains(bundleFormats, format) {
 		return false, cmdline.Usagef("invalid --bundle-format value %q, expected (%s)", format,
 			strings.Join(bundleFormats, "|"))
@@ -45,7 +47,7 @@ func checkBundleFormat(c *cli.Context) (plain bool, err error) {
 			"--%s has no effect with --bundle-format plain"
 	}
 	for _, name := range names {
-		if c.IsSet(name) {
+		if p.Given(name) {
 			return plain, cmdline.Usagef(why, name)
 		}
 	}
@@ -53,23 +55,23 @@ func checkBundleFormat(c *cli.Context) (plain bool, err error) {
 }
 
 // buildPlainBundle builds an image of what a bundle renders to.
-func buildPlainBundle(p *option.Session, c *cli.Context) error {
-	ref, err := argumentOr(c, "directory")
+func buildPlainBundle(ctx context.Context, p *option.Session, o *buildOptions, args []string) error {
+	ref, err := argumentOr(args, "directory", o.dir)
 	if err != nil {
 		return err
 	}
-	s, err := ReadSettings(c)
+	s, err := o.Settings.Read(ctx, p)
 	if err != nil {
 		return err
 	}
-	o, err := p.BuildOptions(c)
+	with, err := o.BuildOptions(ctx, p)
 	if err != nil {
 		return err
 	}
-	if o.Platform, err = option.ParsePlatform(c.String("platform")); err != nil {
+	if with.Platform, err = option.ParsePlatform(o.Platform); err != nil {
 		return err
 	}
-	b, err := ReadBundle(p, c, ref)
+	b, err := ReadBundle(ctx, p, &o.Images, ref)
 	if err != nil {
 		return err
 	}
@@ -82,9 +84,9 @@ func buildPlainBundle(p *option.Session, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	return p.MakeImage(c, ref, o, func(o build.Options) (*build.Image, error) {
-		if !c.Bool("skip-validation") {
-			if err := validBundle(p, c.Context, ref, files, validation{plain: true, strict: true}); err != nil {
+	return o.Make(ctx, p, ref, with, func(ctx context.Context, with build.Options) (*build.Image, error) {
+		if !o.skipValidation {
+			if err := validBundle(p, ctx, ref, files, validation{plain: true, strict: true}); err != nil {
 				return nil, err
 			}
 		}
@@ -92,9 +94,9 @@ func buildPlainBundle(p *option.Session, c *cli.Context) error {
 			return nil, err
 		}
 		start := time.Now()
-		image, err := p.Assemble(&o, func() (*build.Image, error) {
-			return build.Bundle(c.Context, build.BundleInput{FS: files, ManifestsDir: "manifests",
-				MetadataDir: "metadata", Annotations: metadata.Map()}, o)
+		image, err := p.Assemble(&with, func() (*build.Image, error) {
+			return build.Bundle(ctx, build.BundleInput{FS: files, ManifestsDir: "manifests",
+				MetadataDir: "metadata", Annotations: metadata.Map()}, with)
 		})
 		if err != nil {
 			return nil, err

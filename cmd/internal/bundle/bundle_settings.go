@@ -12,55 +12,64 @@ import (
 
 	"github.com/operator-bindery/bindery/bundle/manifests"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/internal/regularfile"
 )
 
 // maxConfigFile is the size of a --config file in bytes; a ClusterExtension is not larger.
 const maxConfigFile = 1 << 20
 
-// SettingsNames are the flags of [SettingsFlags].
+// SettingsNames are the flags of [Settings].
 var SettingsNames = []string{"install-namespace", "watch-namespace", "config", "cert-provider", "gate"}
 
-// SettingsFlags describe the cluster and the ClusterExtension for which bundles are rendered.
-func SettingsFlags(category string) []cli.Flag {
+// Settings describe the cluster and the ClusterExtension for which bundles are rendered.
+type Settings struct {
+	InstallNamespace, watchNamespace, config, certProvider string
+	gates                                                  cli.StringSlice
+}
+
+// Flags are the flags of every command that renders bundles.
+func (o *Settings) Flags(category string) []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "install-namespace", Category: category,
+		&cli.StringFlag{Name: "install-namespace", Category: category, Destination: &o.InstallNamespace,
 			Usage:       "`NAMESPACE` of the operator",
 			DefaultText: "what the bundle suggests, or PACKAGE-system"},
-		&cli.StringFlag{Name: "watch-namespace", Category: category,
+		&cli.StringFlag{Name: "watch-namespace", Category: category, Destination: &o.watchNamespace,
 			Usage: "`NAMESPACE` that the operator watches, in place of all; sets watchNamespace of the configuration " +
 				"and the gate " + string(manifests.SingleOwnNamespace)},
-		&cli.StringFlag{Name: "config", Category: category,
+		&cli.StringFlag{Name: "config", Category: category, Destination: &o.config,
 			Usage: "`FILE` with the configuration of the ClusterExtension (spec.config.inline), YAML or JSON"},
 		&cli.StringFlag{Name: "cert-provider", Value: string(manifests.CertManager), Category: category,
+			Destination: &o.certProvider,
 			Usage: "what makes the certificates of webhooks: `NAME` (" +
 				strings.Join(manifests.CertProviders(), "|") + ")"},
-		&cli.StringSliceFlag{Name: "gate", Category: category,
+		&cli.StringSliceFlag{Name: "gate", Category: category, Destination: &o.gates,
 			Usage: "feature gate `NAME` that is on (" + strings.Join(manifests.Gates(), "|") + "); can be repeated"},
 	}
 }
 
-// ReadSettings reads these flags. The install namespace may be empty.
-func ReadSettings(c *cli.Context) (manifests.Settings, error) {
-	s := manifests.Settings{InstallNamespace: c.String("install-namespace")}
-	for _, name := range SettingsNames {
-		if name != "gate" && c.IsSet(name) && c.String(name) == "" {
-			return s, cmdline.Usagef("invalid --%s value %q", name, "")
+// Read reads these flags. The install namespace may be empty.
+func (o *Settings) Read(ctx context.Context, p *option.Session) (manifests.Settings, error) {
+	s := manifests.Settings{InstallNamespace: o.InstallNamespace}
+	for _, f := range [][2]string{{"install-namespace", o.InstallNamespace}, {"watch-namespace", o.watchNamespace},
+		{"config", o.config}, {"cert-provider", o.certProvider}} {
+		if p.Given(f[0]) && f[1] == "" {
+			return s, cmdline.Usagef("invalid --%s value %q", f[0], "")
 		}
 	}
-	for _, name := range []string{"install-namespace", "watch-namespace"} {
-		if err := namespaceName(c.String(name)); err != nil {
-			return s, cmdline.Usagef("invalid --%s value %q: %v", name, c.String(name), err)
+	for _, f := range [][2]string{{"install-namespace", o.InstallNamespace}, {"watch-namespace", o.watchNamespace}} {
+		if err := namespaceName(f[1]); err != nil {
+			return s, cmdline.Usagef("invalid --%s value %q: %v", f[0], f[1], err)
 		}
 	}
-	if err := s.Certs.UnmarshalText([]byte(c.String("cert-provider"))); err != nil {
+	if err := s.Certs.UnmarshalText([]byte(o.certProvider)); err != nil {
 		return s, cmdline.Usagef("--cert-provider: %v", err)
 	}
-	gates, err := cmdline.List(c.StringSlice("gate"))
+	gates, err := cmdline.List(o.gates.Value())
 	if err != nil {
 		return s, err
 	}
-	if c.IsSet("gate") && len(gates) == 0 {
+	if p.Given("gate") && len(gates) == 0 {
 		return s, cmdline.Usagef("invalid --gate value %q", "")
 	}
 	for _, name := range gates {
@@ -70,10 +79,10 @@ func ReadSettings(c *cli.Context) (manifests.Settings, error) {
 		}
 		s.Gates = append(s.Gates, gate)
 	}
-	if s.Config, err = readConfig(c.Context, c.String("config")); err != nil {
+	if s.Config, err = readConfig(ctx, o.config); err != nil {
 		return s, err
 	}
-	if watch := c.String("watch-namespace"); watch != "" {
+	if watch := o.watchNamespace; watch != "" {
 		s.Gates = append(s.Gates, manifests.SingleOwnNamespace)
 		s.Config, err = withWatchNamespace(s.Config, watch)
 	}

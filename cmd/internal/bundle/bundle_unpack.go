@@ -2,6 +2,7 @@ package bundle
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -19,7 +20,15 @@ import (
 	"github.com/operator-bindery/bindery/render"
 )
 
+// unpackOptions are the flags of "bundle unpack".
+type unpackOptions struct {
+	option.Images
+	to, rootCA                                 string
+	skipValidation, bundleOnly, skipTLS, debug bool
+}
+
 func bundleUnpackCommand(p *option.Session) *cli.Command {
+	o := &unpackOptions{}
 	return &cli.Command{
 		Name:      "unpack",
 		Usage:     "write the files of a bundle image into a directory",
@@ -31,40 +40,43 @@ with links or devices is refused.` +
 				"bindery bundle unpack oci:etcd.oci:v1 --to unpacked",
 				"bindery bundle unpack oci:etcd.oci:v1 --to unpacked --bundle-only --skip-validation"),
 		Flags: append([]cli.Flag{
-			&cli.StringFlag{Name: "to", Aliases: []string{"out", "o"}, Value: "./", Usage: "`DIR` to write to"},
-			&cli.BoolFlag{Name: "skip-validation", Aliases: []string{"v"},
+			&cli.StringFlag{Name: "to", Aliases: []string{"out", "o"}, Value: "./", Usage: "`DIR` to write to",
+				Destination: &o.to},
+			&cli.BoolFlag{Name: "skip-validation", Aliases: []string{"v"}, Destination: &o.skipValidation,
 				Usage: "write the bundle even if it is invalid"},
-			&cli.BoolFlag{Name: "bundle-only", Usage: "write only the manifests and metadata of the image"},
-			option.PlatformFlag(),
-			&cli.StringFlag{Name: "root-ca", Aliases: []string{"c"}, Usage: "alias of --ca-file", Hidden: true},
-			&cli.BoolFlag{Name: "skip-tls", Aliases: []string{"s"}, Usage: "alias of --use-http", Hidden: true},
-			&cli.BoolFlag{Name: "debug", Aliases: []string{"d"}, Usage: "alias of --log-level debug", Hidden: true},
-		}, option.ImageFlags()...),
-		Action: func(c *cli.Context) error { return bundleUnpack(p, c) },
+			&cli.BoolFlag{Name: "bundle-only", Destination: &o.bundleOnly, Usage: "write only the manifests and metadata of the image"},
+			o.PlatformFlag(),
+			&cli.StringFlag{Name: "root-ca", Aliases: []string{"c"}, Usage: "alias of --ca-file", Hidden: true,
+				Destination: &o.rootCA},
+			&cli.BoolFlag{Name: "skip-tls", Aliases: []string{"s"}, Usage: "alias of --use-http", Hidden: true,
+				Destination: &o.skipTLS},
+			&cli.BoolFlag{Name: "debug", Aliases: []string{"d"}, Usage: "alias of --log-level debug", Hidden: true,
+				Destination: &o.debug},
+		}, o.Images.Flags()...),
+		Action: p.Action(func(ctx context.Context, args []string) error { return unpack(ctx, p, o, args) }),
 	}
 }
 
-func bundleUnpack(p *option.Session, c *cli.Context) (err error) {
-	if c.NArg() != 1 {
-		e := cmdline.Usagef("accepts 1 arg(s), received %d", c.NArg())
-		if c.NArg() > 1 {
+func unpack(ctx context.Context, p *option.Session, o *unpackOptions, args []string) (err error) {
+	if len(args) != 1 {
+		e := cmdline.Usagef("accepts 1 arg(s), received %d", len(args))
+		if len(args) > 1 {
 			e.Hint = "--to DIR names the directory to write to"
 		}
 		return e
 	}
-	if c.Bool("debug") {
-		p.Log = p.NewLogger(p.Stderr, p.LogFormat(c.String("log-format")), slog.LevelDebug)
+	if o.debug {
+		p.Log = p.NewLogger(p.Stderr, p.LogFormat(p.Command.String("log-format")), slog.LevelDebug)
 	}
-	if ca := c.String("root-ca"); ca != "" && !c.IsSet("ca-file") {
-		if err := c.Set("ca-file", ca); err != nil {
-			return err
-		}
+	if o.rootCA != "" && !p.Given("ca-file") {
+		o.CAFile = o.rootCA
 	}
-	ref, out := c.Args().First(), c.String("to")
+	p.PlainHTTP = p.PlainHTTP || o.skipTLS
+	ref, out := args[0], o.to
 	if out == "" {
 		return cmdline.Usagef("invalid --to value %q, expected a directory", out)
 	}
-	limits, err := option.ImageLimits(p, c)
+	limits, err := o.Limits()
 	if err != nil {
 		return err
 	}
@@ -72,33 +84,33 @@ func bundleUnpack(p *option.Session, c *cli.Context) (err error) {
 	if err := imageName(ref, "the argument is an image, as REGISTRY/REPOSITORY:TAG or oci:DIR:TAG"); err != nil {
 		return err
 	}
-	client, err := p.Client(c)
+	client, err := o.Client(ctx, p)
 	if err != nil {
 		return err
 	}
-	image, err := client.Image(c.Context, ref, v1.Platform{})
+	image, err := client.Image(ctx, ref, v1.Platform{})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, image.Close()) }()
 	labels := image.Config.Config.Labels
-	if !c.Bool("skip-validation") {
+	if !o.skipValidation {
 		if err := notBundle(ref, labels); err != nil {
 			return err
 		}
 	}
 	wanted := []string{"."}
-	if c.Bool("bundle-only") {
+	if o.bundleOnly {
 		wanted = bundle.Paths(labels)
 	}
-	tree, err := image.Extract(c.Context, wanted, images.ExtractOptions{Limits: limits})
+	tree, err := image.Extract(ctx, wanted, images.ExtractOptions{Limits: limits})
 	if err != nil {
-		return unpackError(c, ref, err)
+		return unpackError(o.bundleOnly, ref, err)
 	}
 	defer func() { err = errors.Join(err, tree.Close()) }()
-	if !c.Bool("skip-validation") {
+	if !o.skipValidation {
 		plain := labels[bundle.AnnotationMediaType] == string(bundle.PlainV0)
-		if err := validBundle(p, c.Context, ref, tree,
+		if err := validBundle(p, ctx, ref, tree,
 			validation{labels: labels, plain: plain, strict: true}); err != nil {
 			return err
 		}
@@ -112,7 +124,7 @@ func bundleUnpack(p *option.Session, c *cli.Context) (err error) {
 	}); err != nil {
 		return err
 	}
-	if err := atomicfs.WriteTree(c.Context, out, tree); err != nil {
+	if err := atomicfs.WriteTree(ctx, out, tree); err != nil {
 		if errors.Is(err, fs.ErrExist) {
 			return &cmdline.Error{Class: cmdline.ClassLocal, Object: out, Err: err,
 				Hint: "nothing was written; name another directory with -o DIR"}
@@ -124,9 +136,9 @@ func bundleUnpack(p *option.Session, c *cli.Context) (err error) {
 }
 
 // unpackError adds a hint to the error about an image with more files than a bundle.
-func unpackError(c *cli.Context, ref string, err error) error {
+func unpackError(bundleOnly bool, ref string, err error) error {
 	err = fmt.Errorf("%q: %w", ref, err)
-	if !errors.Is(err, images.ErrInvalid) || c.Bool("bundle-only") {
+	if !errors.Is(err, images.ErrInvalid) || bundleOnly {
 		return err
 	}
 	return &cmdline.Error{Class: cmdline.ClassInput, Object: ref, Err: err,

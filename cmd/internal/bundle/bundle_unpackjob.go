@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -13,7 +14,15 @@ import (
 	"github.com/operator-bindery/bindery/images/transport"
 )
 
+// jobOptions are the flags of "bundle unpack-job".
+type jobOptions struct {
+	unpackjob.Options
+	output, owner string
+	secrets       cli.StringSlice
+}
+
 func bundleUnpackJobCommand(p *option.Session) *cli.Command {
+	o := &jobOptions{}
 	return &cli.Command{
 		Name:      "unpack-job",
 		Usage:     "print the Kubernetes objects that unpack a bundle image",
@@ -26,49 +35,46 @@ older release create other ones: --olm-version names it. Neither a cluster nor a
 				"bindery bundle unpack-job registry.example.com/acme/etcd:v0.9.4 -o json --timeout 0 "+
 					"--catalog-source acme:0d2ac5a1-5b0f-4a0e-8a35-5d7f0e5e3a11"),
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "yaml",
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "yaml", Destination: &o.output,
 				Usage: "`FORMAT` of the objects (yaml|json)"},
-			&cli.StringFlag{Name: "namespace", Aliases: []string{"n"}, Value: "olm",
+			&cli.StringFlag{Name: "namespace", Aliases: []string{"n"}, Value: "olm", Destination: &o.Namespace,
 				Usage: "`NAMESPACE` of the catalog source and the objects"},
-			&cli.StringFlag{Name: "opm-image", Value: unpackjob.DefaultOpmImage, Usage: "`IMAGE` with opm"},
-			&cli.StringFlag{Name: "util-image", Value: unpackjob.DefaultUtilImage, Usage: "`IMAGE` with /bin/cpb"},
-			&cli.DurationFlag{Name: "timeout", Value: unpackjob.DefaultTimeout,
+			&cli.StringFlag{Name: "opm-image", Value: unpackjob.DefaultOpmImage, Usage: "`IMAGE` with opm", Destination: &o.OpmImage},
+			&cli.StringFlag{Name: "util-image", Value: unpackjob.DefaultUtilImage, Usage: "`IMAGE` with /bin/cpb",
+				Destination: &o.UtilImage},
+			&cli.DurationFlag{Name: "timeout", Value: unpackjob.DefaultTimeout, Destination: &o.Timeout,
 				Usage: "`DURATION` after which the job fails; 0 means never"},
-			&cli.StringFlag{Name: "olm-version", DefaultText: "the newest",
+			&cli.StringFlag{Name: "olm-version", DefaultText: "the newest", Destination: &o.Release,
 				Usage: "`VERSION` of the Operator Lifecycle Manager whose objects these are, from " +
 					unpackjob.OldestRelease + " on"},
-			&cli.StringFlag{Name: "service-account", DefaultText: "one of the objects' name; before 0.39 \"default\"",
+			&cli.StringFlag{Name: "service-account", Destination: &o.ServiceAccount, DefaultText: "one of the objects' name; before 0.39 \"default\"",
 				Usage: "`NAME` of an existing service account for the pod"},
-			&cli.StringSliceFlag{Name: "pull-secret", Usage: "`NAME` of a secret with credentials for the images"},
-			&cli.Int64Flag{Name: "user", Value: unpackjob.DefaultUser,
+			&cli.StringSliceFlag{Name: "pull-secret", Usage: "`NAME` of a secret with credentials for the images",
+				Destination: &o.secrets},
+			&cli.Int64Flag{Name: "user", Value: unpackjob.DefaultUser, Destination: &o.User,
 				Usage: "`UID` of the pod; 0 leaves it to the cluster"},
-			&cli.StringFlag{Name: "catalog-source", Usage: "`NAME:UID` of the catalog source that owns the ConfigMap"},
+			&cli.StringFlag{Name: "catalog-source", Usage: "`NAME:UID` of the catalog source that owns the ConfigMap",
+				Destination: &o.owner},
 		},
-		Action: program.Exactly(1, func(c *cli.Context) error { return bundleUnpackJob(p, c) }),
+		Action: program.Exactly(1, p.Action(func(_ context.Context, args []string) error { return printJob(p, o, args[0]) })),
 	}
 }
 
-func bundleUnpackJob(p *option.Session, c *cli.Context) error {
-	format, err := program.ListFormat(c, "yaml", "json")
+func printJob(p *option.Session, o *jobOptions, ref string) error {
+	format, err := program.AnswerFormat(o.output, "yaml", "json")
 	if err != nil {
 		return err
 	}
-	secrets, err := cmdline.List(c.StringSlice("pull-secret"))
-	if err != nil {
+	if o.PullSecrets, err = cmdline.List(o.secrets.Value()); err != nil {
 		return err
 	}
-	o := unpackjob.Options{
-		Image: strings.TrimPrefix(c.Args().First(), "docker://"), Namespace: c.String("namespace"),
-		OpmImage: c.String("opm-image"), UtilImage: c.String("util-image"),
-		ServiceAccount: c.String("service-account"), PullSecrets: secrets, Timeout: c.Duration("timeout"),
-		User: c.Int64("user"), Release: c.String("olm-version"),
-	}
-	for _, name := range []string{"olm-version", "service-account"} {
-		if c.IsSet(name) && c.String(name) == "" {
-			return cmdline.Usagef("--%s is empty", name)
+	o.Image = strings.TrimPrefix(ref, "docker://")
+	for _, f := range [][2]string{{"olm-version", o.Release}, {"service-account", o.ServiceAccount}} {
+		if p.Given(f[0]) && f[1] == "" {
+			return cmdline.Usagef("--%s is empty", f[0])
 		}
 	}
-	if owner := c.String("catalog-source"); owner != "" {
+	if owner := o.owner; owner != "" {
 		name, uid, ok := strings.Cut(owner, ":")
 		if !ok || uid == "" {
 			return cmdline.Usagef("invalid --catalog-source value %q, expected NAME:UID", owner)
@@ -80,7 +86,7 @@ func bundleUnpackJob(p *option.Session, c *cli.Context) error {
 			Err:  fmt.Errorf("%q is not in a registry: a cluster cannot pull it", o.Image),
 			Hint: "the argument is the name by which the cluster pulls the image, REGISTRY/REPOSITORY:TAG"}
 	}
-	objects, err := unpackjob.New(o)
+	objects, err := unpackjob.New(o.Options)
 	if err != nil {
 		return &cmdline.Error{Class: cmdline.ClassUsage, Object: o.Image, Err: err}
 	}

@@ -29,23 +29,26 @@ func bundleValidateCommand(p *option.Session) *cli.Command {
 	for _, v := range check.Validators() {
 		fmt.Fprintf(&names, "\n  %-22s %s", v.Name, v.Usage)
 	}
+	o := &validateOptions{}
 	flags := []cli.Flag{
-		&cli.StringSliceFlag{Name: "select", Aliases: []string{"s"}, Usage: "also run the validator `NAME`"},
-		&cli.StringFlag{Name: "kubernetes-version",
+		&cli.StringSliceFlag{Name: "select", Aliases: []string{"s"}, Destination: &o.selected, Usage: "also run the validator `NAME`"},
+		&cli.StringFlag{Name: "kubernetes-version", Destination: &o.kubernetes,
 			Usage: "report APIs that `VERSION` does not have as errors, such as 1.25"},
-		&cli.BoolFlag{Name: "plain", Usage: "check it as a plain+v0 bundle, regardless of its annotations"},
-		&cli.BoolFlag{Name: "strict", Usage: "treat warnings as errors"},
-		&cli.StringFlag{Name: "tag", Aliases: []string{"t"}, Usage: "`REF` in place of the argument"},
+		&cli.BoolFlag{Name: "plain", Destination: &o.plain, Usage: "check it as a plain+v0 bundle, regardless of its annotations"},
+		&cli.BoolFlag{Name: "strict", Usage: "treat warnings as errors", Destination: &o.strict},
+		&cli.StringFlag{Name: "tag", Aliases: []string{"t"}, Usage: "`REF` in place of the argument", Destination: &o.ref},
 		&cli.StringFlag{Name: "image-builder", Aliases: []string{"b"}, Value: "docker", Hidden: true,
-			Usage: "ignored: no image builder is needed (docker|podman|none)"},
+			Destination: &o.builder,
+			Usage:       "ignored: no image builder is needed (docker|podman|none)"},
 	}
-	output := &cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "output `FORMAT` (json)"}
-	validators := &cli.StringFlag{Name: "optional-validators", Usage: "alias of --select: `NAMES` separated by commas",
+	output := &cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "output `FORMAT` (json)",
+		Destination: &o.output}
+	validators := &cli.StringFlag{Name: "optional-validators", Destination: &o.optional, Usage: "alias of --select: `NAMES` separated by commas",
 		Hidden: !p.Opm}
 	if p.Opm {
 		output.Aliases, validators.Aliases = nil, []string{"o"}
 	}
-	flags = append(flags, output, validators, program.JobsFlag(), option.PlatformFlag())
+	flags = append(flags, output, validators, option.JobsFlag(&o.jobs, ""), o.PlatformFlag())
 	return &cli.Command{
 		Name:      "validate",
 		Usage:     "check a bundle",
@@ -58,9 +61,18 @@ even if there are errors; the exit status is 1 then.
 Optional validators, for --select:` + names.String() +
 			program.Examples("bindery bundle validate bundle", "bindery bundle validate registry.example.com/acme/etcd:v0.9.4",
 				"bindery bundle validate bundle --select good-practices -s standardcategories -o json"),
-		Flags:  append(flags, option.ImageFlags()...),
-		Action: func(c *cli.Context) error { return bundleValidate(p, c) },
+		Flags:  append(flags, o.Images.Flags()...),
+		Action: p.Action(func(ctx context.Context, args []string) error { return validate(ctx, p, o, args) }),
 	}
+}
+
+// validateOptions are the flags of "bundle validate".
+type validateOptions struct {
+	option.Images
+	selected                                   cli.StringSlice
+	kubernetes, ref, builder, output, optional string
+	plain, strict                              bool
+	jobs                                       int
 }
 
 // Verdict is the JSON answer.
@@ -70,28 +82,28 @@ type Verdict struct {
 	Size     *check.Size      `json:"configMapSize,omitempty"`
 }
 
-func bundleValidate(p *option.Session, c *cli.Context) error {
-	format, err := program.ListFormat(c, "json")
+func validate(ctx context.Context, p *option.Session, o *validateOptions, args []string) error {
+	format, err := program.AnswerFormat(o.output, "json")
 	if err != nil {
 		return err
 	}
-	ref, err := argumentOr(c, "tag")
+	ref, err := argumentOr(args, "tag", o.ref)
 	if err != nil {
 		return err
 	}
-	if builder := c.String("image-builder"); !slices.Contains([]string{"docker", "podman", "none"}, builder) {
+	if builder := o.builder; !slices.Contains([]string{"docker", "podman", "none"}, builder) {
 		return cmdline.Usagef("invalid --image-builder value %q: is not supported image builder", builder)
 	}
-	selected, err := cmdline.List(append(c.StringSlice("select"), c.String("optional-validators")))
+	selected, err := cmdline.List(append(o.selected.Value(), o.optional))
 	if err != nil {
 		return err
 	}
-	o := check.Options{
-		Select: selected, KubernetesVersion: c.String("kubernetes-version"),
-		OLMv1: !p.Opm, OPM: p.Opm, Plain: c.Bool("plain"), Strict: c.Bool("strict"), Jobs: c.Int("jobs"),
+	with := check.Options{
+		Select: selected, KubernetesVersion: o.kubernetes,
+		OLMv1: !p.Opm, OPM: p.Opm, Plain: o.plain, Strict: o.strict, Jobs: o.jobs,
 	}
-	o.Jobs = cmp.Or(max(o.Jobs, 0), runtime.GOMAXPROCS(0))
-	report, err := checkBundle(p, c, ref, o)
+	with.Jobs = cmp.Or(max(with.Jobs, 0), runtime.GOMAXPROCS(0))
+	report, err := checkBundle(ctx, p, &o.Images, ref, with)
 	if err != nil {
 		return err
 	}
@@ -167,13 +179,13 @@ func writeBundleVerdict(p *option.Session, report *check.Report) error {
 }
 
 // checkBundle validates the bundle that a reference names.
-func checkBundle(p *option.Session, c *cli.Context, ref string, o check.Options) (*check.Report, error) {
+func checkBundle(ctx context.Context, p *option.Session, from *option.Images, ref string, o check.Options) (*check.Report, error) {
 	kind, err := render.Classify(ref)
 	switch {
 	case err != nil:
 		return nil, err
 	case kind == render.Image:
-		return checkBundleImage(p, c, ref, o)
+		return checkBundleImage(ctx, p, from, ref, o)
 	case kind == render.Database:
 		return nil, &cmdline.Error{Class: cmdline.ClassInput, Object: ref,
 			Err: fmt.Errorf("%q is a %s, not a bundle", ref, kind)}
@@ -183,7 +195,7 @@ func checkBundle(p *option.Session, c *cli.Context, ref string, o check.Options)
 		return nil, err
 	}
 	defer root.Close()
-	report, _, err := checkFiles(c.Context, root.FS(), o)
+	report, _, err := checkFiles(ctx, root.FS(), o)
 	return report, err
 }
 
@@ -208,21 +220,21 @@ func checkFiles(ctx context.Context, fsys fs.FS, o check.Options) (report *check
 }
 
 // checkBundleImage validates the bundle in an image.
-func checkBundleImage(p *option.Session, c *cli.Context, ref string, o check.Options) (_ *check.Report, err error) {
+func checkBundleImage(ctx context.Context, p *option.Session, from *option.Images, ref string, o check.Options) (_ *check.Report, err error) {
 	if err := imageName(ref,
 		"the argument is a bundle's directory, or an image as REGISTRY/REPOSITORY:TAG"); err != nil {
 		return nil, err
 	}
-	client, err := p.Client(c)
+	client, err := from.Client(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	img, err := client.Image(c.Context, ref, v1.Platform{})
+	img, err := client.Image(ctx, ref, v1.Platform{})
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, img.Close()) }()
-	limits, err := option.ImageLimits(p, c)
+	limits, err := from.Limits()
 	if err != nil {
 		return nil, err
 	}
@@ -231,10 +243,10 @@ func checkBundleImage(p *option.Session, c *cli.Context, ref string, o check.Opt
 	if err := notBundle(ref, o.Labels); err != nil && !p.Opm {
 		return nil, err
 	}
-	report, odd, err := checkExtracted(c.Context, img, append(bundle.Paths(o.Labels), "Chart.yaml"), limits, o)
+	report, odd, err := checkExtracted(ctx, img, append(bundle.Paths(o.Labels), "Chart.yaml"), limits, o)
 	if err == nil && odd {
 		// annotations.yaml may name directories that the labels do not.
-		if whole, _, werr := checkExtracted(c.Context, img, []string{"."}, limits, o); werr == nil {
+		if whole, _, werr := checkExtracted(ctx, img, []string{"."}, limits, o); werr == nil {
 			report = whole
 		}
 	}

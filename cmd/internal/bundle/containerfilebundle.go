@@ -15,61 +15,55 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 )
 
-// bundleContainerfileFlags are the Containerfile flags of "build bundle".
-func bundleContainerfileFlags() []cli.Flag {
+// containerfileFlags are the Containerfile flags of "build bundle".
+func (o *buildOptions) containerfileFlags() []cli.Flag {
 	flags := []cli.Flag{
-		&cli.StringFlag{Name: "containerfile",
+		&cli.StringFlag{Name: "containerfile", Destination: &o.containerfile,
 			Usage: "build what `FILE` says, such as the bundle.Dockerfile that opm or operator-sdk wrote, with the " +
 				"argument as its context", Category: "content"},
 	}
-	return append(flags, new(containerfilecmd.Inputs).Flags()...)
+	return append(flags, o.Inputs.Flags()...)
 }
 
 // buildBundleContainerfile builds the image of a Containerfile and checks that it is a bundle.
-func buildBundleContainerfile(p *option.Session, c *cli.Context) error {
+func buildBundleContainerfile(ctx context.Context, p *option.Session, o *buildOptions, args []string) error {
 	for _, flag := range []string{"package", "channels", "default", "overwrite", "output-dir"} {
-		if c.IsSet(flag) {
+		if p.Given(flag) {
 			return cmdline.Usagef("--%s cannot be combined with --containerfile, which defines the image", flag)
 		}
 	}
-	if c.IsSet("base") {
+	if p.Given("base") {
 		return cmdline.Usagef("--base cannot be combined with --containerfile: its FROM names the base")
 	}
-	dir, err := argumentOr(c, "directory")
+	dir, err := argumentOr(args, "directory", o.dir)
 	if err != nil {
 		return err
 	}
-	in := &containerfilecmd.Inputs{Args: list(c, "build-arg"), Contexts: list(c, "build-context"), Secrets: list(c, "secret"),
-		Target: c.String("target")}
-	limits, err := option.ImageLimits(p, c)
+	limits, err := o.Limits()
 	if err != nil {
 		return err
 	}
-	b, err := containerfilecmd.Read(c.Context, p, in, limits, c.String("containerfile"), dir)
+	b, err := containerfilecmd.Read(ctx, p, &o.Inputs, limits, o.containerfile, dir)
 	if err != nil {
 		return err
 	}
-	o, err := p.BuildOptions(c)
+	with, err := o.BuildOptions(ctx, p)
 	if err != nil {
 		return err
 	}
-	platform, err := option.ParsePlatform(c.String("platform"))
+	platform, err := option.ParsePlatform(o.Platform)
 	if err != nil {
 		return err
 	}
-	return containerfilecmd.MakeImage(c.Context, p, option.ImageFrom(p, c), b, o, []v1.Platform{platform},
+	return containerfilecmd.MakeImage(ctx, p, &o.Image, b, with, []v1.Platform{platform},
 		func(ctx context.Context, labels map[string]string, files fs.FS) error {
-			if c.Bool("skip-validation") {
+			if o.skipValidation {
 				return nil
 			}
-			v := validation{plain: c.Bool("plain"), strict: !p.Opm, labels: labels}
+			v := validation{plain: o.plain, strict: !p.Opm, labels: labels}
 			if err := validBundle(p, ctx, b.File.Name, files, v); err != nil {
 				return fmt.Errorf("the image is not a valid bundle: %w", err)
 			}
 			return nil
 		})
-}
-
-func list(c *cli.Context, flag string) cli.StringSlice {
-	return *cli.NewStringSlice(c.StringSlice(flag)...)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/term"
 
+	bundlecmd "github.com/operator-bindery/bindery/cmd/internal/bundle"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
@@ -25,6 +26,8 @@ type diffOptions struct {
 	output, color      string
 	only               cli.StringSlice
 	migrate, manifests bool
+	settings           bundlecmd.Settings
+	runtime            string // of OLM v1
 }
 
 // DiffCommand returns "diff".

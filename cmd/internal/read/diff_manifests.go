@@ -27,7 +27,7 @@ const manifestsCategory = "with --manifests"
 func (o *diffOptions) manifestsFlags() []cli.Flag {
 	return append([]cli.Flag{&cli.BoolFlag{Name: "manifests", Destination: &o.manifests,
 		Usage: "compare what OLM v1 applies for two bundles, or two directories or files of manifests"},
-		bundlecmd.RuntimeFlag(manifestsCategory)}, bundlecmd.SettingsFlags(manifestsCategory)...)
+		bundlecmd.RuntimeFlag(&o.runtime, manifestsCategory)}, o.settings.Flags(manifestsCategory)...)
 }
 
 // catalogDiffNames are the flags of diff that have an effect on catalogs only.
@@ -53,18 +53,18 @@ func compareManifests(ctx context.Context, p *option.Session, o *diffOptions, be
 	if format != "text" && format != "json" {
 		return cmdline.Usagef("invalid --output value %q, expected (text|json)", format)
 	}
-	s, err := bundlecmd.ReadSettings(p.Command)
+	s, err := o.settings.Read(ctx, p)
 	if err != nil {
 		return err
 	}
-	runtime, err := bundlecmd.ReadRuntime(p.Command)
+	runtime, err := bundlecmd.ParseRuntime(o.runtime)
 	if err != nil {
 		return err
 	}
 	var sides [2]side
 	refs := [2]string{before, after}
 	for i := range sides {
-		if sides[i], err = openSide(ctx, p, refs[i]); err != nil {
+		if sides[i], err = openSide(ctx, p, &o.Images, refs[i]); err != nil {
 			return err
 		}
 	}
@@ -149,11 +149,11 @@ type side struct {
 }
 
 // openSide reads a bundle; a file, or a directory that is no bundle, has manifests.
-func openSide(ctx context.Context, p *option.Session, ref string) (side, error) {
+func openSide(ctx context.Context, p *option.Session, from *option.Images, ref string) (side, error) {
 	info, err := os.Stat(ref)
 	switch {
 	case err != nil || info.IsDir() && program.IsBundle(ref):
-		b, err := bundlecmd.ReadBundle(p, p.Command, ref)
+		b, err := bundlecmd.ReadBundle(ctx, p, from, ref)
 		return side{bundle: b}, err
 	case info.IsDir():
 		objects, err := dirManifests(ref)
