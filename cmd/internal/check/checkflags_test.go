@@ -159,7 +159,7 @@ func TestAdviceAboutOLMv1(t *testing.T) {
 		"resolve etcd catalog --channel nope --installed 0.9.0":  "hint: the package has the channels alpha, ",
 		"resolve etcd catalog --version >2":                      "hint: without --version there is a candidate",
 		"resolve etcd catalog --installed 0.9.4 --channel alpha": "hint: no entry replaces or skips",
-		"resolve etcd bundle":                                    `"bundle" is a bundle, not a catalog`,
+		"resolve bundle etcd":                                    `"bundle" is a bundle, not a catalog`,
 		"bundle manifests bundle --config config.yaml": "hint: a configuration with watchNamespace needs " +
 			"--gate Single",
 		"check unpulled --profile olmv1 --pull --retries 0 --fail-on warning": "fix: make the image of the bundle " +

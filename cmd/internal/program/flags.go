@@ -86,6 +86,9 @@ func AtLeast(n int, action cli.ActionFunc) cli.ActionFunc {
 
 // Between refuses fewer arguments than low and more than high.
 func Between(low, high int, action cli.ActionFunc) cli.ActionFunc {
+	if low == high {
+		return Exactly(low, action)
+	}
 	return func(c *cli.Context) error {
 		if n := c.NArg(); n < low || n > high {
 			return argumentError(c, low, fmt.Sprintf("accepts between %d and %d arg(s), received %d", low, high, n))
