@@ -23,7 +23,19 @@ import (
 	"github.com/operator-bindery/bindery/internal/version"
 )
 
+// checkOptions are the flags of "check".
+type checkOptions struct {
+	option.Reading
+	profiles, skip, gates                       cli.StringSlice
+	waivers, ruleData, failOn, explain          string
+	certProvider, kubeVersion, from, ocpVersion string
+	released, snapshot, artifacts, output       string
+	list, pull, upgrades                        bool
+}
+
+// CheckCommand returns the command "check".
 func CheckCommand(p *option.Session) *cli.Command {
+	o := &checkOptions{}
 	const which, cluster, release, answer = "which rules", "the cluster", "the release", "answer"
 	var profiles strings.Builder
 	for _, profile := range rules.Profiles() {
@@ -48,43 +60,43 @@ bundle or file to narrow it down. A file of --rule-data has the keys of Conforma
 				"bindery check registry.example.com/acme/catalog:v1 --profile konflux -o json",
 				"bindery check --explain olmv1.dependency"),
 		Flags: append([]cli.Flag{
-			&cli.StringSliceFlag{Name: "profile", Category: which,
+			&cli.StringSliceFlag{Name: "profile", Destination: &o.profiles, Category: which,
 				Usage:       "rules of the profile `NAME` (" + strings.Join(profileNames(), "|") + "); can be repeated",
 				DefaultText: "opm, olmv1"},
-			&cli.StringSliceFlag{Name: "skip", Category: which, Usage: "leave out the rule `ID`; can be repeated"},
-			&cli.StringFlag{Name: "waivers", Category: which, Usage: "`FILE` with findings that are accepted"},
-			&cli.StringFlag{Name: "rule-data", Category: which,
+			&cli.StringSliceFlag{Name: "skip", Destination: &o.skip, Category: which, Usage: "leave out the rule `ID`; can be repeated"},
+			&cli.StringFlag{Name: "waivers", Destination: &o.waivers, Category: which, Usage: "`FILE` with findings that are accepted"},
+			&cli.StringFlag{Name: "rule-data", Destination: &o.ruleData, Category: which,
 				Usage: "`FILE` with permitted registries, kinds and labels"},
-			&cli.StringFlag{Name: "fail-on", Category: which, Value: string(rules.Error),
+			&cli.StringFlag{Name: "fail-on", Destination: &o.failOn, Category: which, Value: string(rules.Error),
 				Usage: "lowest `SEVERITY` that makes the check fail (error|warning)"},
-			&cli.BoolFlag{Name: "list", Category: which, Usage: "list the rules (of --profile), and check nothing"},
-			&cli.StringFlag{Name: "explain", Category: which, Usage: "explain the rule `ID`, and check nothing"},
-			&cli.StringFlag{Name: "cert-provider", Value: string(manifests.CertManager), Category: cluster,
+			&cli.BoolFlag{Name: "list", Destination: &o.list, Category: which, Usage: "list the rules (of --profile), and check nothing"},
+			&cli.StringFlag{Name: "explain", Destination: &o.explain, Category: which, Usage: "explain the rule `ID`, and check nothing"},
+			&cli.StringFlag{Name: "cert-provider", Destination: &o.certProvider, Value: string(manifests.CertManager), Category: cluster,
 				Usage: "what makes the certificates of webhooks: `NAME` (" +
 					strings.Join(manifests.CertProviders(), "|") + ")"},
-			&cli.StringSliceFlag{Name: "gate", Category: cluster,
+			&cli.StringSliceFlag{Name: "gate", Destination: &o.gates, Category: cluster,
 				Usage: "feature gate `NAME` that is on (" + strings.Join(checkGates(), "|") + "); can be repeated"},
-			&cli.StringFlag{Name: "kube-version", Category: cluster, DefaultText: currentAPIs().Version(),
+			&cli.StringFlag{Name: "kube-version", Destination: &o.kubeVersion, Category: cluster, DefaultText: currentAPIs().Version(),
 				Usage: "`VERSION` of Kubernetes, which serves the APIs of the objects, such as 1.25"},
-			&cli.BoolFlag{Name: "pull", Category: release,
+			&cli.BoolFlag{Name: "pull", Destination: &o.pull, Category: release,
 				Usage: "read the images of bundles, the layers of the image and its base"},
-			&cli.BoolFlag{Name: "upgrades", Category: cluster,
+			&cli.BoolFlag{Name: "upgrades", Destination: &o.upgrades, Category: cluster,
 				Usage: "judge the upgrades of a catalog: whether OLM v1 takes each, by the definitions of both bundles"},
-			&cli.StringFlag{Name: "from", Category: cluster,
+			&cli.StringFlag{Name: "from", Destination: &o.from, Category: cluster,
 				Usage: "judge the upgrade of a bundle from the `BUNDLE` that is installed, a directory or an image"},
-			&cli.StringFlag{Name: "ocp-version", Category: release,
+			&cli.StringFlag{Name: "ocp-version", Destination: &o.ocpVersion, Category: release,
 				Usage:       "OpenShift `VERSION` that the catalog is for, such as v4.17",
 				DefaultText: "that of the base image"},
-			&cli.StringFlag{Name: "released", Category: release,
+			&cli.StringFlag{Name: "released", Destination: &o.released, Category: release,
 				Usage: "the released `CATALOG`, which the pruning check compares with"},
-			&cli.StringFlag{Name: "snapshot", Category: release,
+			&cli.StringFlag{Name: "snapshot", Destination: &o.snapshot, Category: release,
 				Usage: "`FILE` with the release snapshot, JSON with components, that the images of a bundle are in"},
-			&cli.StringFlag{Name: "artifacts", Category: release,
+			&cli.StringFlag{Name: "artifacts", Destination: &o.artifacts, Category: release,
 				Usage: "write related-images.json and catalog.json, which Konflux attaches, to `DIR`"},
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Category: answer,
+			&cli.StringFlag{Name: "output", Destination: &o.output, Aliases: []string{"o"}, Category: answer,
 				Usage: "output `FORMAT` (json|junit|sarif); text by default"},
-		}, option.ReadFlags()...),
-		Action: func(c *cli.Context) error { return runCheck(p, c) },
+		}, o.Reading.Flags()...),
+		Action: p.Action(func(ctx context.Context, args []string) error { return o.run(ctx, p, args) }),
 	}
 }
 
@@ -104,39 +116,39 @@ func currentAPIs() *check.APIs {
 
 func checkGates() []string { return []string{string(manifests.SingleOwnNamespace), releaseGate} }
 
-func runCheck(p *option.Session, c *cli.Context) error {
-	format, err := program.ListFormat(c, "json", "junit", "sarif")
+func (o *checkOptions) run(ctx context.Context, p *option.Session, args []string) error {
+	format, err := program.AnswerFormat(o.output, "json", "junit", "sarif")
 	if err != nil {
 		return err
 	}
-	o, err := checkOptions(p, c)
+	with, err := o.read(ctx, p)
 	if err != nil {
 		return err
 	}
-	if c.Bool("list") || c.IsSet("explain") {
-		return listRules(p, c, format, o.Profiles)
+	if o.answersRules() {
+		return o.listRules(ctx, p, args, format, with.Profiles)
 	}
-	if err := program.Exactly(1, func(*cli.Context) error { return nil })(c); err != nil {
+	if err := program.CheckArguments(p.Command, 1, 1); err != nil {
 		return err
 	}
-	if o.Render, err = p.RenderOptions(c); err != nil {
+	ref := args[0]
+	if with.Render, err = o.Options(ctx, p, args...); err != nil {
 		return err
 	}
-	o.Jobs = c.Int("jobs")
+	with.Jobs = o.Jobs
 	progress := p.Progress()
-	o.Progress = func(done, all int) {
+	with.Progress = func(done, all int) {
 		progress.Set(cmdline.State{What: "checking", Done: done, All: all, Units: "bundles"})
 	}
-	o.Compared = func(done, all int) {
+	with.Compared = func(done, all int) {
 		progress.Set(cmdline.State{What: "comparing", Done: done, All: all, Units: "upgrades"})
 	}
-	ref := c.Args().First()
-	report, err := checkup.Check(c.Context, ref, o)
+	report, err := checkup.Check(ctx, ref, with)
 	progress.Close()
 	if err != nil {
 		return checkError(ref, err)
 	}
-	if c.IsSet("artifacts") && report.Kind != rules.OnCatalog {
+	if p.Given("artifacts") && report.Kind != rules.OnCatalog {
 		return cmdline.Usagef("--artifacts has no effect on a bundle: Konflux attaches the files to catalog images")
 	}
 	located := report.Below(localDir(ref))
@@ -144,14 +156,14 @@ func runCheck(p *option.Session, c *cli.Context) error {
 	case "json":
 		err = p.PrintJSON(report)
 	case "junit":
-		err = p.Spooled(c.Context, func(w io.Writer) error { return located.WriteJUnit(w, o.FailOn) })
+		err = p.Spooled(ctx, func(w io.Writer) error { return located.WriteJUnit(w, with.FailOn) })
 	case "sarif":
-		err = p.Spooled(c.Context, func(w io.Writer) error { return located.WriteSARIF(w, version.Release()) })
+		err = p.Spooled(ctx, func(w io.Writer) error { return located.WriteSARIF(w, version.Release()) })
 	default:
-		err = p.Spooled(c.Context, func(w io.Writer) error { return writeCheck(w, located, c.Bool("pull")) })
+		err = p.Spooled(ctx, func(w io.Writer) error { return writeCheck(w, located, o.pull) })
 	}
-	if dir := c.String("artifacts"); err == nil && dir != "" {
-		err = checkArtifacts(p, c, dir, report, o)
+	if err == nil && o.artifacts != "" {
+		err = o.writeArtifacts(ctx, p, report, with)
 	}
 	if err == nil && !report.Passed {
 		err = &cmdline.ExitStatus{Status: 1}
@@ -159,13 +171,17 @@ func runCheck(p *option.Session, c *cli.Context) error {
 	return err
 }
 
-// checkArtifacts writes the files of --artifacts. The report has been printed: it says why a catalog cannot be
+// answersRules reports whether the answer is about the rules, and nothing is checked.
+func (o *checkOptions) answersRules() bool { return o.list || o.explain != "" }
+
+// writeArtifacts writes the files of --artifacts. The report has been printed: it says why a catalog cannot be
 // rendered.
-func checkArtifacts(p *option.Session, c *cli.Context, dir string, report *rules.Report, o checkup.Options) error {
-	if err := checkup.WriteArtifacts(c.Context, dir, report.Subject, o); err != nil {
+func (o *checkOptions) writeArtifacts(ctx context.Context, p *option.Session, report *rules.Report,
+	with checkup.Options) error {
+	if err := checkup.WriteArtifacts(ctx, o.artifacts, report.Subject, with); err != nil {
 		return fmt.Errorf("--artifacts: %w", err)
 	}
-	p.Log.Info("wrote catalog.json and related-images.json to " + dir)
+	p.Log.Info("wrote catalog.json and related-images.json to " + o.artifacts)
 	return nil
 }
 
@@ -198,109 +214,107 @@ func checkError(ref string, err error) error {
 	return err
 }
 
-// checkOptions reads the flags that say which rules run.
-func checkOptions(p *option.Session, c *cli.Context) (o checkup.Options, err error) {
-	if err := checkFlagValues(c); err != nil {
-		return o, err
+// read reads the flags that say which rules run.
+func (o *checkOptions) read(ctx context.Context, p *option.Session) (with checkup.Options, err error) {
+	if err := p.Filled("waivers", "rule-data", "explain", "kube-version", "ocp-version", "released", "snapshot", "from",
+		"artifacts", "output", "profile", "skip", "gate"); err != nil {
+		return with, err
 	}
-	if c.Bool("list") && c.IsSet("explain") {
-		return o, cmdline.Usagef("--list and --explain are mutually exclusive")
+	if o.list && p.Given("explain") {
+		return with, cmdline.Usagef("--list and --explain are mutually exclusive")
 	}
-	names, err := cmdline.List(c.StringSlice("profile"))
+	names, err := cmdline.List(o.profiles.Value())
 	if err != nil {
-		return o, err
+		return with, err
 	}
 	for _, name := range names {
 		profile, err := rules.ParseProfile(name)
 		if err != nil {
-			return o, cmdline.Usagef("--profile: %v", err)
+			return with, cmdline.Usagef("--profile: %v", err)
 		}
-		if !slices.Contains(o.Profiles, profile) {
-			o.Profiles = append(o.Profiles, profile)
+		if !slices.Contains(with.Profiles, profile) {
+			with.Profiles = append(with.Profiles, profile)
 		}
 	}
-	if c.Bool("list") || c.IsSet("explain") {
-		return o, listFlagEffects(c)
+	if o.answersRules() {
+		return with, listFlagEffects(p)
 	}
-	if len(o.Profiles) == 0 {
-		o.Profiles = []rules.Profile{rules.OPM, rules.OLMv1}
+	if len(with.Profiles) == 0 {
+		with.Profiles = []rules.Profile{rules.OPM, rules.OLMv1}
 	}
-	if err := checkFlagEffects(c, o.Profiles); err != nil {
-		return o, err
+	if err := checkFlagEffects(p, with.Profiles); err != nil {
+		return with, err
 	}
-	if o.Skip, err = cmdline.List(c.StringSlice("skip")); err != nil {
-		return o, err
+	if with.Skip, err = cmdline.List(o.skip.Value()); err != nil {
+		return with, err
 	}
-	for _, id := range o.Skip {
+	for _, id := range with.Skip {
 		if err := rules.CheckID(id, checkup.Rules()); err != nil {
-			return o, cmdline.Usagef("--skip: %v", err)
+			return with, cmdline.Usagef("--skip: %v", err)
 		}
 	}
-	o.FailOn = rules.Severity(c.String("fail-on"))
-	if o.FailOn != rules.Error && o.FailOn != rules.Warning {
-		return o, cmdline.Usagef("invalid --fail-on value %q, expected (error|warning)", o.FailOn)
+	with.FailOn = rules.Severity(o.failOn)
+	if with.FailOn != rules.Error && with.FailOn != rules.Warning {
+		return with, cmdline.Usagef("invalid --fail-on value %q, expected (error|warning)", with.FailOn)
 	}
-	if err := o.Settings.Certs.UnmarshalText([]byte(c.String("cert-provider"))); err != nil {
-		return o, cmdline.Usagef("--cert-provider: %v", err)
+	if err := with.Settings.Certs.UnmarshalText([]byte(o.certProvider)); err != nil {
+		return with, cmdline.Usagef("--cert-provider: %v", err)
 	}
-	gates, err := cmdline.List(c.StringSlice("gate"))
+	gates, err := cmdline.List(o.gates.Value())
 	if err != nil {
-		return o, err
+		return with, err
 	}
 	for _, gate := range gates {
 		switch gate {
 		case releaseGate:
-			o.ReleaseSupport = true
+			with.ReleaseSupport = true
 		case string(manifests.SingleOwnNamespace):
-			o.Settings.Gates = append(o.Settings.Gates, manifests.SingleOwnNamespace)
+			with.Settings.Gates = append(with.Settings.Gates, manifests.SingleOwnNamespace)
 		default:
-			return o, cmdline.Usagef("invalid --gate value %q, expected (%s)", gate, strings.Join(checkGates(), "|"))
+			return with, cmdline.Usagef("invalid --gate value %q, expected (%s)", gate, strings.Join(checkGates(), "|"))
 		}
 	}
-	if o.APIs, err = check.NewAPIs(c.String("kube-version")); err != nil {
-		return o, cmdline.Usagef("--kube-version: %v", err)
+	if with.APIs, err = check.NewAPIs(o.kubeVersion); err != nil {
+		return with, cmdline.Usagef("--kube-version: %v", err)
 	}
-	o.OCP, o.Released, o.Pull = c.String("ocp-version"), c.String("released"), c.Bool("pull")
-	o.Upgrades, o.From = c.Bool("upgrades"), c.String("from")
-	if o.Upgrades && o.From != "" {
-		return o, cmdline.Usagef("--upgrades is for catalogs and --from for bundles: say one of them")
+	with.OCP, with.Released, with.Pull = o.ocpVersion, o.released, o.pull
+	with.Upgrades, with.From = o.upgrades, o.from
+	if with.Upgrades && with.From != "" {
+		return with, cmdline.Usagef("--upgrades is for catalogs and --from for bundles: say one of them")
 	}
-	if o.OCP != "" && !rules.IsOpenShiftVersion(o.OCP) {
-		return o, cmdline.Usagef("invalid --ocp-version value %q, expected a version such as v4.17", o.OCP)
+	if with.OCP != "" && !rules.IsOpenShiftVersion(with.OCP) {
+		return with, cmdline.Usagef("invalid --ocp-version value %q, expected a version such as v4.17", with.OCP)
 	}
-	return o, readCheckFiles(c, &o)
+	return with, o.readFiles(ctx, &with)
 }
 
-// readCheckFiles reads the files of waivers and of rule data.
-func readCheckFiles(c *cli.Context, o *checkup.Options) (err error) {
-	if name := c.String("waivers"); name != "" {
-		err = readInput(c.Context, name, func(r io.Reader) (err error) {
-			o.Waivers, err = rules.ReadWaivers(r, name)
+// readFiles reads the files of waivers, of a snapshot and of rule data.
+func (o *checkOptions) readFiles(ctx context.Context, with *checkup.Options) error {
+	for _, file := range []struct {
+		name string
+		read func(r io.Reader, name string) error
+	}{
+		{o.waivers, func(r io.Reader, name string) (err error) {
+			if with.Waivers, err = rules.ReadWaivers(r, name); err != nil {
+				return err
+			}
+			return with.Waivers.CheckRules(checkup.Rules())
+		}},
+		{o.snapshot, func(r io.Reader, name string) (err error) {
+			with.Snapshot, err = checkup.ReadSnapshot(r, name)
 			return err
-		})
-		if err == nil {
-			err = o.Waivers.CheckRules(checkup.Rules())
-		}
-		if err != nil {
-			return &cmdline.Error{Class: cmdline.ClassInput, Object: name, Err: err}
-		}
-	}
-	if name := c.String("snapshot"); name != "" {
-		err = readInput(c.Context, name, func(r io.Reader) (err error) {
-			o.Snapshot, err = checkup.ReadSnapshot(r, name)
+		}},
+		{o.ruleData, func(r io.Reader, name string) (err error) {
+			with.Data, err = rules.ReadData(r, name)
 			return err
-		})
-		if err != nil {
-			return &cmdline.Error{Class: cmdline.ClassInput, Object: name, Err: err}
+		}},
+	} {
+		if file.name == "" {
+			continue
 		}
-	}
-	if name := c.String("rule-data"); name != "" {
-		err = readInput(c.Context, name, func(r io.Reader) (err error) {
-			o.Data, err = rules.ReadData(r, name)
-			return err
-		})
+		err := readInput(ctx, file.name, func(r io.Reader) error { return file.read(r, file.name) })
 		if err != nil {
-			return &cmdline.Error{Class: cmdline.ClassInput, Object: name, Err: err}
+			return &cmdline.Error{Class: cmdline.ClassInput, Object: file.name, Err: err}
 		}
 	}
 	return nil

@@ -4,9 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/urfave/cli/v2"
-
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/declcfg/rules"
 )
 
@@ -27,27 +26,11 @@ var checkFlagProfiles = []struct {
 	{"snapshot", []rules.Profile{rules.Conforma}},
 }
 
-// checkFlagValues refuses empty values.
-func checkFlagValues(c *cli.Context) error {
-	for _, name := range []string{"waivers", "rule-data", "explain", "kube-version", "ocp-version", "released", "snapshot", "from",
-		"artifacts", "output"} {
-		if c.IsSet(name) && c.String(name) == "" {
-			return cmdline.Usagef("--%s is empty", name)
-		}
-	}
-	for _, name := range []string{"profile", "skip", "gate"} {
-		if slices.Contains(c.StringSlice(name), "") {
-			return cmdline.Usagef("--%s is empty", name)
-		}
-	}
-	return nil
-}
-
 // checkFlagEffects refuses flags without an effect on the rules of the profiles.
-func checkFlagEffects(c *cli.Context, profiles []rules.Profile) error {
+func checkFlagEffects(p *option.Session, profiles []rules.Profile) error {
 	for _, f := range checkFlagProfiles {
-		if c.IsSet(f.flag) && !slices.ContainsFunc(profiles, func(p rules.Profile) bool {
-			return slices.Contains(f.profiles, p)
+		if p.Given(f.flag) && !slices.ContainsFunc(profiles, func(profile rules.Profile) bool {
+			return slices.Contains(f.profiles, profile)
 		}) {
 			return cmdline.Usagef("--%s has no effect without --profile %s", f.flag,
 				strings.Join(asStrings(f.profiles), " or "))
@@ -57,17 +40,17 @@ func checkFlagEffects(c *cli.Context, profiles []rules.Profile) error {
 }
 
 // listFlagEffects refuses flags without an effect on the answer of --list or --explain.
-func listFlagEffects(c *cli.Context) error {
+func listFlagEffects(p *option.Session) error {
 	with := "list"
 	names := []string{"skip", "waivers", "fail-on", "artifacts"}
-	if c.IsSet("explain") {
+	if p.Given("explain") {
 		with, names = "explain", append(names, "profile")
 	}
 	for _, f := range checkFlagProfiles {
 		names = append(names, f.flag)
 	}
 	for _, name := range names {
-		if c.IsSet(name) {
+		if p.Given(name) {
 			return cmdline.Usagef("--%s has no effect with --%s", name, with)
 		}
 	}

@@ -1,14 +1,13 @@
 package check
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/cmd/internal/checkup"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
@@ -20,15 +19,16 @@ import (
 )
 
 // listRules answers --list and --explain.
-func listRules(p *option.Session, c *cli.Context, format string, profiles []rules.Profile) error {
-	if c.NArg() > 0 {
-		return cmdline.Usagef("--list and --explain check nothing: leave %q out", c.Args().First())
+func (o *checkOptions) listRules(ctx context.Context, p *option.Session, args []string, format string,
+	profiles []rules.Profile) error {
+	if len(args) > 0 {
+		return cmdline.Usagef("--list and --explain check nothing: leave %q out", args[0])
 	}
 	if format != "" && format != "json" {
 		return cmdline.Usagef("--list and --explain answer as text or json")
 	}
 	all := checkup.Rules()
-	if id := c.String("explain"); id != "" {
+	if id := o.explain; id != "" {
 		if err := rules.CheckID(id, all); err != nil {
 			return cmdline.Usagef("--explain: %v", err)
 		}
@@ -36,7 +36,7 @@ func listRules(p *option.Session, c *cli.Context, format string, profiles []rule
 		if format == "json" {
 			return p.PrintJSON(rule)
 		}
-		return p.Spooled(c.Context, func(w io.Writer) error { return explain(w, rule) })
+		return p.Spooled(ctx, func(w io.Writer) error { return explain(w, rule) })
 	}
 	if len(profiles) > 0 {
 		all = slices.DeleteFunc(all, func(r rules.Rule) bool { return !slices.ContainsFunc(profiles, r.In) })

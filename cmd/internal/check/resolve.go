@@ -1,6 +1,7 @@
 package check
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -17,8 +18,20 @@ import (
 	"github.com/operator-bindery/bindery/render"
 )
 
+// resolveOptions are the flags and arguments of "resolve".
+type resolveOptions struct {
+	option.Reading
+	catalogs                                []string
+	pkg                                     string
+	version, installed, enforcement, output string
+	channels, gates, priorities             cli.StringSlice
+	selfCertified, path, v0, pull           bool
+}
+
+// ResolveCommand returns the command "resolve".
 func ResolveCommand(p *option.Session) *cli.Command {
 	const request = "what is requested"
+	o := &resolveOptions{}
 	return &cli.Command{
 		Name:      "resolve",
 		Usage:     "say which bundle OLM installs, and to which one it upgrades",
@@ -38,72 +51,67 @@ way to the head.` +
 				"bindery resolve index.db etcd --v0 --channel singlenamespace-alpha --installed etcdoperator.v0.9.0",
 				"bindery resolve catalog etcd --version 0.9.x -o json"),
 		Flags: slices.Concat([]cli.Flag{
-			&cli.StringFlag{Name: "version", Category: request,
+			&cli.StringFlag{Name: "version", Destination: &o.version, Category: request,
 				Usage: "constraint `RANGE` of the version (1.2.3, \">=1 <2\", ~1.2, 1.x)"},
-			&cli.StringSliceFlag{Name: "channel", Aliases: []string{"c"}, Category: request,
+			&cli.StringSliceFlag{Name: "channel", Destination: &o.channels, Aliases: []string{"c"}, Category: request,
 				Usage: "only bundles of `CHANNEL`; can be repeated"},
-			&cli.StringFlag{Name: "installed", Category: request,
+			&cli.StringFlag{Name: "installed", Destination: &o.installed, Category: request,
 				Usage: "what is installed: the `BUNDLE` or version of a catalog, or BUNDLE=VERSION of one that no " +
 					"catalog has"},
-			&cli.BoolFlag{Name: "self-certified", Category: request,
+			&cli.BoolFlag{Name: "self-certified", Destination: &o.selfCertified, Category: request,
 				Usage: "any bundle may follow the installed one (upgradeConstraintPolicy: SelfCertified)"},
-			&cli.StringSliceFlag{Name: "gate", Category: request,
+			&cli.StringSliceFlag{Name: "gate", Destination: &o.gates, Category: request,
 				Usage: "turn on the feature gate `NAME` (" + strings.Join(checkGates(), "|") + "); can be repeated"},
-			&cli.StringSliceFlag{Name: "priority", Category: request,
+			&cli.StringSliceFlag{Name: "priority", Destination: &o.priorities, Category: request,
 				Usage: "spec.priority of a catalog, as `CATALOG=NUMBER`; can be repeated"},
-			&cli.BoolFlag{Name: "path", Category: "answer",
+			&cli.BoolFlag{Name: "path", Destination: &o.path, Category: "answer",
 				Usage: "print all upgrades that follow one another, not the next one only"},
-			&cli.BoolFlag{Name: "v0", Category: "answer",
+			&cli.BoolFlag{Name: "v0", Destination: &o.v0, Category: "answer",
 				Usage: "answer for OLM v0, whose Subscription has one channel"},
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Category: "answer",
+			&cli.StringFlag{Name: "output", Destination: &o.output, Aliases: []string{"o"}, Category: "answer",
 				Usage: "output `FORMAT` (json); text by default"},
-		}, safetyFlags(request), option.ReadFlags()),
-		Action: program.AtLeast(2, func(c *cli.Context) error { return runResolve(p, c) }),
+		}, o.safetyFlags(request), o.Reading.Flags()),
+		Action: program.AtLeast(2, p.Action(func(ctx context.Context, args []string) error {
+			o.catalogs, o.pkg = option.CatalogsAndPackage(args)
+			return o.run(ctx, p)
+		})),
 	}
 }
 
 const releaseGate = "BundleReleaseSupport"
 
-func runResolve(p *option.Session, c *cli.Context) error {
-	format, err := program.ListFormat(c, "json")
+func (o *resolveOptions) run(ctx context.Context, p *option.Session) error {
+	format, err := program.AnswerFormat(o.output, "json")
 	if err != nil {
 		return err
 	}
-	for _, name := range []string{"version", "installed", "output"} {
-		if c.IsSet(name) && c.String(name) == "" {
-			return cmdline.Usagef("--%s is empty", name)
-		}
-	}
-	for _, name := range []string{"channel", "gate", "priority"} {
-		if slices.Contains(c.StringSlice(name), "") {
-			return cmdline.Usagef("--%s is empty", name)
-		}
-	}
-	if packageOf(c) == "" {
-		return cmdline.Usagef("the name of the package is empty")
-	}
-	if err := checkSafetyFlags(c); err != nil {
+	if err := p.Filled("version", "installed", "output", "channel", "gate", "priority"); err != nil {
 		return err
 	}
-	if !c.Bool("v0") {
-		if err := checkRequest(c); err != nil {
+	if o.pkg == "" {
+		return cmdline.Usagef("the name of the package is empty")
+	}
+	if err := o.checkSafety(); err != nil {
+		return err
+	}
+	if !o.v0 {
+		if err := checkRequest(o.request()); err != nil {
 			return err
 		}
 	}
-	catalogs, err := resolveCatalogs(p, c)
+	catalogs, err := o.open(ctx, p)
 	if err != nil {
 		return err
 	}
-	if c.Bool("v0") {
-		return resolveV0(p, c, catalogs, format)
+	if o.v0 {
+		return o.resolveV0(ctx, p, catalogs, format)
 	}
-	q := resolve.Request{Package: packageOf(c), Channels: c.StringSlice("channel"), Version: c.String("version"),
-		SelfCertified: c.Bool("self-certified")}
-	if q.SelfCertified && !c.IsSet("installed") {
+	q := o.request()
+	if q.SelfCertified && o.installed == "" {
 		return cmdline.Usagef("--self-certified needs --installed: without it any bundle may be chosen")
 	}
 	settings := manifests.Settings{Certs: manifests.CertManager}
-	for _, gate := range c.StringSlice("gate") {
+	for _, gate := range o.gates.Value() {
 		switch {
 		case gate == releaseGate:
 			q.Gates.BundleReleaseSupport = true
@@ -113,16 +121,16 @@ func runResolve(p *option.Session, c *cli.Context) error {
 			settings.Gates = append(settings.Gates, manifests.SingleOwnNamespace)
 		}
 	}
-	warnings, err := checkPackages(c, catalogs, &q, settings)
+	warnings, err := checkPackages(ctx, catalogs, &q, settings)
 	if err != nil {
 		return err
 	}
-	r, err := resolve.NewResolver(c.Context, catalogs, q.Package, q.Gates)
+	r, err := resolve.NewResolver(ctx, catalogs, q.Package, q.Gates)
 	if err != nil {
 		return p.OpmMessage(err)
 	}
-	if c.IsSet("installed") {
-		if q.Installed, err = installedBundle(c.String("installed"), r.Installed); err != nil {
+	if o.installed != "" {
+		if q.Installed, err = installedBundle(o.installed, r.Installed); err != nil {
 			return err
 		}
 	}
@@ -131,41 +139,33 @@ func runResolve(p *option.Session, c *cli.Context) error {
 		logWarnings(p, warnings.about(q.Installed))
 		return unresolved(&q, r, err)
 	}
-	out := newResolved(c, r, &q, a)
+	out := newResolved(o.path, r, &q, a)
 	touched := out.bundles()
 	if q.Installed != nil {
 		touched = append(touched, q.Installed.Name)
 	}
-	if err := checkTouched(p, c, warnings, settings, touched); err != nil {
+	if err := o.checkTouched(ctx, p, warnings, settings, touched); err != nil {
 		return err
 	}
 	out.Warnings = warnings.about(q.Installed, out.bundles()...)
 	logWarnings(p, out.Warnings)
-	if err := judgeResolved(p, c, &q, out, settings); err != nil {
+	if err := o.judge(ctx, p, &q, out, settings); err != nil {
 		return err
 	}
-	return printResolved(p, c, format, out)
+	return printResolved(ctx, p, format, out)
 }
 
-// packageOf returns the package of the arguments.
-func packageOf(c *cli.Context) string {
-	_, pkg := option.CatalogsAndPackage(c.Args().Slice())
-	return pkg
+// request returns what a ClusterExtension asks for.
+func (o *resolveOptions) request() resolve.Request {
+	return resolve.Request{Package: o.pkg, Channels: o.channels.Value(), Version: o.version, SelfCertified: o.selfCertified}
 }
 
-// catalogsOf returns the references of the arguments.
-func catalogsOf(c *cli.Context) []string {
-	catalogs, _ := option.CatalogsAndPackage(c.Args().Slice())
-	return slices.Clone(catalogs)
-}
-
-// resolveCatalogs opens the catalogs of the arguments, each under its reference.
-func resolveCatalogs(p *option.Session, c *cli.Context) ([]resolve.Catalog, error) {
+// open opens the catalogs, each under its reference.
+func (o *resolveOptions) open(ctx context.Context, p *option.Session) ([]resolve.Catalog, error) {
 	priorities := map[string]int32{}
-	refs := catalogsOf(c)
-	for _, text := range c.StringSlice("priority") {
+	for _, text := range o.priorities.Value() {
 		n := strings.LastIndexByte(text, '=')
-		if n < 0 || !slices.Contains(refs, text[:n]) {
+		if n < 0 || !slices.Contains(o.catalogs, text[:n]) {
 			return nil, cmdline.Usagef("invalid --priority value %q, expected CATALOG=NUMBER with one of the catalogs",
 				text)
 		}
@@ -175,19 +175,19 @@ func resolveCatalogs(p *option.Session, c *cli.Context) ([]resolve.Catalog, erro
 		}
 		priorities[text[:n]] = int32(number)
 	}
-	o, err := p.RenderOptions(c)
+	with, err := o.Options(ctx, p, o.catalogs...)
 	if err != nil {
 		return nil, err
 	}
 	// The rules of OLM v1 look at manifests, too.
-	o.Allow, o.Skeleton, o.Packages = option.CatalogKinds(), c.Bool("v0"), []string{packageOf(c)}
-	o.Schemaless = true // catalogd stores them
+	with.Allow, with.Skeleton, with.Packages = option.CatalogKinds(), o.v0, []string{o.pkg}
+	with.Schemaless = true // catalogd stores them
 	var catalogs []resolve.Catalog
-	for i, ref := range refs {
-		if slices.Contains(refs[:i], ref) {
+	for i, ref := range o.catalogs {
+		if slices.Contains(o.catalogs[:i], ref) {
 			return nil, cmdline.Usagef("the catalog %q is named twice", ref)
 		}
-		blobs, err := o.Render(c.Context, ref)
+		blobs, err := with.Render(ctx, ref)
 		if errors.Is(err, render.ErrNotAllowed) {
 			return nil, &cmdline.Error{Class: cmdline.ClassInput, Object: ref,
 				Err: fmt.Errorf("%q is a bundle, not a catalog", ref), Hint: "\"bindery check\" says whether OLM v1 " +

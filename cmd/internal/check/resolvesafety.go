@@ -37,19 +37,19 @@ const (
 )
 
 // safetyFlags are the flags of resolve about the bundles themselves.
-func safetyFlags(category string) []cli.Flag {
+func (o *resolveOptions) safetyFlags(category string) []cli.Flag {
 	return []cli.Flag{
-		&cli.BoolFlag{Name: "pull", Category: category,
+		&cli.BoolFlag{Name: "pull", Destination: &o.pull, Category: category,
 			Usage: "read the images of the bundles: whether OLM v1 installs the one, and takes the upgrade from the other"},
-		&cli.StringFlag{Name: "crd-upgrade-safety", Value: enforceStrict, Category: category,
+		&cli.StringFlag{Name: "crd-upgrade-safety", Destination: &o.enforcement, Value: enforceStrict, Category: category,
 			Usage: "spec.install.preflight.crdUpgradeSafety.enforcement: whether upgrades are judged (" + enforceStrict +
 				"|" + enforceNone + ")"},
 	}
 }
 
-// checkSafetyFlags refuses values that are not known.
-func checkSafetyFlags(c *cli.Context) error {
-	if v := c.String("crd-upgrade-safety"); v != enforceStrict && v != enforceNone {
+// checkSafety refuses values that are not known.
+func (o *resolveOptions) checkSafety() error {
+	if v := o.enforcement; v != enforceStrict && v != enforceNone {
 		return cmdline.Usagef("invalid --crd-upgrade-safety value %q, expected (%s|%s)", v, enforceStrict, enforceNone)
 	}
 	return nil
@@ -61,8 +61,8 @@ const maxJudged = 64
 // resolvedSafety judges the bundles of an answer and the upgrades between them.
 type resolvedSafety struct {
 	p        *option.Session
-	c        *cli.Context
-	o        render.Options
+	o        *resolveOptions
+	with     render.Options
 	settings manifests.Settings
 	blobs    map[string]*declcfg.Bundle
 	judge    *safety.Judge
@@ -76,24 +76,25 @@ type judgedBundle struct {
 	hint        string
 }
 
-// judgeResolved judges the bundles that were resolved: with --pull whether OLM v1 installs them, and whether it takes
+// judge judges the bundles that were resolved: with --pull whether OLM v1 installs them, and whether it takes
 // the upgrades to them. What it refuses of the first is an error with the message of the ClusterExtension's condition.
-func judgeResolved(p *option.Session, c *cli.Context, q *resolve.Request, out *Resolved, settings manifests.Settings) error {
+func (o *resolveOptions) judge(ctx context.Context, p *option.Session, q *resolve.Request, out *Resolved,
+	settings manifests.Settings) error {
 	a := out.Answer
 	upgrade := q.Installed != nil && !a.Unchanged
-	if !upgrade && !c.Bool("pull") && len(out.Next) == 0 {
+	if !upgrade && !o.pull && len(out.Next) == 0 {
 		return nil
 	}
-	o, err := p.RenderOptions(c)
+	with, err := o.Options(ctx, p, o.catalogs...)
 	if err != nil {
 		return err
 	}
-	s := &resolvedSafety{p: p, c: c, o: o, settings: settings}
-	strict := c.String("crd-upgrade-safety") == enforceStrict
+	s := &resolvedSafety{p: p, o: o, with: with, settings: settings}
+	strict := o.enforcement == enforceStrict
 	if upgrade && !strict {
 		out.UpgradeSafety = &upgradeSafety{Reason: notAsked}
 	}
-	if !strict && !c.Bool("pull") {
+	if !strict && !o.pull {
 		notJudged(out.Next, notAsked)
 		return nil
 	}
@@ -105,13 +106,13 @@ func judgeResolved(p *option.Session, c *cli.Context, q *resolve.Request, out *R
 	for i := range next {
 		names = append(names, next[i].Bundle)
 	}
-	if s.blobs, err = blobsOf(p, c, o, a.Catalog, names); err != nil {
+	if s.blobs, err = o.blobsOf(ctx, p, with, a.Catalog, names); err != nil {
 		return err
 	}
 	if s.judge, err = safety.NewJudge(); err != nil {
 		return err
 	}
-	to, err := s.bundle(a.Bundle)
+	to, err := s.bundle(ctx, a.Bundle)
 	switch {
 	case err != nil:
 		return err
@@ -120,11 +121,11 @@ func judgeResolved(p *option.Session, c *cli.Context, q *resolve.Request, out *R
 	case upgrade && strict:
 		from := judgedBundle{}
 		if to.reason == "" {
-			if from, err = s.bundle(q.Installed.Name); err != nil {
+			if from, err = s.bundle(ctx, q.Installed.Name); err != nil {
 				return err
 			}
 		}
-		out.UpgradeSafety, err = s.upgrade(from, to)
+		out.UpgradeSafety, err = s.upgrade(ctx, from, to)
 		if err == nil && out.UpgradeSafety.Refused != "" {
 			err = refusedAnswer(a, errors.New(out.UpgradeSafety.Refused), "--crd-upgrade-safety "+enforceNone+
 				" answers for a ClusterExtension that does not ask, --version for another bundle")
@@ -136,7 +137,7 @@ func judgeResolved(p *option.Session, c *cli.Context, q *resolve.Request, out *R
 			p.Log.Info("the upgrade was not judged by its CustomResourceDefinitions: " + reason)
 		}
 	}
-	if err := s.following(next, to, strict); err != nil {
+	if err := s.following(ctx, next, to, strict); err != nil {
 		return err
 	}
 	notJudged(out.Next[len(next):], fmt.Sprintf("only the first %d that follow are judged", maxJudged))
@@ -167,18 +168,18 @@ func unjudged(next []nextResolved) (n int, reason string) {
 }
 
 // following judges the upgrades that follow a bundle. None of them is an error: OLM v1 has not come to them.
-func (s *resolvedSafety) following(next []nextResolved, from judgedBundle, strict bool) error {
+func (s *resolvedSafety) following(ctx context.Context, next []nextResolved, from judgedBundle, strict bool) error {
 	for i := range next {
-		to, err := s.bundle(next[i].Bundle)
-		if s.c.Context.Err() != nil {
-			return context.Cause(s.c.Context)
+		to, err := s.bundle(ctx, next[i].Bundle)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
 		}
 		if err != nil {
 			to.reason = bundlecmd.Clip(err).Error()
 		}
 		out := &upgradeSafety{Reason: notAsked}
 		if strict {
-			if out, err = s.upgrade(from, to); err != nil {
+			if out, err = s.upgrade(ctx, from, to); err != nil {
 				return err
 			}
 		}
@@ -191,21 +192,21 @@ func (s *resolvedSafety) following(next []nextResolved, from judgedBundle, stric
 }
 
 // bundle reads a bundle.
-func (s *resolvedSafety) bundle(name string) (out judgedBundle, err error) {
-	if b := s.blobs[name]; b != nil && b.Image == "" && s.c.Bool("pull") {
+func (s *resolvedSafety) bundle(ctx context.Context, name string) (out judgedBundle, err error) {
+	if b := s.blobs[name]; b != nil && b.Image == "" && s.o.pull {
 		return judgedBundle{reason: fmt.Sprintf("the bundle %q has no image", name), refused: errors.New("the bundle has no image"),
 			hint: "OLM v1 installs images: add the one of the bundle"}, nil
 	}
-	m, reason, err := manifestsOf(s.p, s.c, s.o, name, s.blobs[name])
+	m, reason, err := s.manifestsOf(ctx, name, s.blobs[name])
 	var read *manifests.ReadError
-	if errors.As(err, &read) && s.c.Bool("pull") {
+	if errors.As(err, &read) && s.o.pull {
 		out.refused, out.hint = bundlecmd.Clip(err), "\"bindery check IMAGE\" says where in its files"
 	}
 	if out.reason, err = unread(name, reason, err); err != nil || out.reason != "" {
 		return out, err
 	}
-	if s.c.Bool("pull") {
-		if all := check.Problems(s.c.Context, m, s.settings); len(all) > 0 { // OLM v1 names the first
+	if s.o.pull {
+		if all := check.Problems(ctx, m, s.settings); len(all) > 0 { // OLM v1 names the first
 			out.refused, out.hint = errors.New(all[0].Message), "\"bindery check IMAGE\" says more; --gate turns on "+
 				"what a cluster may have"
 		}
@@ -217,13 +218,13 @@ func (s *resolvedSafety) bundle(name string) (out judgedBundle, err error) {
 }
 
 // upgrade says whether OLM v1 refuses an upgrade, or why it cannot be judged.
-func (s *resolvedSafety) upgrade(from, to judgedBundle) (*upgradeSafety, error) {
+func (s *resolvedSafety) upgrade(ctx context.Context, from, to judgedBundle) (*upgradeSafety, error) {
 	if reason := cmp.Or(to.reason, from.reason); reason != "" {
 		return &upgradeSafety{Reason: reason}, nil
 	}
-	refused, failed := s.judge.Upgrade(s.c.Context, from.definitions, to.definitions)
+	refused, failed := s.judge.Upgrade(ctx, from.definitions, to.definitions)
 	switch {
-	case s.c.Context.Err() != nil:
+	case ctx.Err() != nil:
 		return nil, failed
 	case len(refused) > 0:
 		return &upgradeSafety{Judged: true, Refused: safety.Message(refused)}, nil
@@ -245,12 +246,12 @@ func refusedAnswer(a *resolve.Answer, err error, hint string) error {
 
 // blobsOf reads bundles of the package with their manifests, out of the catalog that has the resolved one, or else out
 // of the others.
-func blobsOf(p *option.Session, c *cli.Context, o render.Options, first string, names []string) (map[string]*declcfg.Bundle,
-	error) {
-	refs := slices.DeleteFunc(catalogsOf(c), func(ref string) bool { return ref == first })
+func (o *resolveOptions) blobsOf(ctx context.Context, p *option.Session, with render.Options, first string, names []string) (
+	map[string]*declcfg.Bundle, error) {
+	refs := slices.DeleteFunc(slices.Clone(o.catalogs), func(ref string) bool { return ref == first })
 	out := map[string]*declcfg.Bundle{}
 	for _, ref := range slices.Insert(refs, 0, first) {
-		here, err := blobsIn(p, c, o, ref, names)
+		here, err := o.blobsIn(ctx, p, with, ref, names)
 		if err != nil {
 			return nil, err
 		}
@@ -267,9 +268,10 @@ func blobsOf(p *option.Session, c *cli.Context, o render.Options, first string, 
 }
 
 // blobsIn reads bundles of the package with their manifests, which --pull does not need, out of a catalog.
-func blobsIn(p *option.Session, c *cli.Context, o render.Options, ref string, names []string) (map[string]*declcfg.Bundle, error) {
-	o.Allow, o.Skeleton, o.Packages, o.Schemaless = option.CatalogKinds(), c.Bool("pull"), []string{packageOf(c)}, true
-	blobs, err := o.Render(c.Context, ref)
+func (o *resolveOptions) blobsIn(ctx context.Context, p *option.Session, with render.Options, ref string, names []string) (
+	map[string]*declcfg.Bundle, error) {
+	with.Allow, with.Skeleton, with.Packages, with.Schemaless = option.CatalogKinds(), o.pull, []string{o.pkg}, true
+	blobs, err := with.Render(ctx, ref)
 	if err != nil {
 		return nil, p.OpmMessage(err)
 	}
@@ -278,7 +280,7 @@ func blobsIn(p *option.Session, c *cli.Context, o render.Options, ref string, na
 		if err != nil {
 			return nil, p.OpmMessage(err)
 		}
-		if b, ok := blob.(*declcfg.Bundle); ok && b.Package == o.Packages[0] && slices.Contains(names, b.Name) {
+		if b, ok := blob.(*declcfg.Bundle); ok && b.Package == o.pkg && slices.Contains(names, b.Name) {
 			out[b.Name] = b // OLM v1 keeps the last of one name
 		}
 	}
@@ -286,19 +288,19 @@ func blobsIn(p *option.Session, c *cli.Context, o render.Options, ref string, na
 }
 
 // manifestsOf returns the manifests of a bundle, or why they are not known. With --pull they are those of its image.
-func manifestsOf(p *option.Session, c *cli.Context, o render.Options, name string, b *declcfg.Bundle) (m *manifests.Bundle,
-	reason string, err error) {
+func (s *resolvedSafety) manifestsOf(ctx context.Context, name string, b *declcfg.Bundle) (m *manifests.Bundle, reason string,
+	err error) {
 	switch {
 	case b == nil:
 		return nil, fmt.Sprintf("no catalog has the bundle %q", name), nil
-	case !c.Bool("pull"):
+	case !s.o.pull:
 		if csv, err := b.CSV(); !b.HasObjects || csv == nil && err == nil {
 			return nil, fmt.Sprintf("the catalog has no manifests of the bundle %q; --pull reads its image", name), nil
 		}
 		m, err = check.BlobManifests(b)
 		return m, "", err
 	}
-	err = o.BundleFiles(c.Context, b.Image, func(_ render.FetchedBundle, fsys fs.FS) (err error) {
+	err = s.with.BundleFiles(ctx, b.Image, func(_ render.FetchedBundle, fsys fs.FS) (err error) {
 		m, err = manifests.Read(fsys)
 		return err
 	})

@@ -1,11 +1,10 @@
 package check
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strings"
-
-	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/declcfg/resolve"
@@ -37,8 +36,8 @@ type nextResolved struct {
 }
 
 // newResolved asks for the upgrades that follow an answer, under the request's conditions.
-func newResolved(c *cli.Context, r *resolve.Resolver, q *resolve.Request, a *resolve.Answer) *Resolved {
-	out := &Resolved{Package: q.Package, Answer: a, path: c.Bool("path")}
+func newResolved(path bool, r *resolve.Resolver, q *resolve.Request, a *resolve.Answer) *Resolved {
+	out := &Resolved{Package: q.Package, Answer: a, path: path}
 	if q.Installed != nil {
 		out.Installed = q.Installed.Name
 	}
@@ -71,7 +70,7 @@ func (r *Resolved) bundles() []string {
 	return names
 }
 
-func printResolved(p *option.Session, c *cli.Context, format string, r *Resolved) error {
+func printResolved(ctx context.Context, p *option.Session, format string, r *Resolved) error {
 	if format == "json" {
 		return p.PrintJSON(r)
 	}
@@ -98,7 +97,7 @@ func printResolved(p *option.Session, c *cli.Context, format string, r *Resolved
 	case len(r.Next) == 0:
 		rows = append(rows, []string{"then", "no upgrade"})
 	}
-	return printFields(p, c, rows)
+	return printFields(ctx, p, rows)
 }
 
 // why says how the bundle was chosen.
@@ -131,14 +130,14 @@ func named(bundle, version, release string) string {
 }
 
 // printFields prints names and values, without the fields that have no value.
-func printFields(p *option.Session, c *cli.Context, rows [][]string) error {
+func printFields(ctx context.Context, p *option.Session, rows [][]string) error {
 	width := 0
 	for _, row := range rows {
 		if row[1] != "" {
 			width = max(width, len(row[0])+1)
 		}
 	}
-	return p.Spooled(c.Context, func(w io.Writer) error {
+	return p.Spooled(ctx, func(w io.Writer) error {
 		for _, row := range rows {
 			if row[1] == "" {
 				continue

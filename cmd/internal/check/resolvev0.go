@@ -1,10 +1,9 @@
 package check
 
 import (
+	"context"
 	"errors"
 	"fmt"
-
-	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
@@ -26,13 +25,13 @@ type ResolvedV0 struct {
 }
 
 // resolveV0 answers for OLM v0.
-func resolveV0(p *option.Session, c *cli.Context, catalogs []resolve.Catalog, format string) error {
+func (o *resolveOptions) resolveV0(ctx context.Context, p *option.Session, catalogs []resolve.Catalog, format string) error {
 	for _, name := range []string{"version", "self-certified", "gate", "priority", "path", "pull", "crd-upgrade-safety"} {
-		if c.IsSet(name) {
+		if p.Given(name) {
 			return cmdline.Usagef("--%s has no effect with --v0", name)
 		}
 	}
-	channels := c.StringSlice("channel")
+	channels := o.channels.Value()
 	if len(channels) > 1 || len(catalogs) > 1 {
 		return cmdline.Usagef("a Subscription of OLM v0 has one channel of one catalog")
 	}
@@ -40,11 +39,11 @@ func resolveV0(p *option.Session, c *cli.Context, catalogs []resolve.Catalog, fo
 	if len(channels) == 1 {
 		channel = channels[0]
 	}
-	v, err := resolve.NewV0(c.Context, catalogs[0], packageOf(c), channel)
+	v, err := resolve.NewV0(ctx, catalogs[0], o.pkg, channel)
 	if err != nil {
 		var unusable *resolve.V0Error
 		if errors.As(err, &unusable) {
-			return &cmdline.Error{Class: cmdline.ClassInput, Object: packageOf(c), Err: err,
+			return &cmdline.Error{Class: cmdline.ClassInput, Object: o.pkg, Err: err,
 				Hint: "\"bindery list channels CATALOG PACKAGE\" lists the channels, \"bindery validate\" says what " +
 					"is wrong with them"}
 		}
@@ -56,26 +55,26 @@ func resolveV0(p *option.Session, c *cli.Context, catalogs []resolve.Catalog, fo
 			Err: fmt.Errorf("channel %q of package %q has no bundle that can be installed", v.Channel, v.Package)}
 	}
 	out := &ResolvedV0{Package: v.Package, Channel: v.Channel, Head: head}
-	if !c.IsSet("installed") {
-		if out.Stuck, err = v.Stuck(c.Context); err != nil {
+	if o.installed == "" {
+		if out.Stuck, err = v.Stuck(ctx); err != nil {
 			return err
 		}
-		return printResolvedV0(p, c, format, out)
+		return printResolvedV0(ctx, p, format, out)
 	}
-	installed, err := installedBundle(c.String("installed"), v.Installed)
+	installed, err := installedBundle(o.installed, v.Installed)
 	if err != nil {
 		return err
 	}
 	out.Installed, out.Path = installed.Name, v.Path(installed.Name, installed.Version)
 	reaches := v.Reaches(installed.Name, out.Path)
 	out.Reaches = &reaches
-	if err := printResolvedV0(p, c, format, out); err != nil || reaches {
+	if err := printResolvedV0(ctx, p, format, out); err != nil || reaches {
 		return err
 	}
 	return &cmdline.ExitStatus{Status: 1}
 }
 
-func printResolvedV0(p *option.Session, c *cli.Context, format string, r *ResolvedV0) error {
+func printResolvedV0(ctx context.Context, p *option.Session, format string, r *ResolvedV0) error {
 	if format == "json" {
 		return p.PrintJSON(r)
 	}
@@ -97,5 +96,5 @@ func printResolvedV0(p *option.Session, c *cli.Context, format string, r *Resolv
 	for _, s := range r.Stuck {
 		rows = append(rows, []string{"no way to the head", named(s.Bundle, s.Version, s.Release)})
 	}
-	return printFields(p, c, rows)
+	return printFields(ctx, p, rows)
 }

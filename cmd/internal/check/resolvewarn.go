@@ -1,13 +1,12 @@
 package check
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"path"
 	"slices"
 	"strings"
-
-	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/bundle/check"
 	"github.com/operator-bindery/bindery/bundle/manifests"
@@ -19,8 +18,7 @@ import (
 )
 
 // checkRequest refuses what an API server refuses in a ClusterExtension, before a catalog is read.
-func checkRequest(c *cli.Context) error {
-	q := resolve.Request{Package: packageOf(c), Channels: c.StringSlice("channel"), Version: c.String("version")}
+func checkRequest(q resolve.Request) error {
 	err := q.Validate()
 	if err == nil {
 		return nil
@@ -53,7 +51,7 @@ type packageWarnings struct {
 }
 
 // checkPackages has the package of a request checked in each catalog while the resolver reads it.
-func checkPackages(c *cli.Context, catalogs []resolve.Catalog, q *resolve.Request, settings manifests.Settings) (
+func checkPackages(ctx context.Context, catalogs []resolve.Catalog, q *resolve.Request, settings manifests.Settings) (
 	*packageWarnings, error) {
 	w := &packageWarnings{}
 	for i := range catalogs {
@@ -64,7 +62,7 @@ func checkPackages(c *cli.Context, catalogs []resolve.Catalog, q *resolve.Reques
 		s := rules.CatalogSubject{Release: q.Gates.BundleReleaseSupport,
 			SingleOwn: slices.Contains(settings.Gates, manifests.SingleOwnNamespace)}
 		w.catalogs, w.runs, w.objects = append(w.catalogs, catalogs[i].Name), append(w.runs, run), append(w.objects, false)
-		blobs := run.CheckPackage(c.Context, s, q.Package, catalogs[i].Blobs)
+		blobs := run.CheckPackage(ctx, s, q.Package, catalogs[i].Blobs)
 		catalogs[i].Blobs = func(yield func(declcfg.Blob, error) bool) {
 			for b, err := range blobs {
 				if b, ok := b.(*declcfg.Bundle); ok && b.HasObjects {
@@ -81,11 +79,12 @@ func checkPackages(c *cli.Context, catalogs []resolve.Catalog, q *resolve.Reques
 
 // checkTouched has the manifests checked that the catalogs have of some bundles: to validate those of all bundles of a
 // package takes seconds. With --pull the images decide.
-func checkTouched(p *option.Session, c *cli.Context, w *packageWarnings, settings manifests.Settings, names []string) error {
-	if c.Bool("pull") {
+func (o *resolveOptions) checkTouched(ctx context.Context, p *option.Session, w *packageWarnings, settings manifests.Settings,
+	names []string) error {
+	if o.pull {
 		return nil
 	}
-	o, err := p.RenderOptions(c)
+	with, err := o.Options(ctx, p, o.catalogs...)
 	if err != nil {
 		return err
 	}
@@ -94,7 +93,7 @@ func checkTouched(p *option.Session, c *cli.Context, w *packageWarnings, setting
 		if !w.objects[i] {
 			continue
 		}
-		blobs, err := blobsIn(p, c, o, ref, names)
+		blobs, err := o.blobsIn(ctx, p, with, ref, names)
 		if err != nil {
 			return err
 		}
@@ -103,7 +102,7 @@ func checkTouched(p *option.Session, c *cli.Context, w *packageWarnings, setting
 			if csv, err := b.CSV(); csv == nil && err == nil {
 				continue
 			}
-			if err := find(c.Context, w.runs[i], b); err != nil {
+			if err := find(ctx, w.runs[i], b); err != nil {
 				return err
 			}
 		}

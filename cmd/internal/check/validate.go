@@ -20,7 +20,16 @@ import (
 	"github.com/operator-bindery/bindery/render"
 )
 
+// validateOptions are the flags of "validate".
+type validateOptions struct {
+	option.Catalogs
+	output string
+	jobs   int
+}
+
+// ValidateCommand returns the command "validate".
 func ValidateCommand(p *option.Session) *cli.Command {
+	o := &validateOptions{}
 	return &cli.Command{
 		Name:      "validate",
 		Usage:     "check a catalog directory",
@@ -30,11 +39,13 @@ is written to standard output even if the catalog is invalid; the exit status is
 packages is an error unless --allow-empty is set.` +
 			program.Examples("bindery validate catalog", "bindery validate catalog -o json"),
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "output `FORMAT` (json|yaml)"},
-			option.AllowEmptyFlag(""),
-			program.JobsFlag(),
+			&cli.StringFlag{Name: "output", Destination: &o.output, Aliases: []string{"o"}, Usage: "output `FORMAT` (json|yaml)"},
+			o.AllowEmptyFlag(""),
+			option.JobsFlag(&o.jobs, ""),
 		},
-		Action: program.Exactly(1, func(c *cli.Context) error { return validate(p, c) }),
+		Action: program.Exactly(1, p.Action(func(ctx context.Context, args []string) error {
+			return o.validate(ctx, p, args[0])
+		})),
 	}
 }
 
@@ -52,12 +63,11 @@ type verdictError struct {
 	Message string `json:"message"`
 }
 
-func validate(p *option.Session, c *cli.Context) (err error) {
-	format, err := program.ListFormat(c, "json", "yaml")
+func (o *validateOptions) validate(ctx context.Context, p *option.Session, dir string) (err error) {
+	format, err := program.AnswerFormat(o.output, "json", "yaml")
 	if err != nil {
 		return err
 	}
-	dir := c.Args().First()
 	info, err := os.Stat(dir)
 	if errors.Is(err, fs.ErrNotExist) && !p.Opm {
 		return &cmdline.Error{Class: cmdline.ClassLocal, Object: dir, Err: err,
@@ -75,15 +85,15 @@ func validate(p *option.Session, c *cli.Context) (err error) {
 	}
 	var rest restOfProblems
 	defer func() { err = errors.Join(err, rest.Close()) }()
-	o := declcfg.LoadOptions{Dir: dir, Jobs: c.Int("jobs"), Warn: p.WarnAt, Read: p.Loading(dir)}
+	with := declcfg.LoadOptions{Dir: dir, Jobs: o.jobs, Warn: p.WarnAt, Read: p.Loading(dir)}
 	if format != "" && !p.Opm {
-		rest.format, o.Omitted = format, rest.add
+		rest.format, with.Omitted = format, rest.add
 	}
-	valid, err := validateDir(c.Context, dir, o)
+	valid, err := validateDir(ctx, dir, with)
 	if err == nil {
-		err = p.CheckEmpty(c, dir, valid.Packages)
+		err = o.CheckEmpty(p, dir, valid.Packages)
 	}
-	if err != nil && context.Cause(c.Context) != nil {
+	if err != nil && context.Cause(ctx) != nil {
 		return err
 	}
 	if format == "" {
@@ -107,7 +117,7 @@ func validate(p *option.Session, c *cli.Context) (err error) {
 			v.Problems = problems.Problems
 		}
 	}
-	if err := writeVerdict(p, c.Context, v, format, &rest); err != nil {
+	if err := writeVerdict(p, ctx, v, format, &rest); err != nil {
 		return err
 	}
 	if !v.Passed {

@@ -53,14 +53,7 @@ func Env(flag string) []string {
 }
 
 // Exactly refuses any number of arguments but n.
-func Exactly(n int, action cli.ActionFunc) cli.ActionFunc {
-	return func(c *cli.Context) error {
-		if c.NArg() != n {
-			return argumentError(c, n, fmt.Sprintf("accepts %d arg(s), received %d", n, c.NArg()))
-		}
-		return action(c)
-	}
-}
+func Exactly(n int, action cli.ActionFunc) cli.ActionFunc { return Between(n, n, action) }
 
 // argumentError returns an error about the number of arguments, with a hint that names the first of n that is missing.
 func argumentError(c *cli.Context, n int, text string) error {
@@ -86,14 +79,23 @@ func AtLeast(n int, action cli.ActionFunc) cli.ActionFunc {
 
 // Between refuses fewer arguments than low and more than high.
 func Between(low, high int, action cli.ActionFunc) cli.ActionFunc {
-	if low == high {
-		return Exactly(low, action)
-	}
 	return func(c *cli.Context) error {
-		if n := c.NArg(); n < low || n > high {
-			return argumentError(c, low, fmt.Sprintf("accepts between %d and %d arg(s), received %d", low, high, n))
+		if err := CheckArguments(c, low, high); err != nil {
+			return err
 		}
 		return action(c)
+	}
+}
+
+// CheckArguments refuses fewer arguments than low and more than high, in the words of opm.
+func CheckArguments(c *cli.Context, low, high int) error {
+	switch n := c.NArg(); {
+	case n >= low && n <= high:
+		return nil
+	case low == high:
+		return argumentError(c, low, fmt.Sprintf("accepts %d arg(s), received %d", low, n))
+	default:
+		return argumentError(c, low, fmt.Sprintf("accepts between %d and %d arg(s), received %d", low, high, n))
 	}
 }
 

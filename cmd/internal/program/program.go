@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -62,6 +63,17 @@ func (p *Program) Given(flag string) bool { return p.Command.IsSet(flag) }
 
 // GivenHere reports whether a flag is on the command line, and not in the environment for all commands.
 func (p *Program) GivenHere(flag string) bool { return p.Given(flag) && os.Getenv(Env(flag)[0]) == "" }
+
+// Filled refuses flags that are given and empty, as a variable of a script is that is not set.
+func (p *Program) Filled(flags ...string) error {
+	for _, flag := range flags {
+		if values, ok := p.Command.Value(flag).(cli.StringSlice); ok && slices.Contains(values.Value(), "") ||
+			!ok && p.Given(flag) && p.Command.String(flag) == "" {
+			return cmdline.Usagef("--%s is empty", flag)
+		}
+	}
+	return nil
+}
 
 // GroupCommand is a command that only has subcommands.
 func (p *Program) GroupCommand(name, usage string, commands ...*cli.Command) *cli.Command {
