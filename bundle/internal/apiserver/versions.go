@@ -64,9 +64,6 @@ var apis = []API{
 		"admissionregistration.k8s.io/v1"},
 }
 
-// APIs returns the versions of APIs that are known.
-func APIs() []API { return slices.Clone(apis) }
-
 // builtin are the groups of Kubernetes itself: a kind that is not in apis is not served by them.
 var builtin = []string{"", "admissionregistration.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "apps",
 	"authentication.k8s.io", "authorization.k8s.io", "autoscaling", "batch", "certificates.k8s.io",

@@ -54,21 +54,7 @@ Flags may precede or follow arguments. Separate list values with commas, or repe
 	}
 	app.Commands = append(app.Commands, ocmirrorcmd.Commands(p)...)
 	cmdline.Prepare(app)
-	keepCommandLine(p, app.Commands)
 	return app
-}
-
-// keepCommandLine has the program know the command line of each command before its action reads it.
-func keepCommandLine(p *option.Session, commands []*cli.Command) {
-	for _, command := range commands {
-		keepCommandLine(p, command.Subcommands)
-		if run := command.Action; run != nil {
-			command.Action = func(c *cli.Context) error {
-				p.Command = c
-				return run(c)
-			}
-		}
-	}
 }
 
 // group is a heading in the help of the program, with the commands below it.

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"io"
 
 	"github.com/urfave/cli/v2"
@@ -17,14 +18,14 @@ func completionCommand(p *option.Session) *cli.Command {
 		ArgsUsage: "bash|zsh|fish",
 		Description: "To load it into the running bash: source <(bindery completion bash)" + program.Examples(
 			"bindery completion bash", "bindery completion zsh", "bindery completion fish"),
-		Action: program.Exactly(1, func(c *cli.Context) error {
-			script, err := cmdline.Script(c.Args().First(), c.App.Name)
+		Action: program.Exactly(1, p.Action(func(_ context.Context, args []string) error {
+			script, err := cmdline.Script(args[0], p.Command.App.Name)
 			if err != nil {
 				return err
 			}
 			_, err = io.WriteString(p.Stdout, script)
 			return err
-		}),
+		})),
 	}
 }
 
@@ -33,8 +34,8 @@ func completeCommand(p *option.Session) *cli.Command {
 	return &cli.Command{
 		Name: "__complete", Hidden: true, SkipFlagParsing: true,
 		Usage: "complete a command line",
-		Action: func(c *cli.Context) error {
-			return cmdline.Complete(c.App, c.Args().Slice(), catalogNames(p, c.Context)).Write(p.Stdout)
-		},
+		Action: p.Action(func(ctx context.Context, args []string) error {
+			return cmdline.Complete(p.Command.App, args, catalogNames(p, ctx)).Write(p.Stdout)
+		}),
 	}
 }

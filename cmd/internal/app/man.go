@@ -2,6 +2,7 @@ package app
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,7 +15,14 @@ import (
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 )
 
+// manOptions are the flags of "man".
+type manOptions struct {
+	roff, markdown bool
+	to             string
+}
+
 func manCommand(p *option.Session) *cli.Command {
+	o := &manOptions{}
 	return &cli.Command{
 		Name:      "man",
 		Usage:     "print a manual page",
@@ -23,40 +31,40 @@ func manCommand(p *option.Session) *cli.Command {
 			"prints it for \"man -l -\". --to writes the page of the program and one for each command in roff." +
 			program.Examples("bindery man", "bindery man build catalog", "bindery man --roff migrate",
 				"bindery man --to man1"),
-		Flags: []cli.Flag{&cli.BoolFlag{Name: "roff", Usage: "print the page in roff, in place of plain text"},
-			&cli.StringFlag{Name: "to", Usage: "write all pages to the directory `DIR`, which is made " +
+		Flags: []cli.Flag{&cli.BoolFlag{Name: "roff", Destination: &o.roff, Usage: "print the page in roff, in place of plain text"},
+			&cli.StringFlag{Name: "to", Destination: &o.to, Usage: "write all pages to the directory `DIR`, which is made " +
 				"if it does not exist"},
 			// For the documentation site.
-			&cli.BoolFlag{Name: "markdown", Hidden: true, Usage: "write the pages of --to in Markdown"}},
-		Action: func(c *cli.Context) error { return man(p, c) },
+			&cli.BoolFlag{Name: "markdown", Destination: &o.markdown, Hidden: true, Usage: "write the pages of --to in Markdown"}},
+		Action: p.Action(func(_ context.Context, names []string) error { return o.run(p, names) }),
 	}
 }
 
-func man(p *option.Session, c *cli.Context) error {
-	dir, names := c.String("to"), c.Args().Slice()
+func (o *manOptions) run(p *option.Session, names []string) error {
+	app, dir := p.Command.App, o.to
 	switch {
-	case c.IsSet("to") && dir == "":
+	case p.Given("to") && dir == "":
 		return cmdline.Usagef("--to must not be empty")
 	case dir != "" && len(names) > 0:
 		return cmdline.Usagef("--to writes the pages of all commands: give no COMMAND with it")
-	case c.Bool("markdown") && dir == "":
+	case o.markdown && dir == "":
 		return cmdline.Usagef("--markdown needs --to")
-	case c.Bool("markdown"):
-		return writeMarkdownPages(c.App, dir)
+	case o.markdown:
+		return writeMarkdownPages(app, dir)
 	case dir != "":
-		return writeManPages(c.App, dir)
+		return writeManPages(app, dir)
 	}
-	line, err := cmdline.Parse(c.App, slices.Concat([]string{c.App.HelpName}, names))
+	line, err := cmdline.Parse(app, slices.Concat([]string{app.HelpName}, names))
 	if err != nil {
 		return err
 	}
 	if len(line.Path) != len(names) {
-		return cmdline.Usagef("%q has no commands", line.Name(c.App.HelpName))
+		return cmdline.Usagef("%q has no commands", line.Name(app.HelpName))
 	}
-	if c.Bool("roff") {
-		return cmdline.WriteMan(p.Stdout, c.App, line, manSections()...)
+	if o.roff {
+		return cmdline.WriteMan(p.Stdout, app, line, manSections()...)
 	}
-	return cmdline.WritePage(p.Stdout, c.App, line, manSections()...)
+	return cmdline.WritePage(p.Stdout, app, line, manSections()...)
 }
 
 // writeMarkdownPages writes the page of the program, commands.md, and one for each of its commands to a directory.

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 
@@ -15,6 +16,7 @@ import (
 )
 
 func versionCommand(p *option.Session) *cli.Command {
+	var output string
 	return &cli.Command{
 		Name:  "version",
 		Usage: "print the version",
@@ -22,15 +24,15 @@ func versionCommand(p *option.Session) *cli.Command {
 Started as opm, the program prints the version in opm's form.` + program.Examples("bindery version",
 			"bindery version -o json"),
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "output `FORMAT` (json)"},
+			&cli.StringFlag{Name: "output", Destination: &output, Aliases: []string{"o"}, Usage: "output `FORMAT` (json)"},
 		},
-		Action: program.Exactly(0, func(c *cli.Context) error {
-			format, err := program.ListFormat(c, "json")
+		Action: program.Exactly(0, p.Action(func(context.Context, []string) error {
+			format, err := program.AnswerFormat(output, "json")
 			if err != nil {
 				return err
 			}
 			return printVersion(p, format)
-		}),
+		})),
 	}
 }
 

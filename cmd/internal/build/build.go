@@ -38,7 +38,7 @@ func (o *options) flags() []cli.Flag {
 			Category: "content"},
 	}, o.Form.Flags("what"), o.Layers.Flags("what"), []cli.Flag{
 		o.LevelFlag("what"),
-		program.InCategory(o.CompatFlag(), "what"),
+		o.CompatFlag("what"),
 		o.AllowEmptyFlag("what"),
 		o.DryRunFlag(),
 		o.NoCacheFlag(), o.CacheSizeFlag(),

@@ -1,6 +1,8 @@
 package catalog
 
 import (
+	"context"
+
 	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
@@ -32,6 +34,7 @@ const catalogEditHelp = "CATALOG is a catalog directory or an index database, an
 	"--dry-run shows the changes, --explain their reasons."
 
 func catalogAddCommand(p *option.Session) *cli.Command {
+	o := &EditOptions{}
 	return &cli.Command{
 		Name:      "add",
 		Usage:     "add bundles to a catalog",
@@ -49,14 +52,15 @@ lower version of its channel; in mode semver-skippatch it also skips lower patch
 					"--create --mode semver",
 				"bindery catalog add catalog new-bundle --image-ref-template "+
 					"registry.example.com/acme/{{.Package}}:v{{.Version}} --dry-run --explain"),
-		Flags: catalogFlags(createFlags(), AddFlags(false)),
-		Action: program.AtLeast(2, func(c *cli.Context) error {
-			return catalogEdit(p, c, func() (change.Edit, error) { return AddEdit(p, c, c.Args().Tail()) })
-		}),
+		Flags: o.catalogFlags(o.createFlags(), o.AddFlags(false)),
+		Action: program.AtLeast(2, p.Action(func(ctx context.Context, args []string) error {
+			return o.edit(ctx, p, args[0], func(ctx context.Context) (change.Edit, error) { return o.Add(ctx, p, args[1:]) })
+		})),
 	}
 }
 
 func catalogRemoveCommand(p *option.Session) *cli.Command {
+	o := &EditOptions{}
 	return &cli.Command{
 		Name:      "rm",
 		Usage:     "remove packages, channels, or bundles of channels from a catalog",
@@ -71,39 +75,49 @@ channel is replaced by the channel with the highest head. A package keeps at lea
 				"bindery catalog rm catalog etcd/clusterwide-alpha --explain",
 				"bindery catalog rm catalog etcd/singlenamespace-alpha/etcdoperator.v0.9.2 --dry-run",
 				"bindery catalog rm oci:catalog.oci:v1 etcd -t example.com/acme/catalog:v2"),
-		Flags: catalogFlags([]cli.Flag{PermissiveFlag()}),
-		Action: program.AtLeast(2, func(c *cli.Context) error {
-			return catalogEdit(p, c, func() (change.Edit, error) { return takeOutEdit(p, c, c.Args().Tail()) })
-		}),
+		Flags: o.catalogFlags([]cli.Flag{o.PermissiveFlag()}),
+		Action: program.AtLeast(2, p.Action(func(ctx context.Context, args []string) error {
+			return o.edit(ctx, p, args[0], func(context.Context) (change.Edit, error) { return o.takeOut(args[1:]) })
+		})),
 	}
 }
 
 func catalogPruneCommand(p *option.Session) *cli.Command {
+	o := &EditOptions{}
+	var keep cli.StringSlice
 	return &cli.Command{
 		Name:        "prune",
 		Usage:       "remove all packages except some from a catalog",
 		ArgsUsage:   "CATALOG --keep PACKAGE",
 		Description: catalogEditHelp + program.Examples("bindery catalog prune index.db --keep etcd,prometheus"),
-		Flags: catalogFlags([]cli.Flag{
-			&cli.StringSliceFlag{Name: "keep", Aliases: []string{"k"}, Usage: "keep `PACKAGES`"},
-			PermissiveFlag(),
+		Flags: o.catalogFlags([]cli.Flag{
+			&cli.StringSliceFlag{Name: "keep", Destination: &keep, Aliases: []string{"k"}, Usage: "keep `PACKAGES`"},
+			o.PermissiveFlag(),
 		}),
-		Action: program.Exactly(1, ListEdit(func(c *cli.Context, prepare func() (change.Edit, error)) error { return catalogEdit(p, c, prepare) }, "keep", func(c *cli.Context, keep []string) (change.Edit, error) { return PruneEdit(p, c, keep) })),
+		Action: program.Exactly(1, WithList(p, "keep", &keep, func(ctx context.Context, args, keep []string) error {
+			return o.edit(ctx, p, args[0], Ready(o.Prune(p, keep)))
+		})),
 	}
 }
 
 func catalogPruneStrandedCommand(p *option.Session) *cli.Command {
+	o := &EditOptions{}
 	return &cli.Command{
 		Name:        "prune-stranded",
 		Usage:       "remove bundles without a channel from a catalog",
 		ArgsUsage:   "CATALOG",
 		Description: catalogEditHelp + program.Examples("bindery catalog prune-stranded catalog"),
-		Flags:       catalogFlags(),
-		Action:      program.Exactly(1, func(c *cli.Context) error { return catalogEdit(p, c, PruneStrandedEdit) }),
+		Flags:       o.catalogFlags(),
+		Action: program.Exactly(1, p.Action(func(ctx context.Context, args []string) error {
+			return o.edit(ctx, p, args[0], Ready(change.PruneStranded()))
+		})),
 	}
 }
 
 func catalogPromoteCommand(p *option.Session) *cli.Command {
+	o := &EditOptions{}
+	var channels cli.StringSlice
+	var asDefault bool
 	return &cli.Command{
 		Name:      "promote",
 		Usage:     "add bundles of a catalog to another channel",
@@ -114,15 +128,21 @@ A bundle is given as NAME, PACKAGE/NAME or image. It becomes the head of the cha
 higher than that of the current head. The channel is created if it does not exist.` +
 			program.Examples("bindery catalog promote index.db etcdoperator.v0.9.4 --channel stable",
 				"bindery catalog promote index.db etcd/etcdoperator.v0.9.4 --channel stable --default --explain"),
-		Flags: catalogFlags([]cli.Flag{
-			&cli.StringSliceFlag{Name: "channel", Aliases: []string{"c"}, Usage: "add the bundles to `CHANNEL`"},
-			&cli.BoolFlag{Name: "default", Usage: "make it the package's default channel"},
+		Flags: o.catalogFlags([]cli.Flag{
+			&cli.StringSliceFlag{Name: "channel", Destination: &channels, Aliases: []string{"c"}, Usage: "add the bundles to `CHANNEL`"},
+			&cli.BoolFlag{Name: "default", Destination: &asDefault, Usage: "make it the package's default channel"},
 		}),
-		Action: program.AtLeast(2, ListEdit(func(c *cli.Context, prepare func() (change.Edit, error)) error { return catalogEdit(p, c, prepare) }, "channel", func(c *cli.Context, channels []string) (change.Edit, error) { return promoteEdit(p, c, channels) })),
+		Action: program.AtLeast(2, WithList(p, "channel", &channels, func(ctx context.Context, args, channels []string) error {
+			return o.edit(ctx, p, args[0], func(context.Context) (change.Edit, error) {
+				return promote(args[1:], channels, asDefault)
+			})
+		})),
 	}
 }
 
 func catalogDemoteCommand(p *option.Session) *cli.Command {
+	o := &EditOptions{}
+	var channels cli.StringSlice
 	return &cli.Command{
 		Name:      "demote",
 		Usage:     "take bundles of a catalog out of a channel, as the way back from promote",
@@ -134,13 +154,19 @@ from its last channel. The next lower bundle becomes the head of the channel, an
 removed. A cluster that has installed the bundle keeps it until the channel has a higher one.` +
 			program.Examples("bindery catalog demote catalog etcdoperator.v0.9.0 --channel singlenamespace-alpha",
 				"bindery catalog demote index.db etcd/etcdoperator.v0.9.0 --channel clusterwide-alpha --dry-run"),
-		Flags: catalogFlags([]cli.Flag{
-			&cli.StringSliceFlag{Name: "channel", Aliases: []string{"c"}, Usage: "take the bundles out of `CHANNEL`"}}),
-		Action: program.AtLeast(2, ListEdit(func(c *cli.Context, prepare func() (change.Edit, error)) error { return catalogEdit(p, c, prepare) }, "channel", func(c *cli.Context, channels []string) (change.Edit, error) { return demoteEdit(p, c, channels) })),
+		Flags: o.catalogFlags([]cli.Flag{
+			&cli.StringSliceFlag{Name: "channel", Destination: &channels, Aliases: []string{"c"}, Usage: "take the bundles out of `CHANNEL`"}}),
+		Action: program.AtLeast(2, WithList(p, "channel", &channels, func(ctx context.Context, args, channels []string) error {
+			return o.edit(ctx, p, args[0], Ready(o.demote(args[1:], channels)))
+		})),
 	}
 }
 
 func catalogDeprecateCommand(p *option.Session) *cli.Command {
+	o := &EditOptions{}
+	var m marks
+	var channels, packages cli.StringSlice
+	var undo bool
 	return &cli.Command{
 		Name:      "deprecate",
 		Usage:     "deprecate bundles, channels and packages of a catalog",
@@ -153,32 +179,36 @@ removed from their channels. A database stores no messages, and deprecations of 
 			program.Examples("bindery catalog deprecate catalog etcdoperator.v0.9.0 --message unsafe",
 				"bindery catalog deprecate catalog --channel etcd/alpha --package etcd --message unmaintained",
 				"bindery catalog deprecate index.db etcd/etcdoperator.v0.9.2 --truncate"),
-		Flags: catalogFlags([]cli.Flag{
-			&cli.StringFlag{Name: "message", Aliases: []string{"m"},
+		Flags: o.catalogFlags([]cli.Flag{
+			&cli.StringFlag{Name: "message", Destination: &m.message, Aliases: []string{"m"},
 				Usage: "`TEXT` that explains the deprecation to users"},
-			&cli.StringSliceFlag{Name: "channel", Usage: "deprecate the channels `PACKAGE/CHANNEL`"},
-			&cli.StringSliceFlag{Name: "package", Usage: "deprecate `PACKAGES`"},
-			&cli.BoolFlag{Name: "undo", Usage: "remove deprecations"},
-			&cli.BoolFlag{Name: "truncate", Usage: "remove everything below the bundles from their channels"},
-		}, TruncateFlags()),
-		Action: program.AtLeast(1, func(c *cli.Context) error { return catalogDeprecate(p, c) }),
+			&cli.StringSliceFlag{Name: "channel", Destination: &channels, Usage: "deprecate the channels `PACKAGE/CHANNEL`"},
+			&cli.StringSliceFlag{Name: "package", Destination: &packages, Usage: "deprecate `PACKAGES`"},
+			&cli.BoolFlag{Name: "undo", Destination: &undo, Usage: "remove deprecations"},
+			&cli.BoolFlag{Name: "truncate", Destination: &m.truncate, Usage: "remove everything below the bundles from their channels"},
+		}, o.TruncateFlags()),
+		Action: program.AtLeast(1, p.Action(func(ctx context.Context, args []string) (err error) {
+			m.bundles = args[1:]
+			if m.channels, err = program.Values(channels.Value()); err != nil {
+				return err
+			}
+			if m.packages, err = program.Values(packages.Value()); err != nil {
+				return err
+			}
+			if err := o.checkMarks(p, m, undo); err != nil {
+				return err
+			}
+			return o.edit(ctx, p, args[0], func(context.Context) (change.Edit, error) { return o.deprecate(p, m) })
+		})),
 	}
 }
 
-func catalogDeprecate(p *option.Session, c *cli.Context) error {
-	m := marks{bundles: c.Args().Tail(), message: c.String("message"), truncate: c.Bool("truncate")}
-	var err error
-	if m.channels, err = program.ListFlag(c, "channel"); err != nil {
-		return err
-	}
-	if m.packages, err = program.ListFlag(c, "package"); err != nil {
-		return err
-	}
-	undo := c.Bool("undo")
+// checkMarks refuses flags of "catalog deprecate" that do not go together.
+func (o *EditOptions) checkMarks(p *option.Session, m marks, undo bool) error {
 	switch {
 	case len(m.bundles)+len(m.channels)+len(m.packages) == 0:
 		return cmdline.Usagef("nothing to deprecate: expected bundles, --channel or --package")
-	case undo && (m.truncate || c.IsSet("message")):
+	case undo && (m.truncate || p.Given("message")):
 		return cmdline.Usagef("--undo cannot be combined with --message or --truncate")
 	case m.truncate && len(m.bundles) == 0:
 		return cmdline.Usagef("--truncate needs a bundle to end the graph at")
@@ -186,13 +216,15 @@ func catalogDeprecate(p *option.Session, c *cli.Context) error {
 		e := cmdline.Usagef("required flag(s) \"message\" not set")
 		e.Hint = "explain the deprecation with --message, or remove one with --undo"
 		return e
-	case c.Bool("allow-package-removal") && !m.truncate, c.Bool("permissive") && !m.truncate:
+	case !m.truncate && (o.allowPackageRemoval || o.permissive):
 		return cmdline.Usagef("--allow-package-removal and --permissive require --truncate")
 	}
-	return catalogEdit(p, c, func() (change.Edit, error) { return deprecateEdit(p, c, m) })
+	return nil
 }
 
 func catalogMergeCommand(p *option.Session) *cli.Command {
+	o := &EditOptions{}
+	var replace bool
 	return &cli.Command{
 		Name:      "merge",
 		Usage:     "merge other catalogs into a catalog",
@@ -205,12 +237,14 @@ catalog's package is used.` +
 			program.Examples("bindery catalog merge catalog index.db --replace",
 				"bindery catalog merge new index.db --create --migrate-level bundle-object-to-csv-metadata",
 				"bindery catalog merge catalog registry.example.com/acme/catalog:v1 --replace --dry-run"),
-		Flags: catalogFlags(createFlags(), []cli.Flag{
-			&cli.BoolFlag{Name: "replace", Usage: "take a package that several catalogs contain from the last one"},
-			addedLevelFlag(),
+		Flags: o.catalogFlags(o.createFlags(), []cli.Flag{
+			&cli.BoolFlag{Name: "replace", Destination: &replace, Usage: "take a package that several catalogs contain from the last one"},
+			o.addedLevelFlag(),
 		}),
-		Action: program.AtLeast(2, func(c *cli.Context) error {
-			return catalogEdit(p, c, func() (change.Edit, error) { return mergeEdit(p, c, c.Args().Tail()) })
-		}),
+		Action: program.AtLeast(2, p.Action(func(ctx context.Context, args []string) error {
+			return o.edit(ctx, p, args[0], func(ctx context.Context) (change.Edit, error) {
+				return o.merge(ctx, p, args[1:], replace)
+			})
+		})),
 	}
 }

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -15,6 +16,7 @@ import (
 )
 
 func catalogFilterCommand(p *option.Session) *cli.Command {
+	o := &filterOptions{}
 	return &cli.Command{
 		Name:      "filter",
 		Usage:     "keep only selected packages, channels and versions of a catalog",
@@ -31,65 +33,65 @@ headsOnly, defaultChannel and a list "channels" of objects with name and version
 				"bindery catalog filter index.db --selection selection.yaml --to filtered",
 				"bindery catalog filter index.db -p etcd:clusterwide-alpha --default-channel etcd=clusterwide-alpha "+
 					"--dry-run --explain"),
-		Flags:  catalogFlags(filterFlags(), []cli.Flag{newFilesFlag()}),
-		Action: program.Exactly(1, func(c *cli.Context) error { return catalogFilter(p, c) }),
+		Flags:  o.catalogFlags(o.flags(), []cli.Flag{o.newFilesFlag()}),
+		Action: program.Exactly(1, p.Action(func(ctx context.Context, args []string) error { return o.run(ctx, p, args[0]) })),
 	}
 }
 
-func catalogFilter(p *option.Session, c *cli.Context) error {
-	places, err := cmdline.List(c.StringSlice("to"))
+func (o *filterOptions) run(ctx context.Context, p *option.Session, ref string) error {
+	places, err := cmdline.List(o.To.Value())
 	if err != nil {
 		return err
 	}
 	at := slices.IndexFunc(places, func(place string) bool { return !program.Transports.Has(place) })
 	if at < 0 {
-		return catalogEdit(p, c, func() (change.Edit, error) { return filterEdit(p, c) })
+		return o.edit(ctx, p, ref, func(ctx context.Context) (change.Edit, error) { return o.filter(ctx, p) })
 	}
 	to := places[at]
-	if len(places) > 1 || c.IsSet("tag") || c.Bool("push") || c.Bool("load") {
+	if len(places) > 1 || p.Given("tag") || o.Push || o.Load {
 		return cmdline.Usagef("--to %q is a directory: --tag, --push and --to TRANSPORT:PATH say where an image goes", to)
 	}
-	if err := checkNoImage(p, c); err != nil {
+	if err := o.checkNoImage(p); err != nil {
 		return err
 	}
-	ref := c.Args().First()
-	o, err := changeOptions(p, c, to)
+	with, err := o.changeOptions(p, to)
 	if err != nil {
 		return err
 	}
 	if err := option.CheckApart(ref, to); err != nil {
 		return err
 	}
-	if err := CheckAccount(p, c, ref, to); err != nil {
+	if err := o.CheckAccount(ref, to); err != nil {
 		return err
 	}
-	e, err := filterEdit(p, c)
+	e, err := o.filter(ctx, p)
 	if err != nil {
 		return err
 	}
-	return editTo(p, c, ref, to, o, e)
+	return o.writeTo(ctx, p, ref, to, with, e)
 }
 
-// editTo writes the edited catalog to another directory.
-func editTo(p *option.Session, c *cli.Context, ref, dir string, o change.Options, e change.Edit) (err error) {
-	from, err := p.OpenIndex(c, ref, "")
+// writeTo writes the edited catalog to another directory.
+func (o *EditOptions) writeTo(ctx context.Context, p *option.Session, ref, dir string, with change.Options,
+	e change.Edit) (err error) {
+	from, err := o.OpenIndex(ctx, p, o.bundles(), ref, "")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, from.Close()) }()
-	blobs, r, err := from.Source.Apply(c.Context, e)
+	blobs, r, err := from.Source.Apply(ctx, e)
 	if err != nil {
 		return editError(p, err)
 	}
-	if !c.Bool("dry-run") {
-		if err := declcfg.WriteFS(c.Context, dir, o.Format, blobs); err != nil {
+	if !o.DryRun {
+		if err := declcfg.WriteFS(ctx, dir, with.Format, blobs); err != nil {
 			return editError(p, err)
 		}
 	}
-	if err := ReportAccount(p, c, ref, r); err != nil {
+	if err := o.ReportAccount(p, ref, r); err != nil {
 		return err
 	}
-	if !c.Bool("dry-run") {
+	if !o.DryRun {
 		p.Log.Info(fmt.Sprintf("wrote %q", dir))
 	}
 	return LeftOut(r)

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -13,7 +14,6 @@ import (
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
-	"github.com/operator-bindery/bindery/cmd/internal/program"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/edit"
 	"github.com/operator-bindery/bindery/edit/change"
@@ -21,68 +21,99 @@ import (
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
-// Each command that edits a catalog builds a [change.Edit] from its flags and arguments (addEdit, removeEdit and so on)
-// and applies it to the catalog. The command groups registry, index and catalog share the edits and differ in the names
+// Each command that edits a catalog builds a [change.Edit] from its flags and arguments and applies it to the catalog. The command groups registry, index and catalog share the edits and differ in the names
 // of flags.
 
-// EditFlags are those of every command that edits a catalog.
-func EditFlags() []cli.Flag {
+// EditOptions are the flags of the commands that edit catalogs and indexes. Each command has those that it needs.
+type EditOptions struct {
+	option.Image
+	option.Edited
+	option.Catalogs
+	explain, create bool
+	account         string
+	files           string // --catalog-format
+	wait            time.Duration
+	permissive      bool
+
+	mode, imageTemplate                                         string
+	overwriteLatest, enableAlpha, keepManifests, resolveDigests bool
+	allowPackageRemoval                                         bool
+
+	undo []string // the commands that undo "catalog demote"
+}
+
+// Flags are those of every command that edits a catalog.
+func (o *EditOptions) Flags() []cli.Flag {
 	const group = "account"
 	return []cli.Flag{
-		&cli.BoolFlag{Name: "dry-run", Usage: "print the changes, one per line, without writing them", Category: group},
+		&cli.BoolFlag{Name: "dry-run", Usage: "print the changes, one per line, without writing them", Category: group,
+			Destination: &o.DryRun},
 		&cli.BoolFlag{Name: "explain", Usage: "print the reason for each head, default channel and edge",
-			Category: group},
-		&cli.StringFlag{Name: "account",
+			Category: group, Destination: &o.explain},
+		&cli.StringFlag{Name: "account", Destination: &o.account,
 			Usage:    "write a JSON account of the changes to `FILE`; \"-\" is standard output, in place of the lines",
 			Category: group},
-		&cli.BoolFlag{Name: "lossy", Usage: "drop what a database cannot store instead of failing"},
-		&cli.BoolFlag{Name: "keep-going",
+		&cli.BoolFlag{Name: "lossy", Usage: "drop what a database cannot store instead of failing", Destination: &o.Lossy},
+		&cli.BoolFlag{Name: "keep-going", Destination: &o.KeepGoing,
 			Usage: "skip invalid packages of a database instead of failing; exit status 4"},
-		&cli.DurationFlag{Name: "wait", Value: 10 * time.Second,
+		&cli.DurationFlag{Name: "wait", Value: 10 * time.Second, Destination: &o.wait,
 			Usage: "wait up to `DURATION` for a concurrent edit of the same catalog", Category: "execution"},
-		program.InCategory(program.JobsFlag(), "work"),
+		option.JobsFlag(&o.Jobs, "work"),
 	}
 }
 
 // PermissiveFlag is the flag of the edits that can apply the valid part of a batch.
-func PermissiveFlag() cli.Flag {
-	return &cli.BoolFlag{Name: "permissive", Usage: "continue on errors and log them as warnings"}
+func (o *EditOptions) PermissiveFlag() cli.Flag {
+	return &cli.BoolFlag{Name: "permissive", Usage: "continue on errors and log them as warnings", Destination: &o.permissive}
 }
 
 // createFlags are those of the edits that can create a catalog.
-func createFlags() []cli.Flag {
-	return []cli.Flag{&cli.BoolFlag{Name: "create",
+func (o *EditOptions) createFlags() []cli.Flag {
+	return []cli.Flag{&cli.BoolFlag{Name: "create", Destination: &o.create,
 		Usage: "create the catalog if it does not exist: a database if its name ends in .db, else a directory"},
-		newFilesFlag()}
+		o.newFilesFlag()}
 }
 
 // newFilesFlag is the file format of a new directory.
-func newFilesFlag() cli.Flag {
-	return &cli.StringFlag{Name: "catalog-format", Value: "json", Usage: "file `FORMAT` of a new directory (json|yaml)"}
+func (o *EditOptions) newFilesFlag() cli.Flag {
+	return &cli.StringFlag{Name: "catalog-format", Value: "json", Usage: "file `FORMAT` of a new directory (json|yaml)",
+		Destination: &o.files}
 }
 
-// changeOptions reads [EditFlags] and [createFlags]. path is the path of a new catalog.
-func changeOptions(p *option.Session, c *cli.Context, path string) (change.Options, error) {
-	o := change.Options{
-		Jobs: c.Int("jobs"), DryRun: c.Bool("dry-run"), Lossy: c.Bool("lossy"), KeepGoing: c.Bool("keep-going"),
-		Wait: c.Duration("wait"), AnyImages: p.Opm,
-		Create: begins(p, c), New: change.Directory, Warn: p.WarnAt,
+// bundles is how the bundles and catalogs to add are read.
+func (o *EditOptions) bundles() *option.Bundles {
+	return &option.Bundles{Images: o.Images, Jobs: o.Jobs, ResolveDigests: o.resolveDigests, ImageTemplate: o.imageTemplate}
+}
+
+// Prepare fetches what an edit needs and returns the edit.
+type Prepare func(context.Context) (change.Edit, error)
+
+// Ready is the [Prepare] of an edit that needs nothing.
+func Ready(e change.Edit) Prepare {
+	return func(context.Context) (change.Edit, error) { return e, nil }
+}
+
+// changeOptions reads the flags of an edit. path is the path of a new catalog.
+func (o *EditOptions) changeOptions(p *option.Session, path string) (change.Options, error) {
+	with := change.Options{
+		Jobs: o.Jobs, DryRun: o.DryRun, Lossy: o.Lossy, KeepGoing: o.KeepGoing,
+		Wait: o.wait, AnyImages: p.Opm,
+		Create: o.begins(p), New: change.Directory, Warn: p.WarnAt,
 	}
-	if o.Wait <= 0 {
-		o.Wait = time.Nanosecond // 0 would be the default
+	if with.Wait <= 0 {
+		with.Wait = time.Nanosecond // 0 would be the default
 	}
-	if strings.HasSuffix(path, ".db") || !c.Bool("create") && !os.IsPathSeparator(lastByte(path)) {
-		o.New = change.Database
+	if strings.HasSuffix(path, ".db") || !o.create && !os.IsPathSeparator(lastByte(path)) {
+		with.New = change.Database
 	}
-	text := c.String("catalog-format")
-	if text == "" {
-		return o, nil
+	if o.files == "" {
+		return with, nil
 	}
 	var err error
-	if o.Format, err = declcfg.ParseFormat(text); err != nil || o.Format == declcfg.FormatNDJSON {
-		return o, cmdline.Usagef("invalid --catalog-format value %q, expected (json|yaml)", text)
+	if with.Format, err = declcfg.ParseFormat(o.files); err != nil || with.Format == declcfg.FormatNDJSON {
+		return with, cmdline.Usagef("invalid --catalog-format value %q, expected (json|yaml)", o.files)
 	}
-	return o, nil
+	return with, nil
 }
 
 func lastByte(s string) byte {
@@ -93,7 +124,7 @@ func lastByte(s string) byte {
 }
 
 // CheckCatalog refuses, before anything is fetched, a reference to a catalog that cannot be edited.
-func CheckCatalog(p *option.Session, c *cli.Context, ref string) error {
+func (o *EditOptions) CheckCatalog(p *option.Session, ref string) error {
 	kind, err := render.Classify(ref)
 	switch {
 	case err != nil:
@@ -102,7 +133,7 @@ func CheckCatalog(p *option.Session, c *cli.Context, ref string) error {
 		return option.NotCatalogDirectory(ref)
 	case kind == render.ManifestsDirectory:
 		return option.NotEdited(ref)
-	case kind == render.Image && !begins(p, c):
+	case kind == render.Image && !o.begins(p):
 		hint := "the catalog is a directory or an index database"
 		if p.HasFlag("create") {
 			hint += "; --create creates a new one"
@@ -115,27 +146,27 @@ func CheckCatalog(p *option.Session, c *cli.Context, ref string) error {
 
 // begins reports whether the command creates a missing catalog: with --create, or as opm, which creates a database when
 // it adds to it.
-func begins(p *option.Session, c *cli.Context) bool {
-	return c.Bool("create") || strings.HasSuffix(p.Line.Name(""), " registry add")
+func (o *EditOptions) begins(p *option.Session) bool {
+	return o.create || strings.HasSuffix(p.Line.Name(""), " registry add")
 }
 
-// EditInPlace edits a directory or a database file and reports the result.
-func EditInPlace(p *option.Session, c *cli.Context, path string, e change.Edit) error {
-	if err := CheckAccount(p, c, path); err != nil {
+// InPlace edits a directory or a database file and reports the result.
+func (o *EditOptions) InPlace(ctx context.Context, p *option.Session, path string, e change.Edit) error {
+	if err := o.CheckAccount(path); err != nil {
 		return err
 	}
-	o, err := changeOptions(p, c, path)
+	with, err := o.changeOptions(p, path)
 	if err != nil {
 		return err
 	}
 	if _, err := os.Stat(path); err != nil {
 		e.Always = true // a catalog without bundles is one as well
 	}
-	r, err := change.InPlace(c.Context, path, e, o)
+	r, err := change.InPlace(ctx, path, e, with)
 	if err != nil {
 		return editError(p, err)
 	}
-	if err := reportEdit(p, c, path, r); err != nil {
+	if err := o.report(p, path, r); err != nil {
 		return err
 	}
 	return LeftOut(r)

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/urfave/cli/v2"
-
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
@@ -36,24 +34,24 @@ type Account struct {
 }
 
 // CheckAccount refuses, before any work, a file of --account that cannot be written or is inside one of the catalogs.
-func CheckAccount(p *option.Session, c *cli.Context, catalogs ...string) error {
-	if path := c.String("account"); path != "-" {
-		return option.CheckResult("account", path, catalogs...)
+func (o *EditOptions) CheckAccount(catalogs ...string) error {
+	if o.account != "-" {
+		return option.CheckResult("account", o.account, catalogs...)
 	}
-	if c.String("metadata-file") == "-" {
+	if o.MetadataFile == "-" {
 		return cmdline.Usagef(
 			"--account - and --metadata-file - both write to standard output: name a file for one of them")
 	}
 	return nil
 }
 
-// reportEdit prints the result of an edit in place and writes its account.
-func reportEdit(p *option.Session, c *cli.Context, path string, r *change.Result) error {
-	if err := ReportAccount(p, c, path, r); err != nil {
+// report prints the result of an edit in place and writes its account.
+func (o *EditOptions) report(p *option.Session, path string, r *change.Result) error {
+	if err := o.ReportAccount(p, path, r); err != nil {
 		return err
 	}
 	switch {
-	case p.Opm, c.Bool("dry-run"):
+	case p.Opm, o.DryRun:
 	case r.Unchanged:
 		p.Log.Info(fmt.Sprintf("%q is unchanged", path))
 	case r.Kind == change.Directory:
@@ -61,7 +59,7 @@ func reportEdit(p *option.Session, c *cli.Context, path string, r *change.Result
 	default:
 		p.Log.Info(fmt.Sprintf("wrote %q", path))
 	}
-	if text := undoText(p, path, r); text != "" && !c.Bool("dry-run") && !r.Unchanged {
+	if text := o.undoText(p, path, r); text != "" && !o.DryRun && !r.Unchanged {
 		p.Log.Info("undo: " + text)
 	}
 	return nil
@@ -82,31 +80,30 @@ func filesText(r *change.Result) string {
 // ReportAccount reports an edit of the catalog with the given name: problems and lost data as warnings, changes as
 // information, and the output of --dry-run, --explain and --account on standard output. The lock file is written first,
 // so that nothing is printed if that fails.
-func ReportAccount(p *option.Session, c *cli.Context, name string, r *change.Result) error {
+func (o *EditOptions) ReportAccount(p *option.Session, name string, r *change.Result) error {
 	for _, problem := range r.Account.Problems {
 		p.Log.Warn(lineText(problem.Message))
 	}
 	for _, note := range r.Account.Notes {
 		p.Log.Info(note.Message)
 	}
-	logFindings(p, findingsOf(r), c.String("account"))
-	if !c.Bool("dry-run") {
+	logFindings(p, findingsOf(r), o.account)
+	if !o.DryRun {
 		printChanges(p, r.Account)
 	}
 	if err := p.SaveLock(); err != nil {
 		return err
 	}
-	path := c.String("account")
-	if path != "" {
-		if err := p.WriteAccount("account", path, newAccount(c, name, r)); err != nil {
+	if o.account != "" {
+		if err := p.WriteAccount("account", o.account, o.newAccount(name, r)); err != nil {
 			return err
 		}
 	}
-	if path == "-" || c.String("metadata-file") == "-" {
+	if o.account == "-" || o.MetadataFile == "-" {
 		return nil // what reads standard output expects JSON and nothing else
 	}
 	b := bufio.NewWriter(p.Stdout)
-	if c.Bool("dry-run") {
+	if o.DryRun {
 		for _, change := range r.Account.Changes {
 			fmt.Fprintln(b, printable.Cell(change.String()))
 		}
@@ -114,7 +111,7 @@ func ReportAccount(p *option.Session, c *cli.Context, name string, r *change.Res
 			p.Log.Info("no changes")
 		}
 	}
-	if c.Bool("explain") {
+	if o.explain {
 		for _, f := range r.Account.Facts {
 			fmt.Fprintln(b, printable.Cell(factText(f)))
 		}
@@ -122,14 +119,14 @@ func ReportAccount(p *option.Session, c *cli.Context, name string, r *change.Res
 	return b.Flush()
 }
 
-func newAccount(c *cli.Context, name string, r *change.Result) Account {
+func (o *EditOptions) newAccount(name string, r *change.Result) Account {
 	problems := listed(r.Account.Problems)
 	for i := range problems {
 		// the reference given by the user, if no bundle has the image
 		problems[i].Image = redact.Text(problems[i].Image)
 	}
 	return Account{
-		Catalog: redact.Text(name), Kind: r.Kind, DryRun: c.Bool("dry-run"), Unchanged: r.Unchanged,
+		Catalog: redact.Text(name), Kind: r.Kind, DryRun: o.DryRun, Unchanged: r.Unchanged,
 		Changes: listed(r.Account.Changes), Facts: listed(r.Account.Facts), Problems: problems,
 		Notes:    listed(r.Account.Notes),
 		Findings: listed(findingsOf(r)), Files: listed(r.Files),

@@ -21,36 +21,36 @@ import (
 const levelAuto = "auto"
 
 // AddFlags are the flags of the commands that add bundles. opm hides two of them.
-func AddFlags(hide bool) []cli.Flag {
+func (o *EditOptions) AddFlags(hide bool) []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "mode", Value: string(edit.Replaces),
+		&cli.StringFlag{Name: "mode", Destination: &o.mode, Value: string(edit.Replaces),
 			Usage: "`MODE` of adding bundles to the upgrade graph (replaces|semver|semver-skippatch)"},
-		PermissiveFlag(),
-		&cli.BoolFlag{Name: "overwrite-latest", Usage: "replace a bundle of the same name if it is a channel head",
+		o.PermissiveFlag(),
+		&cli.BoolFlag{Name: "overwrite-latest", Destination: &o.overwriteLatest, Usage: "replace a bundle of the same name if it is a channel head",
 			Hidden: hide},
-		&cli.BoolFlag{Name: "enable-alpha", Usage: "allow bundles to substitute for others (olm.substitutesFor)",
+		&cli.BoolFlag{Name: "enable-alpha", Destination: &o.enableAlpha, Usage: "allow bundles to substitute for others (olm.substitutesFor)",
 			Hidden: hide},
-		&cli.BoolFlag{Name: "keep-manifests",
+		&cli.BoolFlag{Name: "keep-manifests", Destination: &o.keepManifests,
 			Usage: "keep in a database the manifests of bundles that are no heads, which modes semver and " +
 				"semver-skippatch remove"},
-		&cli.StringFlag{Name: "image-ref-template",
+		&cli.StringFlag{Name: "image-ref-template", Destination: &o.imageTemplate,
 			Usage: "image reference `TEMPLATE` for bundles that come from no registry; may use {{.Package}}, " +
 				"{{.Name}} and {{.Version}}"},
-		&cli.BoolFlag{Name: "resolve-digests", Usage: "replace the tags of bundle images by digests"},
-		addedLevelFlag(),
+		&cli.BoolFlag{Name: "resolve-digests", Destination: &o.resolveDigests, Usage: "replace the tags of bundle images by digests"},
+		o.addedLevelFlag(),
 	}
 }
 
 // addedLevelFlag is the migration level of added bundles.
-func addedLevelFlag() cli.Flag {
-	return &cli.StringFlag{Name: "migrate-level", Value: levelAuto,
+func (o *EditOptions) addedLevelFlag() cli.Flag {
+	return &cli.StringFlag{Name: "migrate-level", Value: levelAuto, Destination: &o.MigrateLevel,
 		Usage: "migrate bundles added to a directory (auto|none|bundle-object-to-csv-metadata); auto keeps the form " +
 			"of their package"}
 }
 
-// addedLevel reads [addedLevelFlag].
-func addedLevel(c *cli.Context) (string, error) {
-	level := c.String("migrate-level")
+// addedLevel reads the flag.
+func (o *EditOptions) addedLevel() (string, error) {
+	level := o.MigrateLevel
 	if level != levelAuto {
 		if _, err := edit.ParseLevel(level); err != nil {
 			return "", &cmdline.Error{Class: cmdline.ClassUsage, Object: level, Err: err}
@@ -59,25 +59,25 @@ func addedLevel(c *cli.Context) (string, error) {
 	return level, nil
 }
 
-// AddEdit fetches bundles and returns the edit that adds them. refs are images of every transport, layouts, archives
+// Add fetches bundles and returns the edit that adds them. refs are images of every transport, layouts, archives
 // and directories.
-func AddEdit(p *option.Session, c *cli.Context, refs []string) (change.Edit, error) {
-	mode, err := edit.ParseMode(c.String("mode"))
+func (o *EditOptions) Add(ctx context.Context, p *option.Session, refs []string) (change.Edit, error) {
+	mode, err := edit.ParseMode(o.mode)
 	if err != nil {
-		return change.Edit{}, modeError(p, c.String("mode"))
+		return change.Edit{}, modeError(p, o.mode)
 	}
-	level, err := addedLevel(c)
+	level, err := o.addedLevel()
 	if err != nil {
 		return change.Edit{}, err
 	}
-	if err := CheckAccount(p, c); err != nil {
+	if err := o.CheckAccount(); err != nil {
 		return change.Edit{}, err
 	}
-	o := edit.AddOptions{
-		Mode: mode, OverwriteLatest: c.Bool("overwrite-latest"), SubstitutesFor: c.Bool("enable-alpha"),
-		Permissive: c.Bool("permissive"), AnyImages: p.Opm,
+	with := edit.AddOptions{
+		Mode: mode, OverwriteLatest: o.overwriteLatest, SubstitutesFor: o.enableAlpha,
+		Permissive: o.permissive, AnyImages: p.Opm,
 	}
-	additions, unread, err := fetchAdditions(p, c, refs, o.Permissive)
+	additions, unread, err := o.fetchAdditions(ctx, p, refs)
 	if err != nil {
 		return change.Edit{}, err
 	}
@@ -86,15 +86,15 @@ func AddEdit(p *option.Session, c *cli.Context, refs []string) (change.Edit, err
 		packages = append(packages, additions[i].Bundle.Package)
 	}
 	e := change.Edit{Whole: None(), Manifests: packages,
-		HeadManifests: mode != edit.Replaces && !c.Bool("keep-manifests")}
+		HeadManifests: mode != edit.Replaces && !o.keepManifests}
 	e.Apply = func(_ context.Context, s *change.State) (*declcfg.Catalog, *edit.Account, error) {
 		for i := range additions {
 			if err := applyLevel(additions[i].Bundle, level, s); err != nil {
 				return nil, nil, err
 			}
 		}
-		o.Origins, o.Manifests = s.Origins, s.Manifests
-		catalog, account, err := edit.Add(s.Catalog, additions, o)
+		with.Origins, with.Manifests = s.Origins, s.Manifests
+		catalog, account, err := edit.Add(s.Catalog, additions, with)
 		if err != nil {
 			return nil, nil, addStatus(err)
 		}
@@ -131,20 +131,20 @@ func modeError(p *option.Session, mode string) error {
 
 // fetchAdditions reads the bundles concurrently. A bundle that cannot be read is an error, or a problem in permissive
 // mode.
-func fetchAdditions(p *option.Session, c *cli.Context, refs []string,
-	permissive bool) ([]edit.Addition, []edit.Problem, error) {
+func (o *EditOptions) fetchAdditions(ctx context.Context, p *option.Session, refs []string) (
+	[]edit.Addition, []edit.Problem, error) {
 	if len(refs) == 0 {
 		return nil, nil, nil
 	}
-	o, err := p.BundleOptions(c)
+	with, err := o.bundles().Options(ctx, p)
 	if err != nil {
 		return nil, nil, err
 	}
-	o.KeepGoing = permissive
+	with.KeepGoing = o.permissive
 	progress := p.Progress()
 	defer progress.Close()
 	var fetched atomic.Int64
-	additions, err := render.Bundles(c.Context, refs, o, func(b render.FetchedBundle) (edit.Addition, error) {
+	additions, err := render.Bundles(ctx, refs, with, func(b render.FetchedBundle) (edit.Addition, error) {
 		progress.Set(cmdline.State{What: "reading", Done: int(fetched.Add(1)), All: len(refs), Units: "bundles"})
 		return edit.NewAddition(b.Bundle, b.Image)
 	})
@@ -152,7 +152,7 @@ func fetchAdditions(p *option.Session, c *cli.Context, refs []string,
 	switch {
 	case err == nil:
 		return additions, nil, nil
-	case !permissive, c.Context.Err() != nil, !errors.As(err, &failed):
+	case !o.permissive, ctx.Err() != nil, !errors.As(err, &failed):
 		return nil, nil, p.OpmMessage(err)
 	}
 	var unread []edit.Problem

@@ -17,46 +17,53 @@ import (
 	"github.com/operator-bindery/bindery/edit/change"
 )
 
-// filterFlags select the part of a catalog to keep.
-func filterFlags() []cli.Flag {
+// filterOptions select the part of a catalog to keep.
+type filterOptions struct {
+	EditOptions
+	packages, defaultChannels cli.StringSlice
+	selection                 string
+	headsOnly                 bool
+}
+
+func (o *filterOptions) flags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringSliceFlag{Name: "package", Aliases: []string{"p"},
+		&cli.StringSliceFlag{Name: "package", Destination: &o.packages, Aliases: []string{"p"},
 			Usage: "keep `NAME[:CHANNEL][@VERSIONS]`, such as etcd, etcd:alpha or 'etcd:alpha@>=0.9.0 <1.0.0'"},
-		&cli.StringFlag{Name: "selection", Aliases: []string{"f"},
+		&cli.StringFlag{Name: "selection", Destination: &o.selection, Aliases: []string{"f"},
 			Usage: "read the selection from the YAML or JSON `FILE`; \"-\" is standard input"},
-		&cli.BoolFlag{Name: "heads-only", Usage: "keep only the highest selected bundle of each channel"},
-		&cli.StringSliceFlag{Name: "default-channel", Usage: "set the default channel of a package: `NAME=CHANNEL`"},
-		PermissiveFlag(),
+		&cli.BoolFlag{Name: "heads-only", Destination: &o.headsOnly, Usage: "keep only the highest selected bundle of each channel"},
+		&cli.StringSliceFlag{Name: "default-channel", Destination: &o.defaultChannels, Usage: "set the default channel of a package: `NAME=CHANNEL`"},
+		o.PermissiveFlag(),
 	}
 }
 
-// filterEdit returns the edit that keeps the part selected by [filterFlags].
-func filterEdit(p *option.Session, c *cli.Context) (change.Edit, error) {
-	selections, err := selections(p, c)
+// filter returns the edit that keeps what is selected.
+func (o *filterOptions) filter(ctx context.Context, p *option.Session) (change.Edit, error) {
+	selections, err := o.selections(ctx, p)
 	if err != nil {
 		return change.Edit{}, err
 	}
-	o := edit.FilterOptions{Permissive: c.Bool("permissive")}
+	with := edit.FilterOptions{Permissive: o.permissive}
 	scope := make([]string, len(selections))
 	for i := range selections {
 		scope[i] = selections[i].Package
 	}
 	return change.Edit{Whole: None(), Scope: scope,
 		Apply: func(_ context.Context, s *change.State) (*declcfg.Catalog, *edit.Account, error) {
-			return program.NearPackage(s.Catalog)(edit.Filter(s.Catalog, selections, o))
+			return program.NearPackage(s.Catalog)(edit.Filter(s.Catalog, selections, with))
 		}}, nil
 }
 
-// selections reads [filterFlags].
-func selections(p *option.Session, c *cli.Context) ([]edit.Selection, error) {
+// selections reads the flags.
+func (o *filterOptions) selections(ctx context.Context, p *option.Session) ([]edit.Selection, error) {
 	var all []edit.Selection
-	if file := c.String("selection"); file != "" {
+	if file := o.selection; file != "" {
 		var err error
-		if all, err = ReadSelections(p, c.Context, file); err != nil {
+		if all, err = ReadSelections(p, ctx, file); err != nil {
 			return nil, err
 		}
 	}
-	texts, err := cmdline.List(c.StringSlice("package"))
+	texts, err := cmdline.List(o.packages.Value())
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +77,7 @@ func selections(p *option.Session, c *cli.Context) ([]edit.Selection, error) {
 		e.Hint = "select packages with --package NAME or --selection FILE"
 		return nil, e
 	}
-	defaults, err := cmdline.Pairs("default-channel", c.StringSlice("default-channel"))
+	defaults, err := cmdline.Pairs("default-channel", o.defaultChannels.Value())
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +90,7 @@ func selections(p *option.Session, c *cli.Context) ([]edit.Selection, error) {
 		all[i].DefaultChannel = defaults[name]
 	}
 	for i := range all {
-		all[i].HeadsOnly = all[i].HeadsOnly || c.Bool("heads-only")
+		all[i].HeadsOnly = all[i].HeadsOnly || o.headsOnly
 	}
 	return all, nil
 }

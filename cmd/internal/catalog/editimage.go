@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"context"
 	"errors"
 	"runtime/debug"
 
@@ -17,12 +18,13 @@ import (
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
-// EditImageFlags are the flags for the image of an edited index.
-func EditImageFlags() []cli.Flag {
+// IndexFlags are the flags for the image of an edited index.
+func (o *EditOptions) IndexFlags() []cli.Flag {
 	const group = "content"
-	return program.Flags([]cli.Flag{option.PlatformsFlag(group, "those of the edited index, else this machine's architecture")},
-		option.BinaryImageFlags(group),
-		[]cli.Flag{outputFormatFlag()}, option.FormFlags(group), option.LayerFlags(group), []cli.Flag{option.AllowEmptyFlag(group)})
+	return program.Flags([]cli.Flag{o.PlatformsFlag(group, "those of the edited index, else this machine's architecture")},
+		o.Base.Flags(group),
+		[]cli.Flag{o.outputFormatFlag()}, o.Form.Flags(group), o.Layers.Flags(group),
+		[]cli.Flag{o.AllowEmptyFlag(group)})
 }
 
 // ImageEdit is an edit of a catalog from which an image is built.
@@ -31,20 +33,20 @@ type ImageEdit struct {
 	From string
 	// inherit keeps the labels of the image from.
 	inherit bool
-	// edit fetches what the edit needs and returns it.
-	Edit func() (change.Edit, error)
+	Edit    Prepare
 }
 
 // outputFormatFlag selects the form of the edited index.
-func outputFormatFlag() cli.Flag {
-	return &cli.StringFlag{Name: "output-format", Category: "content",
+func (o *EditOptions) outputFormatFlag() cli.Flag {
+	return &cli.StringFlag{Name: "output-format", Category: "content", Destination: &o.OutputFormat,
 		DefaultText: "that of the index; fbc for a new one",
 		Usage:       "`FORMAT` of the index: file-based catalog or database (fbc|sqlite)"}
 }
 
-// EditIndex opens the index and applies the edit. begun is the kind of a new index.
-func EditIndex(p *option.Session, c *cli.Context, i ImageEdit, begun change.Kind) (_ *indeximage.Index, err error) {
-	index, err := p.OpenIndex(c, i.From, begun)
+// OpenEdited opens the index and applies the edit. begun is the kind of a new index.
+func (o *EditOptions) OpenEdited(ctx context.Context, p *option.Session, i ImageEdit, begun change.Kind) (
+	_ *indeximage.Index, err error) {
+	index, err := o.OpenIndex(ctx, p, o.bundles(), i.From, begun)
 	if err != nil {
 		return nil, err
 	}
@@ -53,29 +55,29 @@ func EditIndex(p *option.Session, c *cli.Context, i ImageEdit, begun change.Kind
 			err = errors.Join(err, index.Close())
 		}
 	}()
-	kind, err := option.OutputKind(c, index.Source.Kind())
+	kind, err := o.OutputKind(index.Source.Kind())
 	if err != nil {
 		return nil, err
 	}
-	wanted, err := i.Edit()
+	wanted, err := i.Edit(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := index.Apply(c.Context, wanted, kind); err != nil {
+	if err := index.Apply(ctx, wanted, kind); err != nil {
 		return nil, editError(p, err)
 	}
 	return index, nil
 }
 
-// EditImage builds the image of the edited index and copies it to the destinations of --push and --to.
-func EditImage(p *option.Session, c *cli.Context, i ImageEdit) (err error) {
-	if err := CheckAccount(p, c, i.From); err != nil {
+// MakeImage builds the image of the edited index and copies it to the destinations of --push and --to.
+func (o *EditOptions) MakeImage(ctx context.Context, p *option.Session, i ImageEdit) (err error) {
+	if err := o.CheckAccount(i.From); err != nil {
 		return err
 	}
-	if _, err := option.OutputKind(c, ""); err != nil {
+	if _, err := o.OutputKind(""); err != nil {
 		return err
 	}
-	spec, err := p.ImageSpec(c)
+	spec, err := o.IndexSpec(ctx, p)
 	if err != nil {
 		return err
 	}
@@ -86,52 +88,52 @@ func EditImage(p *option.Session, c *cli.Context, i ImageEdit) (err error) {
 			err = errors.Join(err, index.Close())
 		}
 	}()
-	assemble := func(common build.Options) (_ *build.Image, err error) {
-		if index, err = EditIndex(p, c, i, change.Directory); err != nil {
+	assemble := func(ctx context.Context, common build.Options) (_ *build.Image, err error) {
+		if index, err = o.OpenEdited(ctx, p, i, change.Directory); err != nil {
 			return nil, err
 		}
-		o, err := editedOptions(p, c, spec, i, index, common.Dir)
+		with, err := o.editedOptions(ctx, p, spec, i, index, common.Dir)
 		if err != nil {
 			return nil, err
 		}
 		debug.FreeOSMemory() // free the memory of the edit
-		image, err := buildcmd.AssembleCatalog(p, func(n int) error { return p.CheckEmpty(c, index.Name, n) }, &o, func() (*build.Image, error) {
-			image, err := index.Build(c.Context, o, DatabaseOptions(p, c))
+		image, err := buildcmd.AssembleCatalog(p, func(n int) error { return o.CheckEmpty(p, index.Name, n) }, &with, func() (*build.Image, error) {
+			image, err := index.Build(ctx, with, o.Database(p))
 			return image, LossHint(index.Name, err)
 		})
 		if err == nil {
-			p.ReportBase(c, image)
+			o.Base.Report(p, image)
 		}
 		return image, option.WithServerHint(err)
 	}
-	if err := p.MakeImage(c, i.From, spec.Build, assemble,
-		func() error { return ReportAccount(p, c, index.Name, index.Result) }); err != nil {
+	if err := o.Make(ctx, p, i.From, spec.Build, assemble,
+		func() error { return o.ReportAccount(p, index.Name, index.Result) }); err != nil {
 		return err
 	}
 	return LeftOut(index.Result)
 }
 
 // editedOptions returns the build options for the image of an edited index.
-func editedOptions(p *option.Session, c *cli.Context, spec *indeximage.Spec, i ImageEdit, index *indeximage.Index,
-	dir string) (build.Options, error) {
-	ro, err := p.BundleOptions(c)
+func (o *EditOptions) editedOptions(ctx context.Context, p *option.Session, spec *indeximage.Spec, i ImageEdit,
+	index *indeximage.Index, dir string) (build.Options, error) {
+	ro, err := o.bundles().Options(ctx, p)
 	if err != nil {
 		return build.Options{}, err
 	}
 	from := index.Name
-	if c.String("lock") != "" {
+	if o.Lock != "" {
 		from = i.From // the same image by the name in the lock file
 	}
-	o, err := spec.Edited(c.Context, index, from, i.inherit, dir, ro)
+	with, err := spec.Edited(ctx, index, from, i.inherit, dir, ro)
 	if errors.Is(err, render.ErrPlatformsDiffer) {
 		err = &cmdline.Error{Class: cmdline.ClassInput, Object: from, Err: err, Hint: "choose one with --platform"}
 	}
-	return o, option.WithServerHint(err)
+	return with, option.WithServerHint(err)
 }
 
-// DatabaseOptions returns the options for writing a database.
-func DatabaseOptions(p *option.Session, c *cli.Context) sqlite.WriteOptions {
-	return sqlite.WriteOptions{Lossy: c.Bool("lossy"), AnyImages: p.Opm}
+// Database returns the options for writing a database.
+func (o *EditOptions) Database(p *option.Session) sqlite.WriteOptions {
+	return sqlite.WriteOptions{Lossy: o.Lossy, AnyImages: p.Opm}
 }
 
 // LossHint adds a hint to the error about data that a database cannot represent.

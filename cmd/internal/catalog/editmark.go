@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/urfave/cli/v2"
-
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
@@ -17,10 +15,9 @@ import (
 	"github.com/operator-bindery/bindery/edit/change"
 )
 
-// promoteEdit adds the bundles that the arguments name, as in [bundleNames], to channels.
-func promoteEdit(p *option.Session, c *cli.Context, channels []string) (change.Edit, error) {
-	bundles := c.Args().Tail()
-	if c.Bool("default") && len(channels) > 1 {
+// promote adds the named bundles, as in [bundleNames], to channels.
+func promote(bundles, channels []string, asDefault bool) (change.Edit, error) {
+	if asDefault && len(channels) > 1 {
 		return change.Edit{}, cmdline.Usagef("--default needs one --channel: a package has one default channel")
 	}
 	return change.Edit{Whole: None(),
@@ -30,9 +27,9 @@ func promoteEdit(p *option.Session, c *cli.Context, channels []string) (change.E
 				return nil, nil, err
 			}
 			var promotions []edit.Promotion
-			for _, i := range inChannels(names, channels) {
+			for _, i := range edit.InChannels(names, channels) {
 				promotions = append(promotions, edit.Promotion{Package: i.Package, Bundle: i.Bundle, Channel: i.Channel,
-					Default: c.Bool("default")})
+					Default: asDefault})
 			}
 			return program.NearPackage(s.Catalog)(edit.Promote(s.Catalog, promotions))
 		}}, nil
@@ -45,9 +42,9 @@ type marks struct {
 	truncate                    bool   // cut off the channel below the bundles
 }
 
-// deprecateEdit marks the items in olm.deprecations, and truncates the graph at bundles if requested.
-func deprecateEdit(p *option.Session, c *cli.Context, m marks) (change.Edit, error) {
-	o := edit.TruncateOptions{AllowPackageRemoval: c.Bool("allow-package-removal"), Permissive: c.Bool("permissive")}
+// deprecate marks the items in olm.deprecations, and truncates the graph at bundles if requested.
+func (o *EditOptions) deprecate(p *option.Session, m marks) (change.Edit, error) {
+	with := o.truncation(p)
 	list, err := m.others()
 	if err != nil {
 		return change.Edit{}, err
@@ -64,7 +61,7 @@ func deprecateEdit(p *option.Session, c *cli.Context, m marks) (change.Edit, err
 				for _, n := range names {
 					full = append(full, n.Package+"/"+n.Bundle)
 				}
-				if catalog, first, err = edit.DeprecateTruncate(catalog, full, o); err != nil {
+				if catalog, first, err = edit.DeprecateTruncate(catalog, full, with); err != nil {
 					return nil, nil, err
 				}
 			}

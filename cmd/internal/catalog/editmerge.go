@@ -5,33 +5,31 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/urfave/cli/v2"
-
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/edit"
 	"github.com/operator-bindery/bindery/edit/change"
 )
 
-// mergeEdit reads the other catalogs (directories, databases or images) and returns the edit that merges them.
-func mergeEdit(p *option.Session, c *cli.Context, others []string) (change.Edit, error) {
-	o, err := p.BundleOptions(c)
+// merge reads the other catalogs (directories, databases or images) and returns the edit that merges them.
+func (o *EditOptions) merge(ctx context.Context, p *option.Session, others []string, replace bool) (change.Edit, error) {
+	with, err := o.bundles().Options(ctx, p)
 	if err != nil {
 		return change.Edit{}, err
 	}
-	o.Allow = option.CatalogKinds()
-	level, err := addedLevel(c)
+	with.Allow = option.CatalogKinds()
+	level, err := o.addedLevel()
 	if err != nil {
 		return change.Edit{}, err
 	}
-	if err := CheckAccount(p, c, others...); err != nil {
+	if err := o.CheckAccount(others...); err != nil {
 		return change.Edit{}, err
 	}
 	catalogs := make([]*declcfg.Catalog, len(others))
 	errs := make([]error, len(others))
 	whole := None()
 	for i, ref := range others {
-		blobs, err := o.Render(c.Context, ref)
+		blobs, err := with.Render(ctx, ref)
 		if err == nil {
 			catalogs[i], err = declcfg.Collect(blobs)
 		}
@@ -50,7 +48,6 @@ func mergeEdit(p *option.Session, c *cli.Context, others []string) (change.Edit,
 	if err := errors.Join(errs...); err != nil {
 		return change.Edit{}, p.OpmMessage(err)
 	}
-	replace := c.Bool("replace")
 	return change.Edit{Whole: whole,
 		Apply: func(_ context.Context, s *change.State) (*declcfg.Catalog, *edit.Account, error) {
 			for _, other := range catalogs {

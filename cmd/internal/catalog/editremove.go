@@ -18,19 +18,19 @@ import (
 // None is the list of packages for edits that need no manifests.
 func None() []string { return []string{} }
 
-// RemoveEdit returns the edit that removes packages.
-func RemoveEdit(p *option.Session, c *cli.Context, packages []string) (change.Edit, error) {
-	o := edit.RemoveOptions{Permissive: c.Bool("permissive")}
+// Remove returns the edit that removes packages.
+func (o *EditOptions) Remove(packages []string) change.Edit {
+	with := edit.RemoveOptions{Permissive: o.permissive}
 	return change.Edit{Whole: None(), Scope: None(),
 		Apply: func(_ context.Context, s *change.State) (*declcfg.Catalog, *edit.Account, error) {
-			return program.NearPackage(s.Catalog)(edit.Remove(s.Catalog, packages, o))
-		}}, nil
+			return program.NearPackage(s.Catalog)(edit.Remove(s.Catalog, packages, with))
+		}}
 }
 
-// PruneEdit returns the edit that removes all packages except the named ones. opm may write an empty catalog; the other
+// Prune returns the edit that removes all packages except the named ones. opm may write an empty catalog; the other
 // commands refuse that.
-func PruneEdit(p *option.Session, c *cli.Context, keep []string) (change.Edit, error) {
-	permissive := p.Opm || c.Bool("permissive")
+func (o *EditOptions) Prune(p *option.Session, keep []string) change.Edit {
+	permissive := p.Opm || o.permissive
 	return change.Edit{Whole: None(), Scope: None(),
 		Apply: func(_ context.Context, s *change.State) (*declcfg.Catalog, *edit.Account, error) {
 			catalog, account, err := edit.Prune(s.Catalog, keep)
@@ -40,54 +40,45 @@ func PruneEdit(p *option.Session, c *cli.Context, keep []string) (change.Edit, e
 			return nil, nil, &cmdline.Error{Class: cmdline.ClassInput,
 				Hint: "\"list packages\" shows the packages; --permissive removes them all",
 				Err:  fmt.Errorf("the catalog has none of the packages to keep: %v: %w", keep, edit.ErrNotFound)}
-		}}, nil
+		}}
 }
-
-// PruneStrandedEdit removes the bundles that are in no channel.
-func PruneStrandedEdit() (change.Edit, error) { return change.PruneStranded(), nil }
 
 // TruncateFlags are the flags of the commands that remove everything below a deprecated bundle.
-func TruncateFlags() []cli.Flag {
+func (o *EditOptions) TruncateFlags() []cli.Flag {
 	return []cli.Flag{
-		PermissiveFlag(),
-		&cli.BoolFlag{Name: "allow-package-removal", Usage: "remove a package if all its channel heads are deprecated"},
+		o.PermissiveFlag(),
+		&cli.BoolFlag{Name: "allow-package-removal", Usage: "remove a package if all its channel heads are deprecated",
+			Destination: &o.allowPackageRemoval},
 	}
 }
 
-// TruncateEdit returns the edit that deprecates bundles, given by image or as PACKAGE/NAME, and removes everything
+// Truncate returns the edit that deprecates bundles, given by image or as PACKAGE/NAME, and removes everything
 // below them.
-func TruncateEdit(p *option.Session, c *cli.Context, bundles []string) (change.Edit, error) {
-	o := edit.TruncateOptions{AllowPackageRemoval: c.Bool("allow-package-removal"), Permissive: c.Bool("permissive"),
-		AnyImages: p.Opm}
+func (o *EditOptions) Truncate(p *option.Session, bundles []string) change.Edit {
+	with := o.truncation(p)
 	return change.Edit{Whole: None(),
 		Apply: func(_ context.Context, s *change.State) (*declcfg.Catalog, *edit.Account, error) {
-			return edit.DeprecateTruncate(s.Catalog, bundles, o)
-		}}, nil
+			return edit.DeprecateTruncate(s.Catalog, bundles, with)
+		}}
 }
 
-// ListEdit is the action of an edit that a list flag is required for. apply prepares and carries out the edit.
-func ListEdit(apply func(*cli.Context, func() (change.Edit, error)) error, flag string,
-	edit func(*cli.Context, []string) (change.Edit, error)) cli.ActionFunc {
-	return func(c *cli.Context) error {
-		list, err := requiredList(c, flag)
-		if err != nil {
+func (o *EditOptions) truncation(p *option.Session) edit.TruncateOptions {
+	return edit.TruncateOptions{AllowPackageRemoval: o.allowPackageRemoval, Permissive: o.permissive, AnyImages: p.Opm}
+}
+
+// WithList is the action of an edit that needs the values of a list flag, each of them once if the same ones stand in a row.
+func WithList(p *option.Session, flag string, given *cli.StringSlice,
+	run func(ctx context.Context, args, list []string) error) cli.ActionFunc {
+	return p.Action(func(ctx context.Context, args []string) error {
+		list, err := program.Values(given.Value())
+		switch {
+		case err != nil:
 			return err
+		case !p.Given(flag):
+			return cmdline.Usagef("required flag(s) %q not set", flag)
+		case len(list) == 0:
+			return cmdline.Usagef("--%s is empty", flag)
 		}
-		return apply(c, func() (change.Edit, error) { return edit(c, list) })
-	}
-}
-
-// requiredList reads a list flag that must be set and not empty.
-func requiredList(c *cli.Context, name string) ([]string, error) {
-	list, err := program.ListFlag(c, name)
-	if err != nil {
-		return nil, err
-	}
-	if !c.IsSet(name) {
-		return nil, cmdline.Usagef("required flag(s) %q not set", name)
-	}
-	if len(list) == 0 {
-		return nil, cmdline.Usagef("--%s is empty", name)
-	}
-	return slices.Compact(list), nil
+		return run(ctx, args, slices.Compact(list))
+	})
 }

@@ -4,19 +4,16 @@ import (
 	"context"
 	"strings"
 
-	"github.com/urfave/cli/v2"
-
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
-	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/edit"
 	"github.com/operator-bindery/bindery/edit/change"
 )
 
-// takeOutEdit returns the edit that removes packages, channels (PACKAGE/CHANNEL), and bundles of channels
+// takeOut returns the edit that removes packages, channels (PACKAGE/CHANNEL), and bundles of channels
 // (PACKAGE/CHANNEL/BUNDLE).
-func takeOutEdit(p *option.Session, c *cli.Context, texts []string) (change.Edit, error) {
+func (o *EditOptions) takeOut(texts []string) (change.Edit, error) {
 	var packages []string
 	var items []edit.Item
 	for _, text := range texts {
@@ -37,9 +34,9 @@ func takeOutEdit(p *option.Session, c *cli.Context, texts []string) (change.Edit
 		}
 	}
 	if len(items) == 0 {
-		return RemoveEdit(p, c, packages)
+		return o.Remove(packages), nil
 	}
-	if c.Bool("permissive") {
+	if o.permissive {
 		return change.Edit{}, cmdline.Usagef("--permissive skips missing packages only: it does not go with channels")
 	}
 	return change.Edit{Whole: None(),
@@ -57,9 +54,8 @@ func takeOutEdit(p *option.Session, c *cli.Context, texts []string) (change.Edit
 		}}, nil
 }
 
-// demoteEdit takes the bundles that the arguments name, as in [bundleNames], out of channels.
-func demoteEdit(p *option.Session, c *cli.Context, channels []string) (change.Edit, error) {
-	bundles := c.Args().Tail()
+// demote takes the named bundles, as in [bundleNames], out of channels.
+func (o *EditOptions) demote(bundles, channels []string) change.Edit {
 	return change.Edit{Whole: None(),
 		Apply: func(_ context.Context, s *change.State) (*declcfg.Catalog, *edit.Account, error) {
 			names, err := bundleNames(s.Catalog, bundles)
@@ -67,20 +63,10 @@ func demoteEdit(p *option.Session, c *cli.Context, channels []string) (change.Ed
 				return nil, nil, err
 			}
 			catalog, account, err := program.NearPackage(s.Catalog)(edit.TakeOut(s.Catalog,
-				inChannels(names, channels), edit.TakeOutOptions{Demote: true}))
+				edit.InChannels(names, channels), edit.TakeOutOptions{Demote: true}))
 			if err == nil {
-				p.UndoDemote = undoDemote(s.Catalog, catalog, names, channels)
+				o.undo = undoDemote(edit.UndoDemotion(s.Catalog, catalog, names, channels))
 			}
 			return catalog, account, err
-		}}, nil
-}
-
-// inChannels returns each of the bundles in each of the channels.
-func inChannels(names []edit.Name, channels []string) (items []edit.Item) {
-	for _, n := range names {
-		for _, channel := range channels {
-			items = append(items, edit.Item{Package: n.Package, Channel: channel, Bundle: n.Bundle})
-		}
-	}
-	return items
+		}}
 }

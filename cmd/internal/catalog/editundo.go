@@ -1,13 +1,11 @@
 package catalog
 
 import (
-	"reflect"
 	"slices"
 	"strings"
 	"unicode"
 
 	"github.com/operator-bindery/bindery/cmd/internal/option"
-	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/edit"
 	"github.com/operator-bindery/bindery/edit/change"
 )
@@ -17,7 +15,7 @@ const noUndo = "no command brings back what was removed: take the files from ver
 
 // undoText returns the command that undoes an edit of the group catalog, or says that there is none; empty for other
 // groups.
-func undoText(p *option.Session, path string, r *change.Result) string {
+func (o *EditOptions) undoText(p *option.Session, path string, r *change.Result) string {
 	if len(p.Line.Path) != 2 || p.Line.Path[0].Name != "catalog" {
 		return ""
 	}
@@ -28,7 +26,7 @@ func undoText(p *option.Session, path string, r *change.Result) string {
 	case "promote":
 		undo = undoPromote(r.Account)
 	case "demote":
-		undo = p.UndoDemote
+		undo = o.undo
 	case "deprecate":
 		undo = undoDeprecate(r.Account.Changes)
 	}
@@ -115,70 +113,27 @@ func undoPromote(a *edit.Account) []string {
 	return undo
 }
 
-// UndoDemote returns the command that promotes bundles again, the lowest first, if the packages are then what they were
-// before they were demoted: the edges of a demoted bundle are computed again.
-func undoDemote(before, after *declcfg.Catalog, names []edit.Name, channels []string) []string {
-	versions, packages := map[edit.Name]declcfg.VersionRelease{}, map[string]bool{}
-	for i := range before.Bundles {
-		b := &before.Bundles[i]
-		versions[edit.Name{Package: b.Package, Bundle: b.Name}], _ = b.VersionRelease()
+// undoDemote writes promotions as a command.
+func undoDemote(again []edit.Promotion) []string {
+	if len(again) == 0 {
+		return nil
 	}
-	names = slices.Clone(names)
-	slices.SortStableFunc(names, func(a, b edit.Name) int { return versions[a].Compare(versions[b]) })
-	names = slices.Compact(names)
-	for _, n := range names {
-		packages[n.Package] = true
-	}
-	want := outline(before, packages)
-	for _, asDefault := range []bool{false, true} {
-		var again []edit.Promotion
-		var bundles []string
-		for _, n := range names {
-			bundles = append(bundles, n.Package+"/"+n.Bundle)
+	var bundles, channels []string
+	for _, p := range again {
+		if name := p.Package + "/" + p.Bundle; !slices.Contains(bundles, name) {
+			bundles = append(bundles, name)
 		}
-		for _, i := range inChannels(names, channels) {
-			again = append(again, edit.Promotion{Package: i.Package, Bundle: i.Bundle, Channel: i.Channel,
-				Default: asDefault})
-		}
-		got, _, err := edit.Promote(after, again)
-		if err != nil || !reflect.DeepEqual(outline(got, packages), want) {
-			continue
-		}
-		undo := "promote " + words(bundles) + flagWords("channel", channels)
-		if asDefault && len(channels) > 1 {
-			return nil // the flag needs one channel
-		} else if asDefault {
-			undo += " --default"
-		}
-		return []string{undo}
-	}
-	return nil
-}
-
-// outline returns what an edit of channels can change of packages, by name.
-func outline(c *declcfg.Catalog, packages map[string]bool) map[string]any {
-	all := map[string]any{}
-	for _, p := range c.Packages {
-		if packages[p.Name] {
-			all[p.Name] = p.DefaultChannel
+		if !slices.Contains(channels, p.Channel) {
+			channels = append(channels, p.Channel)
 		}
 	}
-	for _, ch := range c.Channels {
-		if !packages[ch.Package] {
-			continue
-		}
-		all[ch.Package+"/"+ch.Name] = [...]any{len(ch.Properties), len(ch.Unknown)}
-		for _, e := range ch.Entries {
-			e.Skips = slices.Sorted(slices.Values(e.Skips))
-			all[ch.Package+"/"+ch.Name+"/"+e.Name] = e
-		}
+	undo := "promote " + words(bundles) + flagWords("channel", channels)
+	if again[0].Default && len(channels) > 1 {
+		return nil // the flag needs one channel
+	} else if again[0].Default {
+		undo += " --default"
 	}
-	for _, d := range c.Deprecations {
-		if packages[d.Package] {
-			all[d.Package+" deprecations"] = len(d.Entries)
-		}
-	}
-	return all
+	return []string{undo}
 }
 
 // undoDeprecate removes the deprecations that were added, and writes the former messages again.

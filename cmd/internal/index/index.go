@@ -35,6 +35,8 @@ const indexHelp = "The index is a database image or a catalog image, in a regist
 	"changes, --explain their reasons."
 
 func indexAddCommand(p *option.Session) *cli.Command {
+	o := &indexOptions{}
+	var bundles cli.StringSlice
 	return &cli.Command{
 		Name:  "add",
 		Usage: "add bundles to a new or existing index image",
@@ -52,45 +54,47 @@ and 3 if it contains another image of the same bundle.` +
 					"registry.example.com/acme/{{.Package}}:v{{.Version}} --dry-run --explain",
 				"bindery index add --mode semver -b registry.example.com/acme/etcd:v0.9.4 --generate "+
 					"--output-format sqlite"),
-		Flags: indexFlags(true, []cli.Flag{
-			&cli.StringSliceFlag{Name: "bundles", Aliases: []string{"b"}, Usage: "add the bundles of `REFERENCES`"},
-		}, catalogcmd.AddFlags(true)),
-		Action: program.Exactly(0, func(c *cli.Context) error {
-			if !c.IsSet("bundles") {
+		Flags: o.flags(true, []cli.Flag{
+			&cli.StringSliceFlag{Name: "bundles", Destination: &bundles, Aliases: []string{"b"}, Usage: "add the bundles of `REFERENCES`"},
+		}, o.AddFlags(true)),
+		Action: program.Exactly(0, p.Action(func(ctx context.Context, _ []string) error {
+			if !p.Given("bundles") {
 				return cmdline.Usagef("required flag(s) %q not set", "bundles")
 			}
-			refs, err := program.ListFlag(c, "bundles")
+			refs, err := program.Values(bundles.Value())
 			if err != nil {
 				return err
 			}
-			return indexEdit(p, c, func() (change.Edit, error) {
-				if len(refs) == 0 {
-					return nothingToEdit(), nil
-				}
-				return catalogcmd.AddEdit(p, c, refs)
-			})
-		}),
+			if len(refs) == 0 {
+				return o.run(ctx, p, true, catalogcmd.Ready(nothingToEdit()))
+			}
+			return o.run(ctx, p, true, func(ctx context.Context) (change.Edit, error) { return o.Add(ctx, p, refs) })
+		})),
 	}
 }
 
 func indexRemoveCommand(p *option.Session) *cli.Command {
+	o := &indexOptions{}
+	var packages cli.StringSlice
 	return &cli.Command{
 		Name:  "rm",
 		Usage: "remove packages from an index image",
 		Description: indexHelp +
 			program.Examples("bindery index rm -o etcd -f oci:catalog.oci:v1 -t example.com/acme/catalog:v2",
 				"bindery index rm -o etcd -f registry.example.com/acme/catalog:v1 --generate"),
-		Flags: indexFlags(true, []cli.Flag{
-			&cli.StringSliceFlag{Name: "operators", Aliases: []string{"o"}, Usage: "remove `PACKAGES`"},
-			catalogcmd.PermissiveFlag(),
+		Flags: o.flags(true, []cli.Flag{
+			&cli.StringSliceFlag{Name: "operators", Destination: &packages, Aliases: []string{"o"}, Usage: "remove `PACKAGES`"},
+			o.PermissiveFlag(),
 		}),
-		Action: program.Exactly(0, catalogcmd.ListEdit(func(c *cli.Context, prepare func() (change.Edit, error)) error { return indexEdit(p, c, prepare) }, "operators", func(c *cli.Context, packages []string) (change.Edit, error) {
-			return catalogcmd.RemoveEdit(p, c, packages)
+		Action: program.Exactly(0, catalogcmd.WithList(p, "operators", &packages, func(ctx context.Context, _, packages []string) error {
+			return o.run(ctx, p, false, catalogcmd.Ready(o.Remove(packages)))
 		})),
 	}
 }
 
 func indexPruneCommand(p *option.Session) *cli.Command {
+	o := &indexOptions{}
+	var keep cli.StringSlice
 	return &cli.Command{
 		Name:  "prune",
 		Usage: "remove all packages except some from an index image",
@@ -98,25 +102,32 @@ func indexPruneCommand(p *option.Session) *cli.Command {
 			program.Examples("bindery index prune -p etcd -f oci:catalog.oci:v1 -t example.com/acme/catalog:v2",
 				"bindery index prune -p etcd -f index.db -t example.com/acme/index:v2 --output-format fbc --to "+
 					"oci-archive:index.tar"),
-		Flags: indexFlags(false, []cli.Flag{
-			&cli.StringSliceFlag{Name: "packages", Aliases: []string{"p"}, Usage: "keep `PACKAGES`"},
-			catalogcmd.PermissiveFlag(),
+		Flags: o.flags(false, []cli.Flag{
+			&cli.StringSliceFlag{Name: "packages", Destination: &keep, Aliases: []string{"p"}, Usage: "keep `PACKAGES`"},
+			o.PermissiveFlag(),
 		}),
-		Action: program.Exactly(0, catalogcmd.ListEdit(func(c *cli.Context, prepare func() (change.Edit, error)) error { return indexEdit(p, c, prepare) }, "packages", func(c *cli.Context, keep []string) (change.Edit, error) { return catalogcmd.PruneEdit(p, c, keep) })),
+		Action: program.Exactly(0, catalogcmd.WithList(p, "packages", &keep, func(ctx context.Context, _, keep []string) error {
+			return o.run(ctx, p, false, catalogcmd.Ready(o.Prune(p, keep)))
+		})),
 	}
 }
 
 func indexPruneStrandedCommand(p *option.Session) *cli.Command {
+	o := &indexOptions{}
 	return &cli.Command{
 		Name:        "prune-stranded",
 		Usage:       "remove bundles without a channel from an index image",
 		Description: indexHelp + program.Examples("bindery index prune-stranded -f index.db -t example.com/acme/index:v2"),
-		Flags:       indexFlags(true, []cli.Flag{catalogcmd.PermissiveFlag()}),
-		Action:      program.Exactly(0, func(c *cli.Context) error { return indexEdit(p, c, catalogcmd.PruneStrandedEdit) }),
+		Flags:       o.flags(true, []cli.Flag{o.PermissiveFlag()}),
+		Action: program.Exactly(0, p.Action(func(ctx context.Context, _ []string) error {
+			return o.run(ctx, p, false, catalogcmd.Ready(change.PruneStranded()))
+		})),
 	}
 }
 
 func indexTruncateCommand(p *option.Session) *cli.Command {
+	o := &indexOptions{}
+	var bundles cli.StringSlice
 	return &cli.Command{
 		Name: "deprecatetruncate", Hidden: p.Opm,
 		Usage: "deprecate bundles of an index image and truncate their channels below them",
@@ -124,11 +135,11 @@ func indexTruncateCommand(p *option.Session) *cli.Command {
 			program.Examples(
 				"bindery index deprecatetruncate -b etcd/etcdoperator.v0.9.2 -f oci:catalog.oci:v1 -t "+
 					"example.com/acme/catalog:v2 --explain"),
-		Flags: indexFlags(true, []cli.Flag{
-			&cli.StringSliceFlag{Name: "bundles", Aliases: []string{"b"}, Usage: "deprecate `BUNDLES`"},
-		}, catalogcmd.TruncateFlags()),
-		Action: program.Exactly(0, catalogcmd.ListEdit(func(c *cli.Context, prepare func() (change.Edit, error)) error { return indexEdit(p, c, prepare) }, "bundles", func(c *cli.Context, bundles []string) (change.Edit, error) {
-			return catalogcmd.TruncateEdit(p, c, bundles)
+		Flags: o.flags(true, []cli.Flag{
+			&cli.StringSliceFlag{Name: "bundles", Destination: &bundles, Aliases: []string{"b"}, Usage: "deprecate `BUNDLES`"},
+		}, o.TruncateFlags()),
+		Action: program.Exactly(0, catalogcmd.WithList(p, "bundles", &bundles, func(ctx context.Context, _, bundles []string) error {
+			return o.run(ctx, p, false, catalogcmd.Ready(o.Truncate(p, bundles)))
 		})),
 	}
 }
@@ -141,29 +152,28 @@ func nothingToEdit() change.Edit {
 		}}
 }
 
-// indexEdit edits --from-index and writes an image, or with --generate the files to build one.
-func indexEdit(p *option.Session, c *cli.Context, prepare func() (change.Edit, error)) error {
-	if err := checkTools(p, c); err != nil {
+// run edits --from-index, or a new index if the command makes one, and writes an image, or with --generate the files to
+// build one.
+func (o *indexOptions) run(ctx context.Context, p *option.Session, begins bool, prepare catalogcmd.Prepare) error {
+	if err := o.checkTools(p); err != nil {
 		return err
 	}
-	i := catalogcmd.ImageEdit{From: c.String("from-index"), Edit: prepare}
-	if i.From == "" && c.Command.Name != "add" {
+	i := catalogcmd.ImageEdit{From: o.from, Edit: prepare}
+	if i.From == "" && !begins {
 		return cmdline.Usagef("required flag(s) %q not set", "from-index")
 	}
-	if c.Bool("generate") {
-		return generateIndex(p, c, i)
+	if o.generate {
+		return o.writeFiles(ctx, p, i)
 	}
-	if !c.IsSet("tag") {
-		if c.Bool("push") || c.Bool("load") {
+	if !p.Given("tag") {
+		if o.Push || o.Load {
 			e := cmdline.Usagef("required flag(s) \"tag\" not set")
 			e.Hint = "name the image with -t NAME"
 			return e
 		}
-		if !c.IsSet("to") {
-			if err := c.Set("tag", defaultIndexTag); err != nil {
-				return err
-			}
+		if !p.Given("to") {
+			o.Tags = *cli.NewStringSlice(defaultIndexTag)
 		}
 	}
-	return catalogcmd.EditImage(p, c, i)
+	return o.MakeImage(ctx, p, i)
 }

@@ -16,44 +16,53 @@ import (
 // defaultIndexTag is opm's default name of an index image.
 const defaultIndexTag = "operator-registry-index:latest"
 
-// indexFlags are the flags of the commands of the index group, with opm's short names. tools adds opm's flags for the
-// programs that build and pull; prune has only one of them.
-func indexFlags(tools bool, own ...[]cli.Flag) []cli.Flag {
+// indexOptions are the flags of a command of the index group.
+type indexOptions struct {
+	catalogcmd.EditOptions
+	from, dockerfile                   string
+	generate                           bool
+	containerTool, buildTool, pullTool string
+}
+
+// flags are those of the commands of the index group, with opm's short names. tools adds opm's flags for the programs
+// that build and pull; prune has only one of them.
+func (o *indexOptions) flags(tools bool, own ...[]cli.Flag) []cli.Flag {
 	const group, accepted = "content", "accepted for compatibility with opm"
 	all := program.Flags(own...)
 	all = append(all,
-		&cli.StringFlag{Name: "from-index", Aliases: []string{"f"},
+		&cli.StringFlag{Name: "from-index", Destination: &o.from, Aliases: []string{"f"},
 			Usage: "edit `INDEX`: an image, a database file or a catalog directory", Category: group},
-		&cli.BoolFlag{Name: "generate",
+		&cli.BoolFlag{Name: "generate", Destination: &o.generate,
 			Usage:    "write a Dockerfile and the database or catalog instead of building an image",
 			Category: "destination"},
-		&cli.StringFlag{Name: "out-dockerfile", Aliases: []string{"d"}, Value: "index.Dockerfile",
+		&cli.StringFlag{Name: "out-dockerfile", Destination: &o.dockerfile, Aliases: []string{"d"}, Value: "index.Dockerfile",
 			Usage: "write the Dockerfile of --generate to `FILE`", Category: "destination"},
-		&cli.StringFlag{Name: "container-tool", Aliases: []string{"c"},
+		&cli.StringFlag{Name: "container-tool", Destination: &o.containerTool, Aliases: []string{"c"},
 			Usage: "`TOOL` to build and pull with (docker|podman|none): " + accepted, Category: accepted},
 	)
 	if tools {
 		all = append(all,
-			&cli.StringFlag{Name: "build-tool", Aliases: []string{"u"},
+			&cli.StringFlag{Name: "build-tool", Destination: &o.buildTool, Aliases: []string{"u"},
 				Usage: "`TOOL` to build with (docker|podman|none): " + accepted, Category: accepted},
-			&cli.StringFlag{Name: "pull-tool", Aliases: []string{"p"},
+			&cli.StringFlag{Name: "pull-tool", Destination: &o.pullTool, Aliases: []string{"p"},
 				Usage: "`TOOL` to pull with (docker|podman|none): " + accepted, Category: accepted},
 		)
 	}
-	what := catalogcmd.EditImageFlags()
+	what := o.IndexFlags()
 	for _, f := range what {
 		if f, ok := f.(*cli.StringFlag); ok && f.Name == "binary-image" {
 			f.Aliases = append(f.Aliases, "i")
 		}
 	}
-	return program.Flags(option.DestinationFlags(), all, what, catalogcmd.EditFlags(), option.ResultFlags(), option.ImageFlags())
+	return program.Flags(o.Destination.Flags(), all, what, o.EditOptions.Flags(), o.Result.Flags(), o.Supply.Flags(), o.Images.Flags())
 }
 
 // checkTools reads opm's flags for container tools and refuses the values that opm refuses where they matter.
-func checkTools(p *option.Session, c *cli.Context) error {
+func (o *indexOptions) checkTools(p *option.Session) error {
 	var named []string
-	for _, flag := range []string{"container-tool", "build-tool", "pull-tool"} {
-		tool := c.String(flag)
+	for _, given := range [][2]string{{"container-tool", o.containerTool}, {"build-tool", o.buildTool},
+		{"pull-tool", o.pullTool}} {
+		flag, tool := given[0], given[1]
 		if !slices.Contains([]string{"", "none", "docker", "podman"}, tool) {
 			return cmdline.Usagef("invalid --%s value %q, expected (none|docker|podman)", flag, tool)
 		}
@@ -61,7 +70,7 @@ func checkTools(p *option.Session, c *cli.Context) error {
 			named = append(named, tool)
 		}
 	}
-	if c.IsSet("container-tool") && (c.IsSet("build-tool") || c.IsSet("pull-tool")) {
+	if p.Given("container-tool") && (p.Given("build-tool") || p.Given("pull-tool")) {
 		return cmdline.Usagef("container-tool cannot be set alongside pull-tool or build-tool")
 	}
 	if len(named) == 0 {
@@ -69,7 +78,7 @@ func checkTools(p *option.Session, c *cli.Context) error {
 	}
 	slices.Sort(named)
 	tools := strings.Join(slices.Compact(named), " and ")
-	if c.Bool("generate") || c.Bool("push") || c.Bool("load") || c.IsSet("to") || c.Bool("dry-run") {
+	if o.generate || o.Push || o.Load || p.Given("to") || o.DryRun {
 		p.Log.Info(tools + ": ignored, no container tool is needed")
 		return nil
 	}

@@ -2,14 +2,13 @@ package index
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"iter"
 	"os"
 	"path/filepath"
-
-	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/build/indeximage"
 	catalogcmd "github.com/operator-bindery/bindery/cmd/internal/catalog"
@@ -25,29 +24,28 @@ import (
 // context.
 const generatedCatalog = "configs"
 
-// generateIndex writes the edited index and a Dockerfile for its image to the working directory.
-func generateIndex(p *option.Session, c *cli.Context, i catalogcmd.ImageEdit) (err error) {
+// writeFiles writes the edited index and a Dockerfile for its image to the working directory.
+func (o *indexOptions) writeFiles(ctx context.Context, p *option.Session, i catalogcmd.ImageEdit) (err error) {
 	for _, flag := range []string{"push", "load", "to", "platform", "digest-file", "iid-file", "image-refs",
 		"metadata-file", "server", "annotation", "format", "compression", "cache", "max-layers", "previous"} {
-		if c.IsSet(flag) {
+		if p.Given(flag) {
 			return cmdline.Usagef("--generate builds no image: it cannot be combined with --%s", flag)
 		}
 	}
 	if err := option.CheckNoDocuments(p, "with --generate, which builds no image"); err != nil {
 		return err
 	}
-	if err := catalogcmd.CheckAccount(p, c, i.From); err != nil {
+	if err := o.CheckAccount(i.From); err != nil {
 		return err
 	}
-	dockerfile := c.String("out-dockerfile")
 	if i.From != "" {
-		for _, out := range []string{dockerfile, generatedCatalog, scaffold.DatabaseFile} {
+		for _, out := range []string{o.dockerfile, generatedCatalog, scaffold.DatabaseFile} {
 			if err := option.CheckApart(i.From, filepath.FromSlash(out)); err != nil {
 				return err
 			}
 		}
 	}
-	if err := scaffold.CheckDockerfile(dockerfile); err != nil {
+	if err := scaffold.CheckDockerfile(o.dockerfile); err != nil {
 		return dockerfileError(err)
 	}
 	// Scripts for opm use these file names.
@@ -55,7 +53,7 @@ func generateIndex(p *option.Session, c *cli.Context, i catalogcmd.ImageEdit) (e
 	if p.Opm {
 		begun = change.Database
 	}
-	edited, err := catalogcmd.EditIndex(p, c, i, begun)
+	edited, err := o.OpenEdited(ctx, p, i, begun)
 	if err != nil {
 		return err
 	}
@@ -64,28 +62,28 @@ func generateIndex(p *option.Session, c *cli.Context, i catalogcmd.ImageEdit) (e
 	if err != nil {
 		return err
 	}
-	if err := p.CheckEmpty(c, edited.Name, packages); err != nil {
+	if err := o.CheckEmpty(p, edited.Name, packages); err != nil {
 		return err
 	}
-	text, err := indexDockerfile(c, edited.Kind)
+	text, err := o.dockerfileText(edited.Kind)
 	if err != nil {
 		return err
 	}
-	if !c.Bool("dry-run") {
+	if !o.DryRun {
 		if edited.Kind == change.Database {
-			err = generateDatabase(p, c, edited)
+			err = o.writeDatabase(ctx, p, edited)
 		} else {
-			err = generateCatalog(p, c, edited)
+			err = writeCatalog(ctx, p, edited)
 		}
 		if err != nil {
 			return err
 		}
-		if err := scaffold.ReplaceDockerfile(dockerfile, text); err != nil {
+		if err := scaffold.ReplaceDockerfile(o.dockerfile, text); err != nil {
 			return dockerfileError(err)
 		}
-		p.Log.Info("wrote " + dockerfile)
+		p.Log.Info("wrote " + o.dockerfile)
 	}
-	if err := catalogcmd.ReportAccount(p, c, edited.Name, edited.Result); err != nil {
+	if err := o.ReportAccount(p, edited.Name, edited.Result); err != nil {
 		return err
 	}
 	return catalogcmd.LeftOut(edited.Result)
@@ -104,11 +102,10 @@ func anyPackage(blobs iter.Seq2[declcfg.Blob, error]) (int, error) {
 	return 0, nil
 }
 
-// indexDockerfile returns the Dockerfile for a database or a catalog.
-func indexDockerfile(c *cli.Context, kind change.Kind) (string, error) {
-	base := c.String("binary-image")
-	base = cmp.Or(base, scaffold.DefaultImage)
-	labels, err := cmdline.Pairs("label", c.StringSlice("label"))
+// dockerfileText returns the Dockerfile for a database or a catalog.
+func (o *indexOptions) dockerfileText(kind change.Kind) (string, error) {
+	base := cmp.Or(o.BaseImage, scaffold.DefaultImage)
+	labels, err := cmdline.Pairs("label", o.Labels.Value())
 	if err != nil {
 		return "", err
 	}
@@ -129,12 +126,12 @@ func dockerfileError(err error) error {
 	return &cmdline.Error{Class: cmdline.ClassLocal, Err: err, Hint: "choose another Dockerfile with -d"}
 }
 
-// generateDatabase writes the database. Other files in its directory stay, and a file that is not an index database is
+// writeDatabase writes the database. Other files in its directory stay, and a file that is not an index database is
 // not replaced.
-func generateDatabase(p *option.Session, c *cli.Context, x *indeximage.Index) (err error) {
+func (o *indexOptions) writeDatabase(ctx context.Context, p *option.Session, x *indeximage.Index) (err error) {
 	path := filepath.FromSlash(scaffold.DatabaseFile)
 	dir := filepath.Dir(path)
-	if err := checkReplaceable(p, c, path); err != nil {
+	if err := checkReplaceable(ctx, path); err != nil {
 		return err
 	}
 	if info, err := os.Lstat(dir); err == nil && info.Mode()&fs.ModeSymlink != 0 {
@@ -151,7 +148,7 @@ func generateDatabase(p *option.Session, c *cli.Context, x *indeximage.Index) (e
 			_ = os.Remove(dir) // fails if another run has put something into it
 		}
 	}()
-	if _, err := x.WriteDatabase(c.Context, path, catalogcmd.DatabaseOptions(p, c)); err != nil {
+	if _, err := x.WriteDatabase(ctx, path, o.Database(p)); err != nil {
 		return catalogcmd.LossHint(x.Name, err)
 	}
 	p.Log.Info("wrote " + path)
@@ -159,11 +156,11 @@ func generateDatabase(p *option.Session, c *cli.Context, x *indeximage.Index) (e
 }
 
 // checkReplaceable refuses to replace a file that is not an index database.
-func checkReplaceable(p *option.Session, c *cli.Context, path string) error {
+func checkReplaceable(ctx context.Context, path string) error {
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	db, err := sqlite.Open(c.Context, path, sqlite.Options{})
+	db, err := sqlite.Open(ctx, path, sqlite.Options{})
 	if err == nil {
 		return db.Close()
 	}
@@ -172,9 +169,9 @@ func checkReplaceable(p *option.Session, c *cli.Context, path string) error {
 		Err:  fmt.Errorf("--generate replaces %s only if it is an index database: %w", path, err)}
 }
 
-// generateCatalog writes the catalog to a directory that must be missing or empty.
-func generateCatalog(p *option.Session, c *cli.Context, x *indeximage.Index) error {
-	err := x.Catalog().WriteDir(c.Context, generatedCatalog)
+// writeCatalog writes the catalog to a directory that must be missing or empty.
+func writeCatalog(ctx context.Context, p *option.Session, x *indeximage.Index) error {
+	err := x.Catalog().WriteDir(ctx, generatedCatalog)
 	if errors.Is(err, fs.ErrExist) {
 		return &cmdline.Error{Class: cmdline.ClassLocal, Object: generatedCatalog, Err: err,
 			Hint: "--generate does not replace a directory: move it, or run the command in another one"}

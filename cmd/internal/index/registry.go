@@ -1,6 +1,8 @@
 package index
 
 import (
+	"context"
+
 	"github.com/urfave/cli/v2"
 
 	catalogcmd "github.com/operator-bindery/bindery/cmd/internal/catalog"
@@ -25,15 +27,24 @@ func RegistryCommand(p *option.Session) *cli.Command {
 	)
 }
 
+// registryOptions are the flags of a command of the registry group that edits.
+type registryOptions struct {
+	catalogcmd.EditOptions
+	containerTool
+	database string
+}
+
 // databaseFlag names the catalog that the commands of the group edit.
-func databaseFlag(value string) cli.Flag {
-	return &cli.StringFlag{Name: "database", Aliases: []string{"d"}, Value: value,
+func (o *registryOptions) databaseFlag(value string) cli.Flag {
+	return &cli.StringFlag{Name: "database", Aliases: []string{"d"}, Value: value, Destination: &o.database,
 		Usage: "`PATH` of the database file or the catalog directory"}
 }
 
 const registryHelp = "The database file or catalog directory is changed completely or not at all."
 
 func registryAddCommand(p *option.Session) *cli.Command {
+	o := &registryOptions{}
+	var bundles cli.StringSlice
 	return &cli.Command{
 		Name:  "add",
 		Usage: "add bundles to a database or catalog",
@@ -47,67 +58,78 @@ of the same bundle.` +
 					"registry.example.com/acme/etcd:v0.9.4,registry.example.com/acme/etcd:v0.9.5",
 				"bindery registry add -d index.db -b new-bundle,registry.example.com/acme/etcd:v0.9.2 --permissive"),
 		Flags: program.Flags([]cli.Flag{
-			databaseFlag("bundles.db"),
-			&cli.StringSliceFlag{Name: "bundle-images", Aliases: []string{"b"},
+			o.databaseFlag("bundles.db"),
+			&cli.StringSliceFlag{Name: "bundle-images", Destination: &bundles, Aliases: []string{"b"},
 				Usage: "add the bundles of `REFERENCES`"},
-			containerToolFlag("none"),
-		}, catalogcmd.AddFlags(true), catalogcmd.EditFlags(), []cli.Flag{option.PlatformFlag()}, option.ImageFlags()),
-		Action: program.Exactly(0, func(c *cli.Context) error {
-			if err := checkContainerTool(p, c); err != nil {
+			o.containerTool.flag(),
+		}, o.AddFlags(true), o.EditOptions.Flags(), []cli.Flag{o.PlatformFlag()}, o.Images.Flags()),
+		Action: program.Exactly(0, p.Action(func(ctx context.Context, _ []string) error {
+			if err := o.containerTool.check(p, &o.Registry); err != nil {
 				return err
 			}
-			refs, err := program.ListFlag(c, "bundle-images")
+			refs, err := program.Values(bundles.Value())
 			if err != nil {
 				return err
 			}
-			return registryEdit(p, c, func() (change.Edit, error) { return catalogcmd.AddEdit(p, c, refs) })
-		}),
+			return o.edit(ctx, p, func(ctx context.Context) (change.Edit, error) { return o.Add(ctx, p, refs) })
+		})),
 	}
 }
 
 func registryRemoveCommand(p *option.Session) *cli.Command {
+	o := &registryOptions{}
+	var packages cli.StringSlice
 	return &cli.Command{
 		Name:  "rm",
 		Usage: "remove packages from a database or catalog",
 		Description: registryHelp + program.Examples("bindery registry rm -d index.db -o etcd",
 			"bindery registry rm -d catalog -o etcd --dry-run"),
 		Flags: program.Flags([]cli.Flag{
-			databaseFlag("bundles.db"),
-			&cli.StringSliceFlag{Name: "packages", Aliases: []string{"o"}, Usage: "remove `PACKAGES`"},
-			catalogcmd.PermissiveFlag(),
-		}, catalogcmd.EditFlags()),
-		Action: program.Exactly(0, catalogcmd.ListEdit(func(c *cli.Context, prepare func() (change.Edit, error)) error { return registryEdit(p, c, prepare) }, "packages", func(c *cli.Context, packages []string) (change.Edit, error) {
-			return catalogcmd.RemoveEdit(p, c, packages)
+			o.databaseFlag("bundles.db"),
+			&cli.StringSliceFlag{Name: "packages", Destination: &packages, Aliases: []string{"o"}, Usage: "remove `PACKAGES`"},
+			o.PermissiveFlag(),
+		}, o.EditOptions.Flags()),
+		Action: program.Exactly(0, catalogcmd.WithList(p, "packages", &packages, func(ctx context.Context, _, packages []string) error {
+			return o.edit(ctx, p, catalogcmd.Ready(o.Remove(packages)))
 		})),
 	}
 }
 
 func registryPruneCommand(p *option.Session) *cli.Command {
+	o := &registryOptions{}
+	var packages cli.StringSlice
 	return &cli.Command{
 		Name:  "prune",
 		Usage: "remove all packages except some from a database or catalog",
 		Description: registryHelp + program.Examples("bindery registry prune -d index.db -p etcd",
 			"bindery registry prune -d catalog -p etcd --dry-run"),
 		Flags: program.Flags([]cli.Flag{
-			databaseFlag("bundles.db"),
-			&cli.StringSliceFlag{Name: "packages", Aliases: []string{"p"}, Usage: "keep `PACKAGES`"},
-			catalogcmd.PermissiveFlag(),
-		}, catalogcmd.EditFlags()),
-		Action: program.Exactly(0, catalogcmd.ListEdit(func(c *cli.Context, prepare func() (change.Edit, error)) error { return registryEdit(p, c, prepare) }, "packages", func(c *cli.Context, keep []string) (change.Edit, error) { return catalogcmd.PruneEdit(p, c, keep) })),
+			o.databaseFlag("bundles.db"),
+			&cli.StringSliceFlag{Name: "packages", Destination: &packages, Aliases: []string{"p"}, Usage: "keep `PACKAGES`"},
+			o.PermissiveFlag(),
+		}, o.EditOptions.Flags()),
+		Action: program.Exactly(0, catalogcmd.WithList(p, "packages", &packages, func(ctx context.Context, _, keep []string) error {
+			return o.edit(ctx, p, catalogcmd.Ready(o.Prune(p, keep)))
+		})),
 	}
 }
 
 func registryPruneStrandedCommand(p *option.Session) *cli.Command {
+	o := &registryOptions{}
 	return &cli.Command{
 		Name:        "prune-stranded",
 		Usage:       "remove bundles without a channel from a database or catalog",
 		Description: registryHelp + program.Examples("bindery registry prune-stranded -d index.db"),
-		Flags:       program.Flags([]cli.Flag{databaseFlag("bundles.db")}, catalogcmd.EditFlags()),
-		Action:      program.Exactly(0, func(c *cli.Context) error { return registryEdit(p, c, catalogcmd.PruneStrandedEdit) }),
+		Flags:       program.Flags([]cli.Flag{o.databaseFlag("bundles.db")}, o.EditOptions.Flags()),
+		Action: program.Exactly(0, p.Action(func(ctx context.Context, _ []string) error {
+			return o.edit(ctx, p, catalogcmd.Ready(change.PruneStranded()))
+		})),
 	}
 }
 
 func registryTruncateCommand(p *option.Session) *cli.Command {
+	o := &registryOptions{}
+	var bundles cli.StringSlice
 	return &cli.Command{
 		Name: "deprecatetruncate", Hidden: p.Opm,
 		Usage: "deprecate bundles and truncate their channels below them",
@@ -115,57 +137,57 @@ func registryTruncateCommand(p *option.Session) *cli.Command {
 			program.Examples("bindery registry deprecatetruncate -d index.db -b etcd/etcdoperator.v0.9.2",
 				"bindery registry deprecatetruncate -d catalog -b etcd/etcdoperator.v0.9.2 --dry-run --explain"),
 		Flags: program.Flags([]cli.Flag{
-			databaseFlag("index.db"),
-			&cli.StringSliceFlag{Name: "bundle-images", Aliases: []string{"b"}, Usage: "deprecate `BUNDLES`"},
-		}, catalogcmd.TruncateFlags(), catalogcmd.EditFlags()),
-		Action: program.Exactly(0, func(c *cli.Context) error {
-			bundles, err := program.ListFlag(c, "bundle-images")
+			o.databaseFlag("index.db"),
+			&cli.StringSliceFlag{Name: "bundle-images", Destination: &bundles, Aliases: []string{"b"}, Usage: "deprecate `BUNDLES`"},
+		}, o.TruncateFlags(), o.EditOptions.Flags()),
+		Action: program.Exactly(0, p.Action(func(ctx context.Context, _ []string) error {
+			list, err := program.Values(bundles.Value())
 			if err != nil {
 				return err
 			}
-			return registryEdit(p, c, func() (change.Edit, error) { return catalogcmd.TruncateEdit(p, c, bundles) })
-		}),
+			return o.edit(ctx, p, catalogcmd.Ready(o.Truncate(p, list)))
+		})),
 	}
 }
 
-// registryEdit edits --database. Errors about the path are reported before bundles are fetched.
-func registryEdit(p *option.Session, c *cli.Context, prepare func() (change.Edit, error)) error {
-	path := c.String("database")
-	if err := catalogcmd.CheckCatalog(p, c, path); err != nil {
+// edit edits --database. Errors about the path are reported before bundles are fetched.
+func (o *registryOptions) edit(ctx context.Context, p *option.Session, prepare catalogcmd.Prepare) error {
+	if err := o.CheckCatalog(p, o.database); err != nil {
 		return err
 	}
-	e, err := prepare()
+	e, err := prepare(ctx)
 	if err != nil {
 		return err
 	}
-	return catalogcmd.EditInPlace(p, c, path, e)
+	return o.InPlace(ctx, p, o.database, e)
 }
 
-// containerToolFlag is accepted for compatibility with opm.
-func containerToolFlag(value string) cli.Flag {
-	return &cli.StringFlag{Name: "container-tool", Aliases: []string{"c"}, Value: value,
+// containerTool is accepted for compatibility with opm.
+type containerTool struct{ tool string }
+
+func (o *containerTool) flag() cli.Flag {
+	return &cli.StringFlag{Name: "container-tool", Aliases: []string{"c"}, Value: "none", Destination: &o.tool,
 		Usage: "ignored: no container `TOOL` is needed (none|docker|podman)"}
 }
 
-// checkContainerTool reads [containerToolFlag] and refuses the values that opm refuses.
-func checkContainerTool(p *option.Session, c *cli.Context) error {
-	tool := c.String("container-tool")
-	switch tool {
+// check refuses the values that opm refuses.
+func (o *containerTool) check(p *option.Session, r *option.Registry) error {
+	switch o.tool {
 	case "none", "docker", "podman", "":
 	default:
-		return cmdline.Usagef("invalid --container-tool value %q, expected (none|docker|podman)", tool)
+		return cmdline.Usagef("invalid --container-tool value %q, expected (none|docker|podman)", o.tool)
 	}
-	named := tool == "docker" || tool == "podman"
+	named := o.tool == "docker" || o.tool == "podman"
 	switch {
-	case !c.IsSet("ca-file"):
-	case c.Bool("skip-tls-verify"), c.IsSet("tls-verify") && !c.Bool("tls-verify"):
+	case !p.Given("ca-file"):
+	case p.SkipTLSVerify, p.Given("tls-verify") && !r.TLSVerify:
 		return cmdline.Usagef("--ca-file must not be set with --skip-tls-verify: no certificate is verified then")
 	case named:
 		return cmdline.Usagef("--ca-file must not be set with --container-tool=%s: the tool has its own certificates",
-			tool)
+			o.tool)
 	}
 	if named {
-		p.Log.Info("--container-tool=" + tool + ": ignored, no container tool is needed")
+		p.Log.Info("--container-tool=" + o.tool + ": ignored, no container tool is needed")
 	}
 	return nil
 }

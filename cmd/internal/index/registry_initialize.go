@@ -1,6 +1,7 @@
 package index
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -25,7 +26,15 @@ var ToolNames = map[string][]string{
 	"registry-server": {"registry", "serve"},
 }
 
+// initializeOptions are the flags of "registry initialize".
+type initializeOptions struct {
+	manifests, output string
+	permissive        bool
+	jobs              int
+}
+
 func registryInitializeCommand(p *option.Session) *cli.Command {
+	o := &initializeOptions{}
 	return &cli.Command{
 		Name:  "initialize",
 		Usage: "create an index database from package manifests",
@@ -38,19 +47,19 @@ command.` +
 			program.Examples("bindery registry initialize -m manifests -o bundles.db",
 				"bindery registry initialize -m manifests --permissive"),
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "manifests", Aliases: []string{"m"}, Value: "manifests",
+			&cli.StringFlag{Name: "manifests", Destination: &o.manifests, Aliases: []string{"m"}, Value: "manifests",
 				Usage: "`DIR` with the package manifests"},
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "bundles.db",
+			&cli.StringFlag{Name: "output", Destination: &o.output, Aliases: []string{"o"}, Value: "bundles.db",
 				Usage: "database `FILE` to create or replace"},
-			&cli.BoolFlag{Name: "permissive", Usage: "skip invalid packages"},
-			program.InCategory(program.JobsFlag(), "work"),
+			&cli.BoolFlag{Name: "permissive", Destination: &o.permissive, Usage: "skip invalid packages"},
+			option.JobsFlag(&o.jobs, "work"),
 		},
-		Action: program.Exactly(0, func(c *cli.Context) error { return registryInitialize(p, c) }),
+		Action: program.Exactly(0, p.Action(func(ctx context.Context, _ []string) error { return o.run(ctx, p) })),
 	}
 }
 
-func registryInitialize(p *option.Session, c *cli.Context) error {
-	dir, out := c.String("manifests"), c.String("output")
+func (o *initializeOptions) run(ctx context.Context, p *option.Session) error {
+	dir, out := o.manifests, o.output
 	for flag, value := range map[string]string{"manifests": dir, "output": out} {
 		if value == "" {
 			return cmdline.Usagef("invalid --%s value %q, expected a path", flag, value)
@@ -62,11 +71,10 @@ func registryInitialize(p *option.Session, c *cli.Context) error {
 	if err := isNoOtherFile(out); err != nil {
 		return err
 	}
-	o := render.Options{Jobs: c.Int("jobs"), Warn: p.WarnAt, KeepGoing: c.Bool("permissive")}
-	o.Account = &render.Account{}
-	blobs := o.RenderManifests(c.Context, dir)
-	written, err := sqlite.Create(c.Context, out, blobs, sqlite.WriteOptions{})
-	for _, left := range o.Account.LeftOut {
+	with := render.Options{Jobs: o.jobs, Warn: p.WarnAt, KeepGoing: o.permissive, Account: &render.Account{}}
+	blobs := with.RenderManifests(ctx, dir)
+	written, err := sqlite.Create(ctx, out, blobs, sqlite.WriteOptions{})
+	for _, left := range with.Account.LeftOut {
 		p.Log.Warn(fmt.Sprintf("permissive: package %q is skipped: %v", left.Package, left.Reason))
 	}
 	if err != nil {
@@ -78,7 +86,7 @@ func registryInitialize(p *option.Session, c *cli.Context) error {
 	}
 	text := fmt.Sprintf("wrote %s with %s to %q", program.Count(written.Packages, "package"), program.Count(written.Bundles, "bundle"),
 		out)
-	if left := len(o.Account.LeftOut); left > 0 {
+	if left := len(with.Account.LeftOut); left > 0 {
 		text += fmt.Sprintf("; %s skipped", program.Count(left, "package"))
 	}
 	p.Log.Info(text)

@@ -1,6 +1,7 @@
 package index
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -18,7 +19,17 @@ import (
 	"github.com/operator-bindery/bindery/render"
 )
 
+// mirrorOptions are the flags of "registry mirror".
+type mirrorOptions struct {
+	option.Reading
+	to, database, output, name string
+	maxComponents              int
+	keepHost, headsOnly        bool
+	packages, channels         cli.StringSlice
+}
+
 func registryMirrorCommand(p *option.Session) *cli.Command {
+	o := &mirrorOptions{}
 	return &cli.Command{
 		Name:      "mirror",
 		Usage:     "map the images of a catalog to a mirror registry",
@@ -34,59 +45,61 @@ The other formats configure a cluster, or podman and this program, to use the mi
 				"bindery registry mirror --database index.db --to mirror.example.com -o registries-conf",
 				"bindery registry mirror catalog --to mirror.example.com --max-components 2 --heads-only -o idms"),
 		Flags: append([]cli.Flag{
-			&cli.StringFlag{Name: "to", Usage: "mirror `REGISTRY[/PATH]`"},
-			&cli.StringFlag{Name: "database", Aliases: []string{"d"},
+			&cli.StringFlag{Name: "to", Destination: &o.to, Usage: "mirror `REGISTRY[/PATH]`"},
+			&cli.StringFlag{Name: "database", Destination: &o.database, Aliases: []string{"d"},
 				Usage: "`FILE` of an index database, in place of REF"},
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "mapping",
+			&cli.StringFlag{Name: "output", Destination: &o.output, Aliases: []string{"o"}, Value: "mapping",
 				Usage: "`FORMAT` (" + strings.Join(mirrorFormats, "|") + ")"},
-			&cli.StringFlag{Name: "name", Value: "catalog-mirror", Usage: "`NAME` of the cluster object"},
-			&cli.IntFlag{Name: "max-components",
+			&cli.StringFlag{Name: "name", Destination: &o.name, Value: "catalog-mirror", Usage: "`NAME` of the cluster object"},
+			&cli.IntFlag{Name: "max-components", Destination: &o.maxComponents,
 				Usage:       "maximum number `N` of path components at the mirror; the rest are joined with dashes",
 				DefaultText: "no limit"},
-			&cli.BoolFlag{Name: "keep-host", Usage: "prefix paths at the mirror with the name of the source registry"},
-			&cli.StringSliceFlag{Name: "package", Aliases: []string{"p"},
+			&cli.BoolFlag{Name: "keep-host", Destination: &o.keepHost, Usage: "prefix paths at the mirror with the name of the source registry"},
+			&cli.StringSliceFlag{Name: "package", Destination: &o.packages, Aliases: []string{"p"},
 				Usage: "only bundles of `PACKAGE`; can be repeated"},
-			&cli.StringSliceFlag{Name: "channel", Usage: "only bundles of `CHANNEL`; can be repeated"},
-			&cli.BoolFlag{Name: "heads-only", Usage: "only bundles that are channel heads"},
-			program.CompatFlag(),
-		}, option.ReadFlags()...),
-		Action: program.Between(0, 1, func(c *cli.Context) error { return registryMirror(p, c) }),
+			&cli.StringSliceFlag{Name: "channel", Destination: &o.channels, Usage: "only bundles of `CHANNEL`; can be repeated"},
+			&cli.BoolFlag{Name: "heads-only", Destination: &o.headsOnly, Usage: "only bundles that are channel heads"},
+			o.CompatFlag(""),
+		}, o.Reading.Flags()...),
+		Action: program.Between(0, 1, p.Action(func(ctx context.Context, args []string) error {
+			return o.run(ctx, p, strings.Join(args, ""))
+		})),
 	}
 }
 
 var mirrorFormats = []string{"mapping", "json", "idms", "itms", "icsp", "registries-conf"}
 
-func registryMirror(p *option.Session, c *cli.Context) error {
-	format := c.String("output")
+// run maps the images of a catalog, which --database may name in place of ref.
+func (o *mirrorOptions) run(ctx context.Context, p *option.Session, ref string) error {
+	format := o.output
 	if !slices.Contains(mirrorFormats, format) {
 		return cmdline.Usagef("invalid --output value %q, expected (%s)", format, strings.Join(mirrorFormats, "|"))
 	}
-	ref := c.Args().First()
-	switch db := c.String("database"); {
+	switch db := o.database; {
 	case (ref == "") == (db == ""):
 		return cmdline.Usagef("either REF or --database FILE is needed")
-	case c.String("to") == "":
+	case o.to == "":
 		return cmdline.Usagef(`required flag(s) "to" not set`)
-	case strings.Contains(c.String("to"), "@"):
+	case strings.Contains(o.to, "@"):
 		return cmdline.Usagef(
 			"invalid --to value, expected REGISTRY[/PATH]: it has an @, and must not contain credentials")
 	case db != "":
 		ref = db
 	}
-	images, err := mirrored(p, c, ref)
+	images, err := o.images(ctx, p, ref)
 	if err != nil {
 		return err
 	}
 	mappings, err := imagemap.Map(images,
-		imagemap.Options{To: c.String("to"), MaxComponents: c.Int("max-components"), KeepHost: c.Bool("keep-host")})
+		imagemap.Options{To: o.to, MaxComponents: o.maxComponents, KeepHost: o.keepHost})
 	if err != nil {
 		e := &cmdline.Error{Class: cmdline.ClassInput, Err: err}
-		if !c.Bool("keep-host") && strings.Contains(err.Error(), "would both be") {
+		if !o.keepHost && strings.Contains(err.Error(), "would both be") {
 			e.Hint = "--keep-host prefixes the paths with the registry names"
 		}
 		return e
 	}
-	text, err := mirrorText(c, format, mappings)
+	text, err := mirrorText(format, o.name, p.PlainHTTP, mappings)
 	if err != nil {
 		return err
 	}
@@ -126,38 +139,38 @@ func imagesText(n int) string {
 }
 
 // mirrorText returns the answer in one of the formats except JSON.
-func mirrorText(c *cli.Context, format string, mappings []imagemap.Mapping) ([]byte, error) {
+func mirrorText(format, name string, plain bool, mappings []imagemap.Mapping) ([]byte, error) {
 	switch format {
 	case "idms":
-		return imagemap.DigestMirrorSet(c.String("name"), mappings)
+		return imagemap.DigestMirrorSet(name, mappings)
 	case "itms":
-		return imagemap.TagMirrorSet(c.String("name"), mappings)
+		return imagemap.TagMirrorSet(name, mappings)
 	case "icsp":
-		return imagemap.ContentSourcePolicy(c.String("name"), mappings)
+		return imagemap.ContentSourcePolicy(name, mappings)
 	case "registries-conf":
-		return imagemap.RegistriesConf(mappings, c.Bool("use-http") || c.Bool("skip-tls")), nil
+		return imagemap.RegistriesConf(mappings, plain), nil
 	}
 	return imagemap.Lines(mappings), nil
 }
 
-// mirrored returns the images of a catalog: first the catalog's image if it is in a registry, then those of its
+// images returns the images of a catalog: first the catalog's image if it is in a registry, then those of its
 // bundles, sorted.
-func mirrored(p *option.Session, c *cli.Context, ref string) ([]string, error) {
+func (o *mirrorOptions) images(ctx context.Context, p *option.Session, ref string) ([]string, error) {
 	kind, err := render.Classify(ref)
 	if err != nil {
 		return nil, err
 	}
-	if c.String("database") != "" && kind != render.Database {
+	if o.database != "" && kind != render.Database {
 		if kind == render.Image {
 			return nil, cmdline.Usagef("--database %q: no such file; pass an image as an argument", ref)
 		}
 		return nil, cmdline.Usagef("--database %q is a %s; pass it as an argument", ref, kind)
 	}
-	listing, err := p.ListingOf(c, ref, nil)
+	listing, err := o.ListingOf(ctx, p, ref, nil)
 	if err != nil {
 		return nil, err
 	}
-	packages, err := cmdline.List(c.StringSlice("package"))
+	packages, err := cmdline.List(o.packages.Value())
 	if err != nil {
 		return nil, err
 	}
@@ -167,8 +180,8 @@ func mirrored(p *option.Session, c *cli.Context, ref string) ([]string, error) {
 	}
 	var errs []error
 	for _, pkg := range packages {
-		rows, err := listing.Images(list.ImageOptions{Package: pkg, Channels: c.StringSlice("channel"),
-			HeadsOnly: c.Bool("heads-only")})
+		rows, err := listing.Images(list.ImageOptions{Package: pkg, Channels: o.channels.Value(),
+			HeadsOnly: o.headsOnly})
 		errs = append(errs, err)
 		for _, r := range rows {
 			images[r.Image] = true

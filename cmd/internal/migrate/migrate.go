@@ -46,7 +46,7 @@ func (o *options) flags() []cli.Flag {
 		&cli.BoolFlag{Name: "repair", Destination: &o.repair,
 			Usage: "repair what has one unambiguous repair, such as related images that are no pull specs; " +
 				"exit status 4 if something was"},
-		o.CompatFlag(),
+		o.CompatFlag(""),
 		o.AllowEmptyFlag(""),
 		&cli.StringSliceFlag{Name: "platform", Destination: &o.Platforms,
 			Usage:       "`OS/ARCH` to read of a multi-platform image, and to write; can be repeated for writing",

@@ -25,26 +25,44 @@ const mirrorHelp = "The configuration is an ImageSetConfiguration of mirror.open
 	"each the packages, channels and versions that are wanted. Without versions each channel's head is kept, of all " +
 	"channels."
 
-// imageSetFlags name the configuration and say how it is read.
-func imageSetFlags() []cli.Flag {
+// SetOptions name the configuration and say how it is read and how its catalogs are filtered. Each command has those of
+// the flags that it needs.
+type SetOptions struct {
+	Config, CompatWith                       string
+	IgnoreUnsupported                        bool
+	dependencies, autoDefaultChannel, strict bool
+	catalogs, installed                      cli.StringSlice
+}
+
+func (o *SetOptions) flags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "config", Aliases: []string{"c"}, Usage: "configuration `FILE`"},
-		&cli.BoolFlag{Name: "ignore-unsupported",
+		&cli.StringFlag{Name: "config", Aliases: []string{"c"}, Usage: "configuration `FILE`", Destination: &o.Config},
+		&cli.BoolFlag{Name: "ignore-unsupported", Destination: &o.IgnoreUnsupported,
 			Usage: "go on without the stanzas platform, helm and samples, which are not mirrored"},
-		&cli.StringFlag{Name: "compat",
+		&cli.StringFlag{Name: "compat", Destination: &o.CompatWith,
 			Usage: "keep to what another `PROGRAM` does, including its losses (oc-mirror)"},
 	}
 }
 
-// filterPolicyFlags say how catalogs are filtered.
-func filterPolicyFlags() []cli.Flag {
+// filterFlags say how catalogs are filtered.
+func (o *SetOptions) filterFlags() []cli.Flag {
 	const group = "filter"
 	return []cli.Flag{
-		&cli.BoolFlag{Name: "with-dependencies", Category: group,
+		&cli.BoolFlag{Name: "with-dependencies", Category: group, Destination: &o.dependencies,
 			Usage: "add the heads of channels that satisfy the dependencies of kept bundles"},
-		&cli.BoolFlag{Name: "auto-default-channel", Category: group,
+		&cli.BoolFlag{Name: "auto-default-channel", Category: group, Destination: &o.autoDefaultChannel,
 			Usage: "where the default channel is not kept, take the kept channel with the highest head"},
-		&cli.BoolFlag{Name: "strict", Category: group,
+		&cli.BoolFlag{Name: "strict", Category: group, Destination: &o.strict,
 			Usage: "fail before anything is copied if a package, channel, version or additional image is not there"},
+	}
+}
+
+// sourceFlags say where catalogs are read, and which versions clusters have.
+func (o *SetOptions) sourceFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringSliceFlag{Name: "catalog", Destination: &o.catalogs,
+			Usage: "read `REF=SOURCE`: the catalog SOURCE in place of the catalog REF; can be repeated"},
+		&cli.StringSliceFlag{Name: "installed", Destination: &o.installed,
+			Usage: "look only for the way of `PACKAGE=VERSION` to the kept head; can be repeated"},
 	}
 }

@@ -1,10 +1,9 @@
 package mirror
 
 import (
+	"context"
 	"errors"
 	"path/filepath"
-
-	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/build/indeximage"
@@ -21,14 +20,19 @@ import (
 	"github.com/operator-bindery/bindery/mirror/resources"
 )
 
+// bundles is how bundles and catalogs are read.
+func (o *runOptions) bundles() *option.Bundles {
+	return &option.Bundles{Images: o.Images, Jobs: o.Jobs}
+}
+
 // largestKept is the size of the largest manifest that a run keeps, in bytes. Some small layers are kept with them.
 const largestKept = 64 << 10
 
-// MirrorWork creates the directory for temporary files of a run, and in it a cache of manifests: they are read to find
+// WorkDirectory creates the directory for temporary files of a run, and in it a cache of manifests: they are read to find
 // out how much there is to copy, and again to copy it. Everything else is read once, so that a cache of it would only be
 // a second copy.
-func MirrorWork(p *option.Session, c *cli.Context) (dir string, manifests *blobcache.Cache, err error) {
-	work, err := images.NewWorkspace(c.Context, "")
+func WorkDirectory(ctx context.Context, p *option.Session) (dir string, manifests *blobcache.Cache, err error) {
+	work, err := images.NewWorkspace(ctx, "")
 	if err != nil {
 		return "", nil, err
 	}
@@ -39,9 +43,9 @@ func MirrorWork(p *option.Session, c *cli.Context) (dir string, manifests *blobc
 }
 
 // mirrorSource is the client that reads the images of a run: as [Client], with a cache of manifests alone.
-func mirrorSource(p *option.Session, c *cli.Context, from registries.Config, throttle *registries.Throttle,
+func mirrorSource(ctx context.Context, p *option.Session, of *option.Images, from registries.Config, throttle *registries.Throttle,
 	manifests *blobcache.Cache) (*images.Client, error) {
-	o, err := p.ClientOptions(c)
+	o, err := of.ClientOptions(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -49,111 +53,110 @@ func mirrorSource(p *option.Session, c *cli.Context, from registries.Config, thr
 	return images.NewClient(o)
 }
 
-// readResourceFlags reads the flags about files for clusters.
-func readResourceFlags(c *cli.Context, o *resources.Options) error {
-	switch v := c.String("idms-scope"); v {
+// readResources reads the flags about files for clusters.
+func (o *runOptions) readResources(p *option.Session, with *resources.Options) error {
+	switch v := o.idmsScope; v {
 	case "namespace", "repository":
-		o.Repositories = v == "repository"
+		with.Repositories = v == "repository"
 	default:
 		return cmdline.Usagef("invalid --idms-scope value %q, expected (namespace|repository)", v)
 	}
-	o.PinCatalogs, o.Policy, o.Version = c.Bool("pin-catalogs"), c.Bool("icsp"), version.Release()
-	o.Lists, o.Insecure = true, c.Bool("use-http")
+	with.PinCatalogs, with.Policy, with.Version = o.pinCatalogs, o.icsp, version.Release()
+	with.Lists, with.Insecure = true, p.PlainHTTP
 	return nil
 }
 
-// mirrorThrottle reads --per-host and --max-bandwidth.
-func mirrorThrottle(c *cli.Context) (*registries.Throttle, error) {
-	perHost, bandwidth := c.Int("per-host"), int64(0)
-	if perHost < 0 {
-		return nil, cmdline.Usagef("invalid --per-host value %d, expected a positive number", perHost)
+// throttle reads --per-host and --max-bandwidth.
+func (o *runOptions) throttle() (*registries.Throttle, error) {
+	bandwidth := int64(0)
+	if o.perHost < 0 {
+		return nil, cmdline.Usagef("invalid --per-host value %d, expected a positive number", o.perHost)
 	}
-	if text := c.String("max-bandwidth"); text != "" {
+	if text := o.bandwidth; text != "" {
 		n, err := cmdline.ParseSize(text)
 		if err != nil || n <= 0 {
 			return nil, cmdline.Usagef("invalid --max-bandwidth value %q, expected a size such as 20MiB", text)
 		}
 		bandwidth = n
 	}
-	if perHost == 0 && bandwidth == 0 {
+	if o.perHost == 0 && bandwidth == 0 {
 		return nil, nil
 	}
-	return registries.NewThrottle(perHost, bandwidth), nil
+	return registries.NewThrottle(o.perHost, bandwidth), nil
 }
 
-// mirrorClients creates the clients that read images and catalogs, and how catalogs are rebuilt.
-func mirrorClients(p *option.Session, c *cli.Context, o *mirror.Options, from, to registries.Config,
+// createClients creates the clients that read images and catalogs, and how catalogs are rebuilt.
+func (o *runOptions) createClients(ctx context.Context, p *option.Session, with *mirror.Options,
 	throttle *registries.Throttle) (err error) {
-	spec, err := MirrorSpec(p, c, o.Base)
+	spec, err := CatalogSpec(ctx, p, &o.Image, with.Base)
 	if err != nil {
 		return err
 	}
-	dir, manifests, err := MirrorWork(p, c)
+	dir, manifests, err := WorkDirectory(ctx, p)
 	if err != nil {
 		return err
 	}
 	spec.Build.Dir = dir
-	o.Spec = *spec
-	if o.Render, err = p.BundleOptions(c); err != nil {
+	with.Spec = *spec
+	if with.Render, err = o.bundles().Options(ctx, p); err != nil {
 		return err
 	}
-	o.Render.Opened = nil // the run says which catalogs it reads
-	client, err := mirrorSource(p, c, from, throttle, manifests)
+	with.Render.Opened = nil // the run says which catalogs it reads
+	client, err := mirrorSource(ctx, p, &o.Images, o.Registry.Config(p), throttle, manifests)
 	if err != nil {
 		return err
 	}
 	p.AtEnd = append(p.AtEnd, func(bool) error { return client.Close() })
-	o.Images = client
+	with.Images = client
 	return nil
 }
 
-// MirrorSpec is how catalogs are rebuilt. On the base of their source they have no serve cache unless one is asked for:
+// CatalogSpec is how catalogs are rebuilt. On the base of their source they have no serve cache unless one is asked for:
 // its server reads its own formats only.
-func MirrorSpec(p *option.Session, c *cli.Context, base mirror.Base) (*indeximage.Spec, error) {
-	s := &indeximage.Spec{Server: c.String("server"), Embedded: &p.Embedded, Registry: option.RegistryOptions(p, c),
+func CatalogSpec(ctx context.Context, p *option.Session, o *option.Image, base mirror.Base) (*indeximage.Spec, error) {
+	s := &indeximage.Spec{Server: o.ServerName, Embedded: &p.Embedded, Registry: o.Config(p),
 		Program: version.Program(), Log: p.Log}
-	s.Build = build.Options{MaxLayers: c.Int("max-layers"), Jobs: c.Int("jobs"),
+	s.Build = build.Options{MaxLayers: o.MaxLayers, Jobs: o.Jobs,
 		Warn: func(text string) { p.Log.Warn(text) }}
 	var err error
-	if s.Build.Compression = build.CompressionAuto; c.String("compression") != string(build.CompressionAuto) {
-		if s.Build.Compression, err = layers.ParseCompression(c.String("compression")); err != nil {
-			return nil, cmdline.Usagef("invalid --compression value %q, expected (gzip|zstd|auto)",
-				c.String("compression"))
+	if s.Build.Compression = build.CompressionAuto; o.Compression != string(build.CompressionAuto) {
+		if s.Build.Compression, err = layers.ParseCompression(o.Compression); err != nil {
+			return nil, cmdline.Usagef("invalid --compression value %q, expected (gzip|zstd|auto)", o.Compression)
 		}
 	}
 	if s.Build.Created, err = program.SourceDate(); err != nil {
 		return nil, err
 	}
-	if c.IsSet("cache") || base != mirror.KeepBase {
-		if err := p.SetCaches(c, &s.Build); err != nil {
+	if p.Given("cache") || base != mirror.KeepBase {
+		if err := o.SetCaches(p, &s.Build); err != nil {
 			return nil, err
 		}
 	}
-	if s.Build.Cache, err = p.Known(c); err != nil {
+	if s.Build.Cache, err = o.Known(p); err != nil {
 		return nil, err
 	}
-	s.Images, err = p.Client(c)
+	s.Images, err = o.Client(ctx, p)
 	return s, err
 }
 
-// mirrorRemote creates the client that writes to the target.
-func mirrorRemote(p *option.Session, c *cli.Context, o *mirror.Options, to registries.Config,
+// createRemote creates the client that writes to the target.
+func (o *runOptions) createRemote(ctx context.Context, p *option.Session, with *mirror.Options,
 	throttle *registries.Throttle) error {
-	if o.Mode == mirror.ToDisk {
+	if with.Mode == mirror.ToDisk {
 		return nil
 	}
-	uploads, err := o.Workspace.Uploads()
+	uploads, err := with.Workspace.Uploads()
 	if err != nil {
 		return err
 	}
-	o.Remote, err = newRemote(p, c, to, throttle, uploads)
+	with.Remote, err = newRemote(ctx, p, &o.Registry, throttle, uploads)
 	return err
 }
 
 // newRemote returns a client for repositories at a mirror, which is closed when the command ends.
-func newRemote(p *option.Session, c *cli.Context, at registries.Config, throttle *registries.Throttle,
+func newRemote(ctx context.Context, p *option.Session, at *option.Registry, throttle *registries.Throttle,
 	uploads registries.Uploads) (*registries.Client, error) {
-	remote, err := registries.New(c.Context, registries.Options{Registry: at, Retries: c.Int("retries"),
+	remote, err := registries.New(ctx, registries.Options{Registry: at.Config(p), Retries: at.Retries,
 		Throttle: throttle, Uploads: uploads, Events: p.WarnEvent})
 	if err != nil {
 		return nil, err
@@ -162,16 +165,16 @@ func newRemote(p *option.Session, c *cli.Context, at registries.Config, throttle
 	return remote, nil
 }
 
-// mirrorSigning reads the flags about signing: rebuilt catalogs are signed.
-func mirrorSigning(p *option.Session, c *cli.Context, o *mirror.Options) error {
+// prepareSigning reads the flags about signing: rebuilt catalogs are signed.
+func (o *runOptions) prepareSigning(ctx context.Context, p *option.Session, with *mirror.Options) error {
 	t := option.Target{}
-	if o.Mode == mirror.ToDisk {
+	if with.Mode == mirror.ToDisk {
 		// Its name at a registry is not known yet: signatures for policies need --sign-identity.
-		t.Destinations = []transport.Destination{{Transport: transport.OCIArchive, Path: o.Archive}}
+		t.Destinations = []transport.Destination{{Transport: transport.OCIArchive, Path: with.Archive}}
 	}
-	if err := p.PrepareSigning(c, t); err != nil {
+	if err := o.Signing.Prepare(ctx, p, t); err != nil {
 		return err
 	}
-	o.Sign = p.Signing.Attachments()
+	with.Sign = p.Signing.Attachments()
 	return nil
 }

@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -24,7 +25,18 @@ import (
 	"github.com/operator-bindery/bindery/mirror/imageset"
 )
 
+// deleteOptions are the flags of "mirror delete".
+type deleteOptions struct {
+	SetOptions
+	option.Images
+	option.Answer
+	workspace, list, shared                string
+	withoutRecord, signatures, dryRun, yes bool
+	maxNestedPaths, jobs                   int
+}
+
 func mirrorDeleteCommand(p *option.Session) *cli.Command {
+	o := &deleteOptions{}
 	return &cli.Command{
 		Name:      "delete",
 		Usage:     "delete images of a mirror that nothing else needs: list them first, then delete",
@@ -43,77 +55,80 @@ deleted bundles is to be mirrored again without them.` +
 			program.Examples("bindery mirror delete -c delete.yaml --workspace mirror --list delete-images.yaml "+
 				"docker://registry.example.com/olm",
 				"bindery mirror delete --list delete-images.yaml --dry-run docker://registry.example.com/olm"),
-		Flags: program.Flags(imageSetFlags(), []cli.Flag{
-			&cli.StringFlag{Name: "workspace", Usage: "`DIR` of earlier runs, which knows what else was mirrored (default " +
+		Flags: program.Flags(o.SetOptions.flags(), []cli.Flag{
+			&cli.StringFlag{Name: "workspace", Destination: &o.workspace, Usage: "`DIR` of earlier runs, which knows what else was mirrored (default " +
 				"with --list: that of the list)"},
-			&cli.BoolFlag{Name: "without-record", Usage: "go on without a record of what was mirrored to the registry: " +
+			&cli.BoolFlag{Name: "without-record", Destination: &o.withoutRecord, Usage: "go on without a record of what was mirrored to the registry: " +
 				"compare with the catalogs and tags there alone"},
-			&cli.StringFlag{Name: "list", Usage: "`FILE` with the images to delete"},
-			&cli.StringFlag{Name: "shared", Value: "keep",
+			&cli.StringFlag{Name: "list", Destination: &o.list, Usage: "`FILE` with the images to delete"},
+			&cli.StringFlag{Name: "shared", Destination: &o.shared, Value: "keep",
 				Usage: "what becomes of images that other bundles and catalogs need (keep|delete)"},
-			&cli.BoolFlag{Name: "delete-signatures", Usage: "list the signatures of the images, too"},
-			&cli.BoolFlag{Name: "dry-run", Usage: "print what would be done", EnvVars: program.Env("dry-run")},
-			&cli.BoolFlag{Name: "yes", Aliases: []string{"y"}, Usage: "do not ask before deleting"},
-			maxNestedPathsFlag(), program.InCategory(program.JobsFlag(), "work"),
-		}, filterPolicyFlags(), option.AnswerFlags(), option.ImageFlags()),
-		Action: program.Exactly(1, func(c *cli.Context) error { return mirrorDelete(p, c) }),
+			&cli.BoolFlag{Name: "delete-signatures", Destination: &o.signatures, Usage: "list the signatures of the images, too"},
+			&cli.BoolFlag{Name: "dry-run", Destination: &o.dryRun, Usage: "print what would be done", EnvVars: program.Env("dry-run")},
+			&cli.BoolFlag{Name: "yes", Destination: &o.yes, Aliases: []string{"y"}, Usage: "do not ask before deleting"},
+			maxNestedPathsFlag(&o.maxNestedPaths), option.JobsFlag(&o.jobs, "work"),
+		}, o.filterFlags(), o.Answer.Flags(), o.Images.Flags()),
+		Action: program.Exactly(1, p.Action(func(ctx context.Context, args []string) error { return o.run(ctx, p, args[0]) })),
 	}
 }
 
-func mirrorDelete(p *option.Session, c *cli.Context) error {
-	asJSON, err := option.CheckAnswer(c)
+func (o *deleteOptions) run(ctx context.Context, p *option.Session, dest string) error {
+	asJSON, err := o.AsJSON()
 	if err != nil {
 		return err
 	}
-	t, err := mirrorTarget(c, c.Args().First(), false)
+	t, err := mirrorTarget(dest, o.maxNestedPaths, false)
 	if err != nil {
 		return err
 	}
-	if s := c.String("shared"); s != "keep" && s != "delete" {
+	if s := o.shared; s != "keep" && s != "delete" {
 		return cmdline.Usagef("invalid --shared value %q, expected (keep|delete)", s)
 	}
-	if c.String("config") == "" && c.String("list") == "" {
+	if o.Config == "" && o.list == "" {
 		return cmdline.Usagef("--config FILE lists images to delete, and --list FILE deletes those of a list")
 	}
 	// The catalogs of all who use the registry are read, for whatever platform they are.
 	p.ReadPlatform, p.ReadAny = v1.Platform{OS: "linux", Architecture: runtime.GOARCH}, true
-	if c.String("config") != "" {
-		list, absent, err := listDeletions(p, c, t)
+	if o.Config != "" {
+		list, absent, err := o.listDeletions(ctx, p, t)
 		if err != nil {
 			return err
 		}
-		if err := writeDeletions(p, c, list, asJSON); err != nil || len(absent) == 0 {
+		if err := o.writeList(p, dest, list, asJSON); err != nil || len(absent) == 0 {
 			return err
 		}
-		return &cmdline.ExitStatus{Status: 4, Err: &cmdline.Error{Class: cmdline.ClassInput, Object: c.String("config"),
+		return &cmdline.ExitStatus{Status: 4, Err: &cmdline.Error{Class: cmdline.ClassInput, Object: o.Config,
 			Err:  errors.New("the list is without what the catalogs do not have"),
-			Hint: mendNames(c.String("config")), List: absent}}
+			Hint: mendNames(o.Config), List: absent}}
 	}
-	file := c.String("list")
-	list, err := mirror.ReadDeleteList(c.Context, file)
+	list, err := mirror.ReadDeleteList(ctx, o.list)
 	if errors.Is(err, fault.ErrInvalid) {
-		return &cmdline.Error{Class: cmdline.ClassInput, Object: file, Err: err,
+		return &cmdline.Error{Class: cmdline.ClassInput, Object: o.list, Err: err,
 			Hint: "the list is the file that the step before wrote: a DeleteImageList"}
 	}
 	if err != nil {
 		return err
 	}
-	if err := confirmDeletion(p, c, len(list.Items), t); err != nil {
+	if err := o.confirm(p, len(list.Items), t); err != nil {
 		return err
 	}
-	return deleteImages(p, c, list, t, asJSON)
+	return o.deleteImages(ctx, p, list, t, asJSON)
 }
 
-// DeletionOptions are how the images of a list are deleted, with the workspace of the flag or else of the list. The
-// caller closes that.
-func DeletionOptions(p *option.Session, c *cli.Context, list *mirror.DeleteList,
-	t imageset.Target) (o mirror.DeleteOptions, err error) {
-	o = mirror.DeleteOptions{Options: mirror.Options{Log: p.Log}, WithoutRecord: c.Bool("without-record"),
-		Shared: list.Shared}
-	if c.IsSet("shared") {
-		o.Shared = c.String("shared") == "delete"
+// bundles is how catalogs are read.
+func (o *deleteOptions) bundles() *option.Bundles {
+	return &option.Bundles{Images: o.Images, Jobs: o.jobs}
+}
+
+// DeletionOptions are how the images of a list are deleted, with the workspace and the value of --shared (keep or delete)
+// of the flags, or else those of the list. The caller closes the workspace.
+func DeletionOptions(p *option.Session, list *mirror.DeleteList, t imageset.Target, workspace, shared string) (
+	o mirror.DeleteOptions, err error) {
+	o = mirror.DeleteOptions{Options: mirror.Options{Log: p.Log}, Shared: list.Shared}
+	if p.Given("shared") {
+		o.Shared = shared == "delete"
 	}
-	if dir := strings.TrimPrefix(c.String("workspace"), FileScheme); dir != "" {
+	if dir := strings.TrimPrefix(workspace, FileScheme); dir != "" {
 		o.Workspace, err = mirror.OpenWorkspace(dir)
 	} else if !o.Shared {
 		o.Workspace, err = list.OpenWorkspace(t)
@@ -150,29 +165,29 @@ func KeptStatus(d *mirror.Deletion) error {
 }
 
 // listDeletions lists what --config names.
-func listDeletions(p *option.Session, c *cli.Context, t imageset.Target) (_ *mirror.DeleteList, absent []string,
-	err error) {
-	o := mirror.DeleteOptions{Options: mirror.Options{Target: t, Log: p.Log}, Shared: c.String("shared") == "delete",
-		Signatures: c.Bool("delete-signatures"), WithoutRecord: c.Bool("without-record")}
-	if o.Set, err = ImageSet(p, c, imageset.Delete); err != nil {
+func (o *deleteOptions) listDeletions(ctx context.Context, p *option.Session, t imageset.Target) (_ *mirror.DeleteList,
+	absent []string, err error) {
+	with := mirror.DeleteOptions{Options: mirror.Options{Target: t, Log: p.Log}, Shared: o.shared == "delete",
+		Signatures: o.signatures, WithoutRecord: o.withoutRecord}
+	if with.Set, err = o.Read(ctx, p, imageset.Delete); err != nil {
 		return nil, nil, err
 	}
-	if o.Filter, err = FilterPolicy(p, c); err != nil {
+	if with.Filter, err = o.Filter(); err != nil {
 		return nil, nil, err
 	}
-	if o.Render, err = p.BundleOptions(c); err != nil {
+	if with.Render, err = o.bundles().Options(ctx, p); err != nil {
 		return nil, nil, err
 	}
-	if dir := c.String("workspace"); dir != "" {
-		if o.Workspace, err = mirror.ReadWorkspace(strings.TrimPrefix(dir, FileScheme)); err != nil {
+	if dir := o.workspace; dir != "" {
+		if with.Workspace, err = mirror.ReadWorkspace(strings.TrimPrefix(dir, FileScheme)); err != nil {
 			return nil, nil, err
 		}
-		defer func() { err = errors.Join(err, o.Workspace.Close()) }()
+		defer func() { err = errors.Join(err, with.Workspace.Close()) }()
 	}
-	if o.Remote, err = newRemote(p, c, option.RegistryOptions(p, c), nil, nil); err != nil {
+	if with.Remote, err = newRemote(ctx, p, &o.Registry, nil, nil); err != nil {
 		return nil, nil, err
 	}
-	list, problems, err := mirror.ListDeletions(c.Context, o)
+	list, problems, err := mirror.ListDeletions(ctx, with)
 	return list, NotThere(problems), withoutRecord(err, nil)
 }
 
@@ -186,8 +201,8 @@ func NotThere(problems []mirror.Problem) (lines []string) {
 	return lines
 }
 
-// writeDeletions writes a list to --list, or prints it.
-func writeDeletions(p *option.Session, c *cli.Context, list *mirror.DeleteList, asJSON bool) error {
+// writeList writes a list to --list, or prints it.
+func (o *deleteOptions) writeList(p *option.Session, dest string, list *mirror.DeleteList, asJSON bool) error {
 	if asJSON {
 		if err := p.PrintJSON(list); err != nil {
 			return err
@@ -197,8 +212,8 @@ func writeDeletions(p *option.Session, c *cli.Context, list *mirror.DeleteList, 
 	if err != nil {
 		return err
 	}
-	file := c.String("list")
-	if file == "" || c.Bool("dry-run") {
+	file := o.list
+	if file == "" || o.dryRun {
 		if asJSON {
 			return nil
 		}
@@ -214,19 +229,18 @@ func writeDeletions(p *option.Session, c *cli.Context, list *mirror.DeleteList, 
 	p.Log.Info(fmt.Sprintf("%s: %s to delete, %d kept", file, program.Count(len(list.Items), "image"), len(list.Kept)))
 	if len(list.Items) > 0 {
 		without := ""
-		if c.Bool("without-record") {
+		if o.withoutRecord {
 			without = " --without-record"
 		}
-		p.Log.Info(fmt.Sprintf("next: look at the list, and run: bindery mirror delete --list %s%s %s", file, without,
-			c.Args().First()))
+		p.Log.Info(fmt.Sprintf("next: look at the list, and run: bindery mirror delete --list %s%s %s", file, without, dest))
 	}
 	return nil
 }
 
-// confirmDeletion asks on a terminal.
-func confirmDeletion(p *option.Session, c *cli.Context, n int, t imageset.Target) error {
+// confirm asks on a terminal.
+func (o *deleteOptions) confirm(p *option.Session, n int, t imageset.Target) error {
 	in, ok := p.Stdin.(*os.File)
-	if c.Bool("yes") || c.Bool("dry-run") || !ok || !term.IsTerminal(int(in.Fd())) {
+	if o.yes || o.dryRun || !ok || !term.IsTerminal(int(in.Fd())) {
 		return nil
 	}
 	fmt.Fprintf(p.Stderr, "delete %s at %s? [y/N] ", program.Count(n, "image"), t)
@@ -237,30 +251,32 @@ func confirmDeletion(p *option.Session, c *cli.Context, n int, t imageset.Target
 	return nil
 }
 
-func deleteImages(p *option.Session, c *cli.Context, list *mirror.DeleteList, t imageset.Target, asJSON bool) (err error) {
-	o, err := DeletionOptions(p, c, list, t)
+func (o *deleteOptions) deleteImages(ctx context.Context, p *option.Session, list *mirror.DeleteList, t imageset.Target,
+	asJSON bool) (err error) {
+	with, err := DeletionOptions(p, list, t, o.workspace, o.shared)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, o.Workspace.Close()) }()
-	if o.Render, err = p.BundleOptions(c); err != nil {
+	defer func() { err = errors.Join(err, with.Workspace.Close()) }()
+	with.WithoutRecord = o.withoutRecord
+	if with.Render, err = o.bundles().Options(ctx, p); err != nil {
 		return err
 	}
-	if o.Remote, err = newRemote(p, c, option.RegistryOptions(p, c), nil, nil); err != nil {
+	if with.Remote, err = newRemote(ctx, p, &o.Registry, nil, nil); err != nil {
 		return err
 	}
 	progress := p.Progress()
 	defer progress.Close()
 	n, what := 0, "deleting"
-	if o.DryRun = c.Bool("dry-run"); o.DryRun {
+	if with.DryRun = o.dryRun; o.dryRun {
 		what = "looking"
 	}
-	o.Done = func(d mirror.Deleted) {
+	with.Done = func(d mirror.Deleted) {
 		n++
 		progress.Set(cmdline.State{What: what, Done: n, All: len(list.Items), Units: "images"})
 		p.Log.Debug("image", "reference", d.Reference, "status", d.Status)
 	}
-	done, err := mirror.Delete(c.Context, list, t, o)
+	done, err := mirror.Delete(ctx, list, t, with)
 	if errors.Is(err, registries.ErrNoDelete) {
 		err = &cmdline.Error{Class: cmdline.ClassNetwork, Object: t.Host, Err: err,
 			Hint: "allow deleting in the registry's configuration, such as storage.delete.enabled of docker-registry"}
@@ -276,7 +292,7 @@ func deleteImages(p *option.Session, c *cli.Context, list *mirror.DeleteList, t 
 	}
 	_, failed := p.Stdout.Write([]byte(printable.Text(repositoriesText(done.Repositories))))
 	WarnKept(p, done)
-	for _, line := range deletionSummary(done, o.DryRun) {
+	for _, line := range deletionSummary(done, o.dryRun) {
 		p.Log.Info(line)
 	}
 	return errors.Join(failed, err)

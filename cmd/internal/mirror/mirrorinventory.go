@@ -27,7 +27,20 @@ import (
 	"github.com/operator-bindery/bindery/mirror/stock"
 )
 
+// inventoryOptions are the flags of "mirror inventory".
+type inventoryOptions struct {
+	SetOptions
+	option.Images
+	option.Answer
+	to             string
+	repositories   cli.StringSlice
+	plain, dryRun  bool
+	maxNestedPaths int
+	jobs           int
+}
+
 func mirrorInventoryCommand(p *option.Session) *cli.Command {
+	o := &inventoryOptions{}
 	return &cli.Command{
 		Name:      "inventory",
 		Usage:     "write down what a registry has, for an archive with only what is missing",
@@ -40,16 +53,16 @@ A registry that does not list its repositories is asked for those of the image s
 --repository.` +
 			program.Examples("bindery mirror inventory docker://registry.example.com/olm --to inventory.json.gz",
 				"bindery mirror inventory docker://registry.example.com/olm -c imageset.yaml --plain"),
-		Flags: program.Flags(imageSetFlags(), []cli.Flag{
-			&cli.StringFlag{Name: "to", Usage: "`FILE` to write (default standard output)"},
-			&cli.StringSliceFlag{Name: "repository",
+		Flags: program.Flags(o.SetOptions.flags(), []cli.Flag{
+			&cli.StringFlag{Name: "to", Destination: &o.to, Usage: "`FILE` to write (default standard output)"},
+			&cli.StringSliceFlag{Name: "repository", Destination: &o.repositories,
 				Usage: "`PATH` of a repository below the given one; can be repeated"},
-			&cli.BoolFlag{Name: "plain", Usage: "write JSON and not JSON in gzip"},
-			&cli.BoolFlag{Name: "dry-run", Usage: "list the repositories with their sizes, and write no inventory",
+			&cli.BoolFlag{Name: "plain", Destination: &o.plain, Usage: "write JSON and not JSON in gzip"},
+			&cli.BoolFlag{Name: "dry-run", Destination: &o.dryRun, Usage: "list the repositories with their sizes, and write no inventory",
 				EnvVars: program.Env("dry-run")},
-			maxNestedPathsFlag(), program.InCategory(program.JobsFlag(), "work"),
-		}, option.AnswerFlags(), option.WithoutPolicy(option.ImageFlags())),
-		Action: program.Exactly(1, func(c *cli.Context) error { return mirrorInventory(p, c) }),
+			maxNestedPathsFlag(&o.maxNestedPaths), option.JobsFlag(&o.jobs, "work"),
+		}, o.Answer.Flags(), o.FlagsWithoutPolicy()),
+		Action: program.Exactly(1, p.Action(func(ctx context.Context, args []string) error { return o.run(ctx, p, args[0]) })),
 	}
 }
 
@@ -59,14 +72,14 @@ func isTerminal(w *cmdline.Pipe) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-func maxNestedPathsFlag() cli.Flag {
-	return &cli.IntFlag{Name: "max-nested-paths", DefaultText: "no limit",
+func maxNestedPathsFlag(at *int) cli.Flag {
+	return &cli.IntFlag{Name: "max-nested-paths", Destination: at, DefaultText: "no limit",
 		Usage: "maximum number `N` of path components at the mirror, as it was mirrored with"}
 }
 
 // mirrorTarget reads docker://REGISTRY[/PATH]. Where archives are accepted too, directories are the way out of a
 // mistake.
-func mirrorTarget(c *cli.Context, text string, archives bool) (imageset.Target, error) {
+func mirrorTarget(text string, maxNestedPaths int, archives bool) (imageset.Target, error) {
 	if !strings.HasPrefix(text, dockerScheme) {
 		expected := dockerScheme + "REGISTRY[/PATH]"
 		if archives {
@@ -86,46 +99,46 @@ func mirrorTarget(c *cli.Context, text string, archives bool) (imageset.Target, 
 	if err != nil {
 		return t, program.Usage(err)
 	}
-	if t.MaxNestedPaths = c.Int("max-nested-paths"); t.MaxNestedPaths < 0 {
+	if t.MaxNestedPaths = maxNestedPaths; t.MaxNestedPaths < 0 {
 		return t, cmdline.Usagef("invalid --max-nested-paths value %d, expected a positive number", t.MaxNestedPaths)
 	}
 	return t, nil
 }
 
-func mirrorInventory(p *option.Session, c *cli.Context) error {
-	t, err := mirrorTarget(c, c.Args().First(), false)
+func (o *inventoryOptions) run(ctx context.Context, p *option.Session, dest string) error {
+	t, err := mirrorTarget(dest, o.maxNestedPaths, false)
 	if err != nil {
 		return err
 	}
-	names := c.StringSlice("repository")
-	if c.String("config") != "" {
-		set, err := ImageSet(p, c, imageset.Image)
+	names := o.repositories.Value()
+	if o.Config != "" {
+		set, err := o.Read(ctx, p, imageset.Image)
 		if err != nil {
 			return err
 		}
-		ro, err := p.BundleOptions(c)
+		ro, err := (&option.Bundles{Images: o.Images, Jobs: o.jobs}).Options(ctx, p)
 		if err != nil {
 			return err
 		}
-		fo, err := FilterPolicy(p, c)
+		fo, err := o.Filter()
 		if err != nil {
 			return err
 		}
-		of, err := mirror.Repositories(c.Context,
+		of, err := mirror.Repositories(ctx,
 			mirror.Options{Set: set, Render: ro, Filter: fo, Target: t, Log: p.Log})
 		if err != nil {
 			return err
 		}
 		names = append(names, of...)
 	}
-	remote, err := newRemote(p, c, option.RegistryOptions(p, c), nil, nil)
+	remote, err := newRemote(ctx, p, &o.Registry, nil, nil)
 	if err != nil {
 		return err
 	}
-	all, err := remote.Repositories(c.Context, t.Host)
+	all, err := remote.Repositories(ctx, t.Host)
 	if errors.Is(err, registries.ErrNoCatalog) {
 		// Registries answer in the same way to those whom they do not know.
-		if err := remote.Ping(c.Context, t.String()); err != nil {
+		if err := remote.Ping(ctx, t.String()); err != nil {
 			return err
 		}
 	}
@@ -140,7 +153,7 @@ func mirrorInventory(p *option.Session, c *cli.Context) error {
 		return err
 	}
 	slices.Sort(names)
-	return writeInventory(p, c, t, remote, slices.Compact(names))
+	return o.write(ctx, p, t, remote, slices.Compact(names))
 }
 
 // Inventoried is the answer of the command: what an inventory has. The inventory itself is no part of it.
@@ -158,20 +171,20 @@ type Inventoried struct {
 	LeftOut int `json:"leftOut,omitempty"`
 }
 
-func writeInventory(p *option.Session, c *cli.Context, t imageset.Target, remote *registries.Client, names []string) error {
-	asJSON, err := option.CheckAnswer(c)
+func (o *inventoryOptions) write(ctx context.Context, p *option.Session, t imageset.Target, remote *registries.Client, names []string) error {
+	asJSON, err := o.AsJSON()
 	if err != nil {
 		return err
 	}
-	to, dry := c.String("to"), c.Bool("dry-run")
+	to, dry := o.to, o.dryRun
 	answer := Inventoried{File: to, DryRun: dry}
 	take := func(w io.Writer) error {
 		progress := p.Task()
 		defer progress.Close()
-		done, err := stock.Take(c.Context,
+		done, err := stock.Take(ctx,
 			func(name string) (store.Reader, error) { return remote.Repository(name) }, w,
-			stock.TakeOptions{Registry: t.Host, Path: t.Path, Repositories: names, Plain: c.Bool("plain"),
-				Jobs: c.Int("jobs"),
+			stock.TakeOptions{Registry: t.Host, Path: t.Path, Repositories: names, Plain: o.plain,
+				Jobs: o.jobs,
 				Done: func(done, of int) {
 					progress.Set(cmdline.State{What: "looking", Done: done, All: of, Units: "repositories"})
 				},
@@ -194,10 +207,10 @@ func writeInventory(p *option.Session, c *cli.Context, t imageset.Target, remote
 	case to == "" && asJSON:
 		return cmdline.Usagef("the inventory and the answer would both be printed: --to FILE writes the inventory to a " +
 			"file, and --plain prints it as JSON")
-	case to == "" && !c.Bool("plain") && isTerminal(p.Stdout):
+	case to == "" && !o.plain && isTerminal(p.Stdout):
 		return cmdline.Usagef("the inventory is compressed: --to FILE writes it to a file, and --plain prints it")
 	case to == "":
-		return p.Spooled(c.Context, take)
+		return p.Spooled(ctx, take)
 	default:
 		if err := writeInventoryFile(to, take); err != nil {
 			return err
@@ -226,7 +239,7 @@ func writeInventoryFile(to string, take func(io.Writer) error) error {
 	return f.Commit()
 }
 
-// readInventory reads a file of [mirrorInventory], and returns its digest.
+// readInventory reads an inventory, and returns its digest.
 func readInventory(ctx context.Context, file string) (*stock.Inventory, digest.Digest, error) {
 	f, err := regularfile.OpenNamed(ctx, file)
 	if err != nil {

@@ -28,7 +28,16 @@ import (
 	"github.com/operator-bindery/bindery/mirror/imageset"
 )
 
+// planOptions are the flags of "mirror plan".
+type planOptions struct {
+	SetOptions
+	option.Reading
+	output string
+	dryRun bool
+}
+
 func mirrorPlanCommand(p *option.Session) *cli.Command {
+	o := &planOptions{}
 	return &cli.Command{
 		Name:  "plan",
 		Usage: "show which packages, channels and bundles of catalogs a configuration keeps",
@@ -44,16 +53,13 @@ image is copied.` +
 			program.Examples("bindery mirror plan -c imageset.yaml",
 				"bindery mirror plan -c imageset.yaml --catalog registry.example.com/acme/catalog:v1=index.db -o json",
 				"bindery mirror plan -c imageset.yaml --with-dependencies --installed etcd=0.9.0"),
-		Flags: program.Flags(imageSetFlags(), []cli.Flag{
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "text", Usage: "`FORMAT` (text|json)"},
-			&cli.StringSliceFlag{Name: "catalog",
-				Usage: "read `REF=SOURCE`: the catalog SOURCE in place of the catalog REF; can be repeated"},
-			&cli.StringSliceFlag{Name: "installed",
-				Usage: "look only for the way of `PACKAGE=VERSION` to the kept head; can be repeated"},
-			&cli.BoolFlag{Name: "dry-run", Usage: "also read the manifests of the images, for the size of each repository",
+		Flags: program.Flags(o.SetOptions.flags(), []cli.Flag{
+			&cli.StringFlag{Name: "output", Destination: &o.output, Aliases: []string{"o"}, Value: "text", Usage: "`FORMAT` (text|json)"},
+		}, o.sourceFlags(), []cli.Flag{
+			&cli.BoolFlag{Name: "dry-run", Destination: &o.dryRun, Usage: "also read the manifests of the images, for the size of each repository",
 				EnvVars: program.Env("dry-run")},
-		}, filterPolicyFlags(), option.ReadFlags()),
-		Action: program.Exactly(0, func(c *cli.Context) error { return mirrorPlan(p, c) }),
+		}, o.filterFlags(), o.Reading.Flags()),
+		Action: program.Exactly(0, p.Action(func(ctx context.Context, _ []string) error { return o.run(ctx, p) })),
 	}
 }
 
@@ -91,24 +97,23 @@ type plannedImage struct {
 	Blocked string `json:"blocked,omitempty"`
 }
 
-func mirrorPlan(p *option.Session, c *cli.Context) error {
-	format := c.String("output")
-	if format != "text" && format != "json" {
-		return cmdline.Usagef("invalid --output value %q, expected (text|json)", format)
+func (o *planOptions) run(ctx context.Context, p *option.Session) error {
+	if o.output != "text" && o.output != "json" {
+		return cmdline.Usagef("invalid --output value %q, expected (text|json)", o.output)
 	}
-	set, err := ImageSet(p, c, imageset.Image)
+	set, err := o.Read(ctx, p, imageset.Image)
 	if err != nil {
 		return err
 	}
-	o, err := FilterPolicy(p, c)
+	with, err := o.Filter()
 	if err != nil {
 		return err
 	}
-	sources, err := catalogSources(c, set)
+	sources, err := o.catalogSources(set)
 	if err != nil {
 		return err
 	}
-	if err := checkTemplates(c.Context, set); err != nil {
+	if err := checkTemplates(ctx, set); err != nil {
 		return err
 	}
 	plan := Planned{Catalogs: []*catalogPlan{}, AdditionalImages: []plannedImage{}, Problems: set.Warnings}
@@ -119,8 +124,8 @@ func mirrorPlan(p *option.Session, c *cli.Context) error {
 	var absent []string
 	var results []*filter.Result
 	for _, op := range set.Operators {
-		one, err := planCatalog(p, c, op, sources[op.Written], o)
-		if mirror.NotThere(err) && sources[op.Written] == "" && !o.Strict && len(set.Operators) > 1 {
+		one, err := o.planCatalog(ctx, p, op, sources[op.Written], with)
+		if mirror.NotThere(err) && sources[op.Written] == "" && !with.Strict && len(set.Operators) > 1 {
 			absent = append(absent, "not there: "+err.Error())
 			continue
 		}
@@ -152,51 +157,51 @@ func mirrorPlan(p *option.Session, c *cli.Context) error {
 		return err
 	}
 	var incomplete error
-	if c.Bool("dry-run") {
-		if plan.Repositories, incomplete = planSizes(p, c, set, sources, o); plan.Repositories == nil {
+	if o.dryRun {
+		if plan.Repositories, incomplete = o.planSizes(ctx, p, set, sources, with); plan.Repositories == nil {
 			return incomplete
 		}
 	}
 	if incomplete == nil && len(absent) > 0 {
-		incomplete = &cmdline.ExitStatus{Status: 4, Err: &cmdline.Error{Class: cmdline.ClassInput, Object: c.String("config"),
-			Hint: mendNames(c.String("config")), List: absent,
-			Err: errors.New("a run would not deliver all that " + c.String("config") + " asks for")}}
+		incomplete = &cmdline.ExitStatus{Status: 4, Err: &cmdline.Error{Class: cmdline.ClassInput, Object: o.Config,
+			Hint: mendNames(o.Config), List: absent,
+			Err: errors.New("a run would not deliver all that " + o.Config + " asks for")}}
 	}
 	if err := p.SaveLock(); err != nil {
 		return err
 	}
-	if format == "json" {
+	if o.output == "json" {
 		return errors.Join(p.PrintJSON(plan), incomplete)
 	}
 	return errors.Join(printMirrorPlan(p, &plan), incomplete)
 }
 
 // planSizes reads the manifests of the images, as a dry run to an archive does.
-func planSizes(p *option.Session, c *cli.Context, set *imageset.Set, sources map[string]string,
+func (o *planOptions) planSizes(ctx context.Context, p *option.Session, set *imageset.Set, sources map[string]string,
 	fo filter.Options) (_ []mirror.RepositoryBytes, err error) {
-	dir, manifests, err := MirrorWork(p, c)
+	dir, manifests, err := WorkDirectory(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	o := mirror.Options{Mode: mirror.ToDisk, Set: set, Config: c.String("config"), Replace: sources, Filter: fo,
-		DryRun: true, All: true, Jobs: c.Int("jobs"), Now: time.Now().UTC(),
+	with := mirror.Options{Mode: mirror.ToDisk, Set: set, Config: o.Config, Replace: sources, Filter: fo,
+		DryRun: true, All: true, Jobs: o.Jobs, Now: time.Now().UTC(),
 		Log: slog.New(slog.DiscardHandler)} // the plan has what it would say
-	if o.Images, err = mirrorSource(p, c, option.RegistryOptions(p, c), nil, manifests); err != nil {
+	if with.Images, err = mirrorSource(ctx, p, &o.Images, o.Registry.Config(p), nil, manifests); err != nil {
 		return nil, err
 	}
-	p.AtEnd = append(p.AtEnd, func(bool) error { return o.Images.Close() })
-	if o.Render, err = p.BundleOptions(c); err != nil {
+	p.AtEnd = append(p.AtEnd, func(bool) error { return with.Images.Close() })
+	if with.Render, err = o.bundles().Options(ctx, p); err != nil {
 		return nil, err
 	}
-	o.Base = mirror.KeepBase
-	o.Spec = indeximage.Spec{Embedded: &p.Embedded, Registry: option.RegistryOptions(p, c), Program: version.Program(), Log: p.Log,
-		Images: o.Render.Images, Build: build.Options{MaxLayers: 100, Jobs: c.Int("jobs"), Dir: dir,
+	with.Base = mirror.KeepBase
+	with.Spec = indeximage.Spec{Embedded: &p.Embedded, Registry: o.Registry.Config(p), Program: version.Program(), Log: p.Log,
+		Images: with.Render.Images, Build: build.Options{MaxLayers: 100, Jobs: o.Jobs, Dir: dir,
 			Compression: layers.Gzip}}
-	if o.Workspace, err = mirror.OpenWorkspace(filepath.Join(dir, "plan")); err != nil {
+	if with.Workspace, err = mirror.OpenWorkspace(filepath.Join(dir, "plan")); err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, o.Workspace.Close()) }()
-	account, err := RunMirror(p, c.Context, o)
+	defer func() { err = errors.Join(err, with.Workspace.Close()) }()
+	account, err := RunMirror(ctx, p, with)
 	if account == nil {
 		return nil, err
 	}
@@ -204,7 +209,7 @@ func planSizes(p *option.Session, c *cli.Context, set *imageset.Set, sources map
 	if !errors.As(err, &incomplete) {
 		return account.Repositories, err
 	}
-	return account.Repositories, incompleteStatus(p, o, incomplete, account)
+	return account.Repositories, incompleteStatus(p, with, incomplete, account)
 }
 
 // plannedImages maps the additional images.
@@ -225,12 +230,12 @@ func plannedImages(set *imageset.Set) ([]plannedImage, error) {
 }
 
 // planCatalog filters one catalog. The source is where it is read, empty for the reference itself.
-func planCatalog(p *option.Session, c *cli.Context, op imageset.Operator, source string,
-	o filter.Options) (_ *catalogPlan, err error) {
+func (o *planOptions) planCatalog(ctx context.Context, p *option.Session, op imageset.Operator, source string,
+	with filter.Options) (_ *catalogPlan, err error) {
 	if source == "" {
 		source = op.Catalog.PullName()
 	}
-	r, resolved, err := filterCatalog(p, c, asLayout(source), op, o)
+	r, resolved, err := o.filterCatalog(ctx, p, asLayout(source), op, with)
 	var wrong *filter.Error
 	if errors.As(err, &wrong) {
 		return nil, &cmdline.Error{Class: cmdline.ClassInput, Object: op.Written,
@@ -247,27 +252,32 @@ func planCatalog(p *option.Session, c *cli.Context, op imageset.Operator, source
 	return one, nil
 }
 
+// bundles is how catalogs are read.
+func (o *planOptions) bundles() *option.Bundles {
+	return &option.Bundles{Images: o.Images, Jobs: o.Jobs}
+}
+
 // errPlanned ends an edit whose result is not wanted.
 var errPlanned = errors.New("planned")
 
 // filterCatalog applies an operator entry to the skeleton of a catalog. It also returns the digest of the catalog's
 // image, if it is one.
-func filterCatalog(p *option.Session, c *cli.Context, source string, op imageset.Operator,
-	o filter.Options) (r *filter.Result, resolved digest.Digest, err error) {
-	index, err := p.OpenIndex(c, source, "")
+func (o *planOptions) filterCatalog(ctx context.Context, p *option.Session, source string, op imageset.Operator,
+	with filter.Options) (r *filter.Result, resolved digest.Digest, err error) {
+	index, err := new(option.Edited).OpenIndex(ctx, p, o.bundles(), source, "")
 	if err != nil {
 		return nil, "", err
 	}
 	defer func() { err = errors.Join(err, index.Close()) }()
-	e := change.Edit{Whole: catalogcmd.None(), Scope: filter.Scope(op, o), Apply: func(_ context.Context,
+	e := change.Edit{Whole: catalogcmd.None(), Scope: filter.Scope(op, with), Apply: func(_ context.Context,
 		s *change.State) (*declcfg.Catalog, *edit.Account, error) {
 		var err error
-		if r, err = filter.Apply(s.Catalog, op, o); err == nil {
+		if r, err = filter.Apply(s.Catalog, op, with); err == nil {
 			err = errPlanned
 		}
 		return nil, nil, err
 	}}
-	if _, _, err := index.Source.Apply(c.Context, e); !errors.Is(err, errPlanned) {
+	if _, _, err := index.Source.Apply(ctx, e); !errors.Is(err, errPlanned) {
 		return nil, "", err
 	}
 	if index.Image != nil {

@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,6 +16,7 @@ import (
 )
 
 func mirrorPublishCommand(p *option.Session) *cli.Command {
+	o := &runOptions{}
 	return &cli.Command{
 		Name:      "publish",
 		Usage:     "publish the catalogs of an image set whose images are at the registry, or in archives",
@@ -30,37 +32,39 @@ has failed. With --on-missing skip-bundle the bundles are left out in this case,
 			program.Examples("bindery mirror publish -c imageset.yaml --workspace mirror docker://registry.example.com/olm",
 				"bindery mirror publish -c imageset.yaml --from media docker://registry.example.com/olm -o json",
 				"bindery mirror publish -c imageset.yaml --from parts file://parts/catalogs"),
-		Flags: program.Flags(imageSetFlags(), mirrorRunFlags(), mirrorCopyFlags(), mirrorMediumFlags(), filterPolicyFlags(),
-			mirrorCatalogFlags(), option.AnswerFlags(), option.SignFlags(), option.ImageFlags()),
-		Action: program.Exactly(1, func(c *cli.Context) error { return mirrorPublish(p, c) }),
+		Flags: program.Flags(o.flags(), o.fileFlags(), o.copyFlags(), o.mediumFlags(), o.filterFlags(),
+			o.catalogFlags(), o.Answer.Flags(), o.Signing.Flags(), o.Images.Flags()),
+		Action: program.Exactly(1, p.Action(func(ctx context.Context, args []string) error { return o.publish(ctx, p, args[0]) })),
 	}
 }
 
-func mirrorPublish(p *option.Session, c *cli.Context) error {
-	asJSON, err := option.CheckAnswer(c)
+func (o *runOptions) publish(ctx context.Context, p *option.Session, dest string) error {
+	asJSON, err := o.AsJSON()
 	if err != nil {
 		return err
 	}
-	a, err := ReadMirrorArgs(c)
+	a, err := o.Direction(dest, true)
 	if err != nil {
 		return err
 	}
-	return withMirror(p, c, a, func(o mirror.Options) error {
-		if o.PublishOnly = true; !c.IsSet("on-missing") {
-			o.OnMissing = ""
+	return o.prepare(ctx, p, a, func(with mirror.Options) error {
+		if with.PublishOnly = true; !p.Given("on-missing") {
+			with.OnMissing = ""
 		}
-		if err := mediumOptions(p, c, &o); err != nil {
+		if err := o.readMedium(ctx, p, &with); err != nil {
 			return err
 		}
-		if err := checkDivided(c, o); err != nil {
+		if err := checkDivided(p, with); err != nil {
 			return err
 		}
-		account, err := RunMirror(p, c.Context, o)
-		return reportMirror(p, c, o, account, asJSON, err)
+		account, err := RunMirror(ctx, p, with)
+		return o.report(p, with, account, asJSON, err)
 	})
 }
 
 func mirrorResourcesCommand(p *option.Session) *cli.Command {
+	o := &runOptions{}
+	var to string
 	return &cli.Command{
 		Name:      "resources",
 		Usage:     "write the files that tell clusters to use the mirror",
@@ -71,34 +75,36 @@ objects of an image set for docker://REGISTRY[/PATH], a mapping of all images an
 			program.Examples(
 				"bindery mirror resources -c imageset.yaml --workspace mirror --to resources "+
 					"docker://registry.example.com/olm"),
-		Flags: program.Flags(imageSetFlags(), mirrorRunFlags(), []cli.Flag{
-			&cli.StringFlag{Name: "to", Usage: "`DIR` to write to (default WORKSPACE/working-dir/cluster-resources)"},
-		}, mirrorCopyFlags(), filterPolicyFlags(), mirrorCatalogFlags(), option.AnswerFlags(), option.ImageFlags()),
-		Action: program.Exactly(1, func(c *cli.Context) error { return mirrorResources(p, c) }),
+		Flags: program.Flags(o.flags(), o.fileFlags(), []cli.Flag{
+			&cli.StringFlag{Name: "to", Destination: &to, Usage: "`DIR` to write to (default WORKSPACE/working-dir/cluster-resources)"},
+		}, o.copyFlags(), o.filterFlags(), o.catalogFlags(), o.Answer.Flags(), o.Images.Flags()),
+		Action: program.Exactly(1, p.Action(func(ctx context.Context, args []string) error {
+			return o.writeResources(ctx, p, args[0], to)
+		})),
 	}
 }
 
-func mirrorResources(p *option.Session, c *cli.Context) error {
-	asJSON, err := option.CheckAnswer(c)
+// writeResources writes the files for clusters to a directory, or else to that of the workspace.
+func (o *runOptions) writeResources(ctx context.Context, p *option.Session, dest, dir string) error {
+	asJSON, err := o.AsJSON()
 	if err != nil {
 		return err
 	}
-	a, err := ReadMirrorArgs(c)
+	a, err := o.Direction(dest, false)
 	if err != nil {
 		return err
 	}
 	if a.Mode == mirror.ToDisk {
-		return cmdline.Usagef("the files are about a registry: the destination is %s", c.Args().First())
+		return cmdline.Usagef("the files are about a registry: the destination is %s", dest)
 	}
-	return withMirror(p, c, a, func(o mirror.Options) error {
-		dir := c.String("to")
+	return o.prepare(ctx, p, a, func(with mirror.Options) error {
 		if dir == "" {
-			if dir, err = o.Workspace.Resources(); err != nil {
+			if dir, err = with.Workspace.Resources(); err != nil {
 				return err
 			}
 		}
 		write := dir
-		if o.DryRun {
+		if with.DryRun {
 			scratch, err := os.MkdirTemp("", "bindery-resources-")
 			if err != nil {
 				return err
@@ -106,14 +112,14 @@ func mirrorResources(p *option.Session, c *cli.Context) error {
 			defer os.RemoveAll(scratch)
 			write = scratch
 		}
-		account, err := mirror.Resources(c.Context, o, write)
+		account, err := mirror.Resources(ctx, with, write)
 		if err != nil {
 			return err
 		}
 		for i, file := range account.Resources {
 			account.Resources[i] = filepath.Join(dir, filepath.Base(file))
 		}
-		if o.DryRun {
+		if with.DryRun {
 			p.Log.Info("nothing is written in a dry run")
 		}
 		if asJSON {

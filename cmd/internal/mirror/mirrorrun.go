@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,6 +24,7 @@ import (
 )
 
 func mirrorRunCommand(p *option.Session) *cli.Command {
+	o := &runOptions{}
 	return &cli.Command{
 		Name:      "run",
 		Usage:     "copy operators to a registry or an archive, or from an archive to a registry",
@@ -42,17 +44,24 @@ workspace, the archive or --from gets the files for clusters and the account for
 			program.Examples("bindery mirror run -c imageset.yaml --workspace mirror docker://registry.example.com/olm",
 				"bindery mirror run -c imageset.yaml file://media",
 				"bindery mirror run -c imageset.yaml --from media docker://registry.example.com/olm --dry-run -o json"),
-		Flags: program.Flags(imageSetFlags(), mirrorRunFlags(), mirrorCopyFlags(), []cli.Flag{option.MirrorShardFlag()},
-			mirrorMediumFlags(), filterPolicyFlags(), mirrorCatalogFlags(), option.AnswerFlags(), option.SignFlags(), option.ImageFlags()),
-		Action: program.Exactly(1, func(c *cli.Context) error { return mirrorRun(p, c) }),
+		Flags: program.Flags(o.flags(), o.fileFlags(), o.copyFlags(), []cli.Flag{option.MirrorShardFlag(&o.shard)},
+			o.mediumFlags(), o.filterFlags(), o.catalogFlags(), o.Answer.Flags(), o.Signing.Flags(), o.Images.Flags()),
+		Action: program.Exactly(1, p.Action(func(ctx context.Context, args []string) error { return o.run(ctx, p, args[0]) })),
 	}
 }
 
-// MirrorArgs is the direction that the arguments of a run ask for.
-type MirrorArgs struct {
+// Ends say where a run reads and where its files are.
+type Ends struct {
+	From, Workspace string
+	MaxNestedPaths  int
+}
+
+// Direction is what the arguments of a run ask for.
+type Direction struct {
 	Mode               mirror.Mode
 	Target             imageset.Target
 	workspace, Archive string
+	ownWorkspace       bool // whether --workspace names it
 	// parts has the archives of shards, for publishing into an archive.
 	parts string
 }
@@ -62,16 +71,17 @@ const (
 	dockerScheme = "docker://"
 )
 
-// ReadMirrorArgs reads DESTINATION, --from and --workspace. Directories may be written with file:// or without.
-func ReadMirrorArgs(c *cli.Context) (a MirrorArgs, err error) {
-	dest := c.Args().First()
-	from := strings.TrimPrefix(c.String("from"), FileScheme)
-	a.workspace = strings.TrimPrefix(c.String("workspace"), FileScheme)
+// Direction reads DESTINATION, --from and --workspace. Directories may be written with file:// or without. To publish into
+// an archive, --from has the archives of shards.
+func (o *Ends) Direction(dest string, publish bool) (a Direction, err error) {
+	from := strings.TrimPrefix(o.From, FileScheme)
+	a.ownWorkspace = o.Workspace != ""
+	a.workspace = strings.TrimPrefix(o.Workspace, FileScheme)
 	if dir, ok := strings.CutPrefix(dest, FileScheme); ok {
-		if a.parts = from; c.Command.Name == "publish" && from == "" {
+		if a.parts = from; publish && from == "" {
 			return a, cmdline.Usagef("--from DIR is needed, with the archives of the shards: the destination is %s",
 				dest)
-		} else if c.Command.Name != "publish" && from != "" {
+		} else if !publish && from != "" {
 			return a, cmdline.Usagef("--from is for copying from an archive to a registry: the destination is %s", dest)
 		}
 		a.Mode, a.Archive = mirror.ToDisk, dir
@@ -83,7 +93,7 @@ func ReadMirrorArgs(c *cli.Context) (a MirrorArgs, err error) {
 		}
 		return a, nil
 	}
-	if a.Target, err = mirrorTarget(c, dest, true); err != nil {
+	if a.Target, err = mirrorTarget(dest, o.MaxNestedPaths, true); err != nil {
 		return a, err
 	}
 	switch a.Mode = mirror.ToMirror; {
@@ -103,102 +113,97 @@ func ReadMirrorArgs(c *cli.Context) (a MirrorArgs, err error) {
 	return a, nil
 }
 
-func mirrorRun(p *option.Session, c *cli.Context) error {
-	asJSON, err := option.CheckAnswer(c)
+func (o *runOptions) run(ctx context.Context, p *option.Session, dest string) error {
+	asJSON, err := o.AsJSON()
 	if err != nil {
 		return err
 	}
-	a, err := ReadMirrorArgs(c)
+	a, err := o.Direction(dest, false)
 	if err != nil {
 		return err
 	}
-	return withMirror(p, c, a, func(o mirror.Options) error {
-		if err := mediumOptions(p, c, &o); err != nil {
+	return o.prepare(ctx, p, a, func(with mirror.Options) error {
+		if err := o.readMedium(ctx, p, &with); err != nil {
 			return err
 		}
-		if o.Shard, err = option.ReadShard(c.String("shard")); err != nil {
+		if with.Shard, err = option.ReadShard(o.shard); err != nil {
 			return err
 		}
-		if err := checkDivided(c, o); err != nil {
+		if err := checkDivided(p, with); err != nil {
 			return err
 		}
-		account, err := RunMirror(p, c.Context, o)
-		return reportMirror(p, c, o, account, asJSON, err)
+		account, err := RunMirror(ctx, p, with)
+		return o.report(p, with, account, asJSON, err)
 	})
 }
 
 // checkDivided refuses what the archives of shards cannot be: they are one medium, and each can be written again.
-func checkDivided(c *cli.Context, o mirror.Options) error {
+func checkDivided(p *option.Session, o mirror.Options) error {
 	if o.Mode != mirror.ToDisk || o.Shard.Count == 0 && !o.PublishOnly {
 		return nil
 	}
 	if o.Medium.Form == medium.OCMirror {
 		return cmdline.Usagef("oc-mirror reads no archives of several runs: --shard is for --archive-format oci")
 	}
-	if c.IsSet("since") {
+	if p.Given("since") {
 		return cmdline.Usagef(
 			"archives of shards carry all but what --against names: --since is for those of whole runs")
 	}
 	return nil
 }
 
-// withMirror prepares the options of a run, and calls run with them.
-func withMirror(p *option.Session, c *cli.Context, a MirrorArgs, run func(mirror.Options) error) (err error) {
-	o := mirror.Options{Mode: a.Mode, Target: a.Target, Archive: a.Archive, Parts: a.parts, Config: c.String("config"),
-		OnMissing: mirror.OnMissing(c.String("on-missing")), Base: mirror.Base(c.String("catalog-base")),
-		PruneBlocked: c.Bool("prune-blocked"), Recheck: c.Bool("recheck"), Jobs: c.Int("parallel-images"),
-		Layers: c.Int("parallel-layers"), Timeout: c.Duration("image-timeout"), DryRun: c.Bool("dry-run"),
+// prepare prepares the options of a run, and calls run with them.
+func (o *runOptions) prepare(ctx context.Context, p *option.Session, a Direction, run func(mirror.Options) error) (err error) {
+	with := mirror.Options{Mode: a.Mode, Target: a.Target, Archive: a.Archive, Parts: a.parts, Config: o.Config,
+		OnMissing: mirror.OnMissing(o.onMissing), Base: mirror.Base(o.catalogBase),
+		PruneBlocked: o.pruneBlocked, Recheck: o.recheck, Jobs: o.parallelImages,
+		Layers: o.parallelLayers, Timeout: o.imageTimeout, DryRun: o.DryRun,
 		Now: time.Now().UTC().Truncate(time.Second), Log: p.Log}
-	if o.Now, err = MirrorTime(p, o.Now); err != nil {
+	if with.Now, err = Time(with.Now); err != nil {
 		return err
 	}
-	if err := checkMirrorFlags(p, c, &o); err != nil {
+	if err := o.readValues(p, &with); err != nil {
 		return err
 	}
-	if o.Set, err = ImageSet(p, c, imageset.Image); err != nil {
+	if with.Set, err = o.Read(ctx, p, imageset.Image); err != nil {
 		return err
 	}
-	if o.Replace, err = catalogSources(c, o.Set); err != nil {
+	if with.Replace, err = o.catalogSources(with.Set); err != nil {
 		return err
 	}
-	throttle, err := mirrorThrottle(c)
+	throttle, err := o.throttle()
 	if err != nil {
 		return err
 	}
-	if err := mirrorClients(p, c, &o, option.RegistryOptions(p, c), option.RegistryOptions(p, c), throttle); err != nil {
+	if err := o.createClients(ctx, p, &with, throttle); err != nil {
 		return err
 	}
-	if err := mirrorSigning(p, c, &o); err != nil {
+	if err := o.prepareSigning(ctx, p, &with); err != nil {
 		return err
 	}
-	if o.Workspace, err = OpenWorkspace(c, a); err != nil {
+	if with.Workspace, err = a.OpenWorkspace(""); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, o.Workspace.Close()) }()
-	if err := mirrorRemote(p, c, &o, option.RegistryOptions(p, c), throttle); err != nil {
+	defer func() { err = errors.Join(err, with.Workspace.Close()) }()
+	if err := o.createRemote(ctx, p, &with, throttle); err != nil {
 		return err
 	}
-	return run(o)
+	return run(with)
 }
 
 // OpenWorkspace opens the workspace of a run. That of an archive may be on a medium that cannot be written, or have what
-// a workspace must not have.
-func OpenWorkspace(c *cli.Context, a MirrorArgs) (*mirror.Workspace, error) {
+// a workspace must not have. hint, unless empty, is the advice in this case.
+func (a Direction) OpenWorkspace(hint string) (*mirror.Workspace, error) {
 	w, err := mirror.OpenWorkspace(a.workspace)
-	if err == nil || a.Mode != mirror.FromDisk || c.String("workspace") != "" || errors.Is(err, mirror.ErrBusy) {
+	if err == nil || a.Mode != mirror.FromDisk || a.ownWorkspace || errors.Is(err, mirror.ErrBusy) {
 		return w, err
 	}
-	e := &cmdline.Error{Class: cmdline.Classify(err), Object: a.workspace, Err: err,
-		Hint: "--workspace DIR keeps the files of runs in DIR, and not beside the archive"}
-	if c.Command.Name == "oc-mirror-run" { // which has the flag, and refuses it beside --from
-		e.Hint = "\"bindery mirror run --from\" takes --workspace DIR, which keeps the files of runs in DIR, and not " +
-			"beside the archive"
-	}
-	return nil, e
+	return nil, &cmdline.Error{Class: cmdline.Classify(err), Object: a.workspace, Err: err,
+		Hint: cmp.Or(hint, "--workspace DIR keeps the files of runs in DIR, and not beside the archive")}
 }
 
-// MirrorTime is the time in the files of a run: SOURCE_DATE_EPOCH if it is set.
-func MirrorTime(p *option.Session, now time.Time) (time.Time, error) {
+// Time is the time in the files of a run: SOURCE_DATE_EPOCH if it is set.
+func Time(now time.Time) (time.Time, error) {
 	at, err := program.SourceDate()
 	if err != nil || at.IsZero() {
 		return now, err
@@ -207,7 +212,7 @@ func MirrorTime(p *option.Session, now time.Time) (time.Time, error) {
 }
 
 // RunMirror runs with progress on a terminal.
-func RunMirror(p *option.Session, ctx context.Context, o mirror.Options) (*mirror.Account, error) {
+func RunMirror(ctx context.Context, p *option.Session, o mirror.Options) (*mirror.Account, error) {
 	progress := p.Task()
 	defer progress.Close()
 	o.Events = func(e mirror.Event) {
@@ -260,12 +265,12 @@ func WarnUndelivered(p *option.Session, account *mirror.Account, err error) {
 	}
 }
 
-// reportMirror prints what a run has done, and returns its exit status.
-func reportMirror(p *option.Session, c *cli.Context, o mirror.Options, account *mirror.Account, asJSON bool,
+// report prints what a run has done, and returns its exit status.
+func (o *runOptions) report(p *option.Session, with mirror.Options, account *mirror.Account, asJSON bool,
 	err error) error {
 	var incomplete *mirror.IncompleteError
 	if errors.As(err, &incomplete) {
-		err = incompleteStatus(p, o, incomplete, account)
+		err = incompleteStatus(p, with, incomplete, account)
 		account.Exit = 4
 	} else if err != nil && account != nil {
 		WarnUndelivered(p, account, err)
@@ -279,7 +284,7 @@ func reportMirror(p *option.Session, c *cli.Context, o mirror.Options, account *
 	if account == nil {
 		return err
 	}
-	if file := c.String("account"); file != "" {
+	if file := o.account; file != "" {
 		if failed := p.WriteAccount("account", file, account); failed != nil {
 			return errors.Join(err, failed)
 		}
@@ -298,7 +303,7 @@ func reportMirror(p *option.Session, c *cli.Context, o mirror.Options, account *
 	}
 	b.WriteString(repositoriesText(account.Repositories))
 	_, failed := p.Stdout.Write([]byte(printable.Text(b.String())))
-	for _, line := range mirrorSummary(account, o) {
+	for _, line := range mirrorSummary(account, with) {
 		p.Log.Info(line)
 	}
 	return errors.Join(failed, err)

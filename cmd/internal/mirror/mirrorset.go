@@ -7,8 +7,6 @@ import (
 	"io/fs"
 	"strings"
 
-	"github.com/urfave/cli/v2"
-
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/internal/nearest"
@@ -17,17 +15,17 @@ import (
 	"github.com/operator-bindery/bindery/mirror/resources"
 )
 
-// ImageSet reads the configuration that [imageSetFlags] name, and logs the remarks about it.
-func ImageSet(p *option.Session, c *cli.Context, kind imageset.Kind) (*imageset.Set, error) {
-	file := c.String("config")
+// Read reads the configuration, and logs the remarks about it.
+func (o *SetOptions) Read(ctx context.Context, p *option.Session, kind imageset.Kind) (*imageset.Set, error) {
+	file := o.Config
 	if file == "" {
 		return nil, cmdline.Usagef(`required flag(s) "config" not set`)
 	}
-	compat, err := mirrorCompat(c)
+	compat, err := o.compat()
 	if err != nil {
 		return nil, err
 	}
-	set, err := imageset.Read(c.Context, file, kind, imageset.Options{IgnoreUnsupported: c.Bool("ignore-unsupported"),
+	set, err := imageset.Read(ctx, file, kind, imageset.Options{IgnoreUnsupported: o.IgnoreUnsupported,
 		Compat: compat})
 	var wrong *imageset.Error
 	switch {
@@ -69,9 +67,9 @@ func checkTemplates(ctx context.Context, set *imageset.Set) error {
 	return errors.Join(errs...)
 }
 
-// mirrorCompat reports whether --compat oc-mirror is set.
-func mirrorCompat(c *cli.Context) (bool, error) {
-	switch v := c.String("compat"); v {
+// compat reports whether --compat oc-mirror is set.
+func (o *SetOptions) compat() (bool, error) {
+	switch v := o.CompatWith; v {
 	case "":
 		return false, nil
 	case "oc-mirror":
@@ -81,43 +79,43 @@ func mirrorCompat(c *cli.Context) (bool, error) {
 	}
 }
 
-// FilterPolicy returns the options that [filterPolicyFlags] and --installed set.
-func FilterPolicy(p *option.Session, c *cli.Context) (filter.Options, error) {
-	compat, err := mirrorCompat(c)
-	o := filter.Options{Dependencies: c.Bool("with-dependencies"), Strict: c.Bool("strict"),
-		AutoDefaultChannel: c.Bool("auto-default-channel"), Compat: compat}
+// Filter returns how catalogs are filtered.
+func (o *SetOptions) Filter() (filter.Options, error) {
+	compat, err := o.compat()
+	with := filter.Options{Dependencies: o.dependencies, Strict: o.strict,
+		AutoDefaultChannel: o.autoDefaultChannel, Compat: compat}
 	if err != nil {
-		return o, err
+		return with, err
 	}
-	for _, text := range c.StringSlice("installed") {
+	for _, text := range o.installed.Value() {
 		for _, pair := range strings.Split(text, ",") {
 			name, version, ok := strings.Cut(pair, "=")
 			if !ok || name == "" || version == "" {
-				return o, cmdline.Usagef("invalid --installed value %q, expected PACKAGE=VERSION", pair)
+				return with, cmdline.Usagef("invalid --installed value %q, expected PACKAGE=VERSION", pair)
 			}
-			o.Installed = append(o.Installed, filter.Installed{Package: name, Version: version})
+			with.Installed = append(with.Installed, filter.Installed{Package: name, Version: version})
 		}
 	}
-	return o, nil
+	return with, nil
 }
 
 // catalogSources returns the catalogs to be read in place of those in a configuration, by the reference as it is
 // written there: the values of --catalog.
-func catalogSources(c *cli.Context, set *imageset.Set) (map[string]string, error) {
+func (o *SetOptions) catalogSources(set *imageset.Set) (map[string]string, error) {
 	var known []string
-	for _, o := range set.Operators {
-		known = append(known, o.Written)
+	for i := range set.Operators {
+		known = append(known, set.Operators[i].Written)
 	}
 	out := map[string]string{}
-	for _, text := range c.StringSlice("catalog") {
+	for _, text := range o.catalogs.Value() {
 		ref, source, ok := strings.Cut(text, "=")
 		if !ok || ref == "" || source == "" {
 			return nil, cmdline.Usagef("invalid --catalog value %q, expected REF=SOURCE", text)
 		}
 		found := false
-		for _, o := range set.Operators {
-			if ref == o.Written || strings.TrimPrefix(ref, "docker://") == o.Catalog.Name() {
-				out[o.Written], found = source, true
+		for _, op := range set.Operators {
+			if ref == op.Written || strings.TrimPrefix(ref, "docker://") == op.Catalog.Name() {
+				out[op.Written], found = source, true
 			}
 		}
 		if !found {

@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -16,7 +17,19 @@ import (
 	"github.com/operator-bindery/bindery/mirror/imageset"
 )
 
+// verifyOptions are the flags of "mirror verify".
+type verifyOptions struct {
+	SetOptions
+	option.Images
+	option.Answer
+	workspace             string
+	catalogs              cli.StringSlice
+	manifestsOnly, dryRun bool
+	maxNestedPaths, jobs  int
+}
+
 func mirrorVerifyCommand(p *option.Session) *cli.Command {
+	o := &verifyOptions{}
 	return &cli.Command{
 		Name:      "verify",
 		Usage:     "check that a mirror or an archive is whole",
@@ -29,25 +42,25 @@ that they name must be there with all manifests and blobs, and with --policy, --
 			program.Examples("bindery mirror verify docker://registry.example.com/olm -c imageset.yaml",
 				"bindery mirror verify docker://registry.example.com/olm --workspace mirror -o json",
 				"bindery mirror verify file://media"),
-		Flags: program.Flags(imageSetFlags(), []cli.Flag{
-			&cli.StringFlag{Name: "workspace", Usage: "`DIR` of earlier runs"},
-			&cli.StringSliceFlag{Name: "catalog",
+		Flags: program.Flags(o.SetOptions.flags(), []cli.Flag{
+			&cli.StringFlag{Name: "workspace", Destination: &o.workspace, Usage: "`DIR` of earlier runs"},
+			&cli.StringSliceFlag{Name: "catalog", Destination: &o.catalogs,
 				Usage: "`NAME` of a catalog at the mirror, REGISTRY/PATH:TAG; can be repeated"},
-			&cli.BoolFlag{Name: "manifests-only", Usage: "do not ask for blobs"},
-			&cli.BoolFlag{Name: "dry-run", Usage: "find out what would be verified, with sizes, from the manifests alone",
+			&cli.BoolFlag{Name: "manifests-only", Destination: &o.manifestsOnly, Usage: "do not ask for blobs"},
+			&cli.BoolFlag{Name: "dry-run", Destination: &o.dryRun, Usage: "find out what would be verified, with sizes, from the manifests alone",
 				EnvVars: program.Env("dry-run")},
-			maxNestedPathsFlag(), program.InCategory(program.JobsFlag(), "work"),
-		}, option.AnswerFlags(), option.ImageFlags()),
-		Action: program.Exactly(1, func(c *cli.Context) error { return mirrorVerify(p, c) }),
+			maxNestedPathsFlag(&o.maxNestedPaths), option.JobsFlag(&o.jobs, "work"),
+		}, o.Answer.Flags(), o.Images.Flags()),
+		Action: program.Exactly(1, p.Action(func(ctx context.Context, args []string) error { return o.run(ctx, p, args[0]) })),
 	}
 }
 
-func mirrorVerify(p *option.Session, c *cli.Context) error {
-	asJSON, err := option.CheckAnswer(c)
+func (o *verifyOptions) run(ctx context.Context, p *option.Session, dest string) error {
+	asJSON, err := o.AsJSON()
 	if err != nil {
 		return err
 	}
-	v, err := verifyMirror(p, c)
+	v, err := o.verify(ctx, p, dest)
 	if err != nil {
 		return err
 	}
@@ -62,65 +75,65 @@ func mirrorVerify(p *option.Session, c *cli.Context) error {
 	return err
 }
 
-func verifyMirror(p *option.Session, c *cli.Context) (_ *mirror.Verification, err error) {
+func (o *verifyOptions) verify(ctx context.Context, p *option.Session, dest string) (_ *mirror.Verification, err error) {
 	progress := p.Task()
 	defer progress.Close()
-	o := mirror.VerifyOptions{Jobs: c.Int("jobs"), ManifestsOnly: c.Bool("manifests-only"), DryRun: c.Bool("dry-run"),
+	with := mirror.VerifyOptions{Jobs: o.jobs, ManifestsOnly: o.manifestsOnly, DryRun: o.dryRun,
 		Events: func(e mirror.Event) {
 			progress.Set(cmdline.State{What: "verifying", Done: e.Images, All: e.AllImages, Units: "images",
 				Bytes: e.Bytes, AllBytes: e.AllBytes})
 		}}
-	if c.String("config") != "" {
-		if o.Set, err = ImageSet(p, c, imageset.Image); err != nil {
+	if o.Config != "" {
+		if with.Set, err = o.Read(ctx, p, imageset.Image); err != nil {
 			return nil, err
 		}
 	}
-	if dir, ok := strings.CutPrefix(c.Args().First(), FileScheme); ok {
+	if dir, ok := strings.CutPrefix(dest, FileScheme); ok {
 		for _, name := range []string{"workspace", "catalog", "manifests-only"} {
-			if c.IsSet(name) {
+			if p.Given(name) {
 				return nil, cmdline.Usagef("--%s is for a registry", name)
 			}
 		}
-		if asksPolicy(c) {
-			of, err := p.ClientOptions(c)
+		if o.asksPolicy() {
+			of, err := o.ClientOptions(ctx, p)
 			if err != nil {
 				return nil, err
 			}
 			of.AnyPlatform = true
-			if o.Policy, err = images.NewClient(of); err != nil {
+			if with.Policy, err = images.NewClient(of); err != nil {
 				return nil, err
 			}
-			defer func() { err = errors.Join(err, o.Policy.Close()) }()
+			defer func() { err = errors.Join(err, with.Policy.Close()) }()
 		}
-		o.Archive = dir
-		return mirror.Verify(c.Context, o)
+		with.Archive = dir
+		return mirror.Verify(ctx, with)
 	}
-	if o.Target, err = mirrorTarget(c, c.Args().First(), true); err != nil {
+	if with.Target, err = mirrorTarget(dest, o.maxNestedPaths, true); err != nil {
 		return nil, err
 	}
-	for _, name := range c.StringSlice("catalog") {
+	for _, name := range o.catalogs.Value() {
 		ref, err := imageset.ParseRef(name)
 		if err != nil {
 			return nil, cmdline.Usagef("invalid --catalog value: %v", err)
 		}
-		o.Catalogs = append(o.Catalogs, ref)
+		with.Catalogs = append(with.Catalogs, ref)
 	}
-	if dir := c.String("workspace"); dir != "" {
-		if o.Workspace, err = mirror.ReadWorkspace(strings.TrimPrefix(dir, FileScheme)); err != nil {
+	if dir := o.workspace; dir != "" {
+		if with.Workspace, err = mirror.ReadWorkspace(strings.TrimPrefix(dir, FileScheme)); err != nil {
 			return nil, err
 		}
-		defer func() { err = errors.Join(err, o.Workspace.Close()) }()
+		defer func() { err = errors.Join(err, with.Workspace.Close()) }()
 	}
-	if o.Render, err = p.BundleOptions(c); err != nil {
+	if with.Render, err = (&option.Bundles{Images: o.Images, Jobs: o.jobs}).Options(ctx, p); err != nil {
 		return nil, err
 	}
-	if asksPolicy(c) {
-		o.Policy = o.Render.Images
+	if o.asksPolicy() {
+		with.Policy = with.Render.Images
 	}
-	if o.Remote, err = newRemote(p, c, option.RegistryOptions(p, c), nil, nil); err != nil {
+	if with.Remote, err = newRemote(ctx, p, &o.Registry, nil, nil); err != nil {
 		return nil, err
 	}
-	v, err := mirror.Verify(c.Context, o)
+	v, err := mirror.Verify(ctx, with)
 	if errors.Is(err, mirror.ErrNoCatalog) {
 		return nil, &cmdline.Error{Class: cmdline.ClassUsage, Err: err,
 			Hint: "-c FILE is the image set that was mirrored, --workspace DIR the directory of its run, and " +
@@ -130,8 +143,8 @@ func verifyMirror(p *option.Session, c *cli.Context) (_ *mirror.Verification, er
 }
 
 // asksPolicy tells whether the flags ask for signatures.
-func asksPolicy(c *cli.Context) bool {
-	return c.String("policy") != "" || c.Bool("require-signed") || len(c.StringSlice("trusted-key")) > 0
+func (o *verifyOptions) asksPolicy() bool {
+	return o.Policy != "" || o.RequireSigned || len(o.TrustedKeys.Value()) > 0
 }
 
 // verificationText is the answer for people.

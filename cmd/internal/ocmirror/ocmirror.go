@@ -1,6 +1,7 @@
 package ocmirror
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -21,13 +22,14 @@ import (
 	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/internal/version"
 	"github.com/operator-bindery/bindery/mirror"
 	"github.com/operator-bindery/bindery/mirror/imageset"
 	"github.com/operator-bindery/bindery/mirror/medium"
 )
 
 // Name is the name under which the program takes the arguments of oc-mirror v2 and gives its exit statuses and
-// files (MIRROR sections 0, 2 and 13).
+// files.
 const Name = "oc-mirror"
 
 // Args translates the arguments of oc-mirror to those of the hidden commands.
@@ -85,29 +87,31 @@ const ocMirrorHelp = "The destination decides:\n\n" +
 
 // Commands are the hidden commands behind the arguments of oc-mirror.
 func Commands(p *option.Session) []*cli.Command {
+	var run, remove, list options
 	return []*cli.Command{
 		program.Hidden(&cli.Command{Name: "oc-mirror-run", UsageText: "oc-mirror",
 			Usage: "mirror operators, with the arguments of oc-mirror v2", Description: ocMirrorHelp,
-			ArgsUsage: "DESTINATION", Flags: program.Flags(ocMirrorCommonFlags(), ocMirrorRunFlags()), Action: func(c *cli.Context) error { return ocMirrorRun(p, c) }}),
+			ArgsUsage: "DESTINATION", Flags: program.Flags(run.commonFlags(), run.runFlags()),
+			Action: p.Action(func(ctx context.Context, args []string) error { return run.mirror(ctx, p, args) })}),
 		program.Hidden(&cli.Command{Name: "oc-mirror-delete", UsageText: "oc-mirror delete",
 			Usage:     "delete mirrored images, with the arguments of oc-mirror v2",
-			ArgsUsage: "DESTINATION", Flags: program.Flags(ocMirrorCommonFlags(), ocMirrorDeleteFlags()),
-			Action: func(c *cli.Context) error { return ocMirrorDelete(p, c) }}),
+			ArgsUsage: "DESTINATION", Flags: program.Flags(remove.commonFlags(), remove.deleteFlags()),
+			Action: p.Action(func(ctx context.Context, args []string) error { return remove.delete(ctx, p, args) })}),
 		program.Hidden(&cli.Command{Name: "oc-mirror-unsupported", UsageText: "oc-mirror [flags] DESTINATION",
 			Usage: "say what is not supported",
-			Action: func(c *cli.Context) error {
-				what := c.Args().First()
-				return cmdline.Usagef("%q is not supported: %s", what, ocMirrorUnsupported[what])
-			}}),
+			Action: program.Exactly(1, p.Action(func(_ context.Context, args []string) error {
+				return cmdline.Usagef("%q is not supported: %s", args[0], ocMirrorUnsupported[args[0]])
+			}))}),
 		program.Hidden(&cli.Command{Name: "oc-mirror-list", UsageText: "oc-mirror list operators",
-			Usage: "list operators, with the arguments of oc-mirror v2",
-			Flags: program.Flags(ocMirrorCommonFlags(), ocMirrorListFlags()), Action: func(c *cli.Context) error { return ocMirrorList(p, c) }}),
+			Usage:  "list operators, with the arguments of oc-mirror v2",
+			Flags:  program.Flags(list.commonFlags(), list.listFlags()),
+			Action: p.Action(func(ctx context.Context, args []string) error { return list.list(ctx, p, args) })}),
 	}
 }
 
-// ocMirrorStatus gives an error the exit status of oc-mirror: bits for images of operators (4) and additional images
+// withStatus gives an error the exit status of oc-mirror: bits for images of operators (4) and additional images
 // (8), 1 for all else.
-func ocMirrorStatus(err error) error {
+func withStatus(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -140,20 +144,19 @@ func ocMirrorStatus(err error) error {
 	return &cmdline.ExitStatus{Status: max(status, 1), Err: err}
 }
 
-// ocMirrorLog sets the level of messages.
-func ocMirrorLog(p *option.Session, c *cli.Context) error {
+// setLog sets the level of messages.
+func (o *options) setLog(p *option.Session) error {
 	level, ok := map[string]slog.Level{"info": slog.LevelInfo, "debug": slog.LevelDebug, "trace": slog.LevelDebug,
-		"error": slog.LevelError}[c.String("log-level")]
+		"error": slog.LevelError}[o.logLevel]
 	if !ok {
-		return cmdline.Usagef("%q: invalid log-level, it should be one of (info,debug,trace,error)",
-			c.String("log-level"))
+		return cmdline.Usagef("%q: invalid log-level, it should be one of (info,debug,trace,error)", o.logLevel)
 	}
-	if c.Bool("v1") {
+	if o.v1 {
 		return cmdline.Usagef("--v1 is not supported: this is oc-mirror v2")
 	}
 	p.Log = p.NewLogger(p.Stderr, p.LogFormat(""), level)
 	for _, name := range ocMirrorCredentials {
-		if c.IsSet(name) {
+		if p.Given(name) {
 			p.Log.Warn("--" + name + " is not used: credentials are read from --authfile, or from the files of podman " +
 				"and docker")
 		}
@@ -161,15 +164,15 @@ func ocMirrorLog(p *option.Session, c *cli.Context) error {
 	return nil
 }
 
-// ocMirrorDestination reads the arguments as oc-mirror does, with its sentences.
-func ocMirrorDestination(c *cli.Context) (a mirrorcmd.MirrorArgs, err error) {
-	if c.String("config") == "" {
+// direction reads the arguments as oc-mirror does, with its sentences.
+func (o *options) direction(p *option.Session, args []string) (a mirrorcmd.Direction, err error) {
+	if o.Config == "" {
 		return a, cmdline.Usagef("use the --config flag it is mandatory")
 	}
-	if c.NArg() < 1 {
+	if len(args) < 1 {
 		return a, cmdline.Usagef("requires at least 1 arg(s), only received 0")
 	}
-	dest, from, workspace := c.Args().First(), c.String("from"), c.String("workspace")
+	dest, from, workspace := args[0], o.From, o.Workspace
 	for name, value := range map[string]string{"from": from, "workspace": workspace} {
 		if value != "" && !strings.HasPrefix(value, mirrorcmd.FileScheme) {
 			return a, cmdline.Usagef("when --%s is used, it must have file:// prefix", name)
@@ -192,101 +195,107 @@ func ocMirrorDestination(c *cli.Context) (a mirrorcmd.MirrorArgs, err error) {
 	case from != "" && workspace != "":
 		return a, cmdline.Usagef("when destination is docker://, --from (assumes disk to mirror workflow) and " +
 			"--workspace (assumes mirror to mirror workflow) cannot be used together")
-	case c.Bool("dry-run") && c.Bool("dry-run-manifest-lists"):
+	case o.DryRun && o.manifestLists:
 		return a, cmdline.Usagef("--dry-run and --dry-run-manifest-lists cannot be used together")
 	}
-	if text := c.String("since"); text != "" {
-		if _, err := time.Parse(time.DateOnly, text); err != nil {
+	if o.since != "" {
+		if _, err := time.Parse(time.DateOnly, o.since); err != nil {
 			return a, cmdline.Usagef("--since flag needs to be in format yyyy-MM-dd")
 		}
 	}
-	if c.IsSet("cache-dir") && os.Getenv("OC_MIRROR_CACHE") != "" {
+	if p.Given("cache-dir") && os.Getenv("OC_MIRROR_CACHE") != "" {
 		return a, cmdline.Usagef("either OC_MIRROR_CACHE or --cache-dir can be used but not both")
 	}
-	for _, name := range []string{"parallel-images", "parallel-layers"} {
-		if n := c.Uint(name); n < 1 || n > 10 {
-			return a, cmdline.Usagef("the flag %s must be between the range 1 to 10", name)
-		}
+	switch {
+	case o.parallelImages < 1, o.parallelImages > 10:
+		return a, cmdline.Usagef("the flag parallel-images must be between the range 1 to 10")
+	case o.parallelLayers < 1, o.parallelLayers > 10:
+		return a, cmdline.Usagef("the flag parallel-layers must be between the range 1 to 10")
 	}
-	return mirrorcmd.ReadMirrorArgs(c)
+	return o.Direction(dest, false)
 }
 
-// ocMirrorRegistry is the configuration of one end.
-func ocMirrorRegistry(c *cli.Context, side string) registries.Config {
-	r := registries.Config{AuthFile: c.String("authfile"), RegistriesDir: c.String("registries.d"),
-		CertDir: c.String(side + "-cert-dir"), UserAgent: "bindery/" + strings.TrimPrefix(c.App.Version, "v")}
-	if !c.Bool(side + "-tls-verify") {
+// registry is the configuration of the side src or dest.
+func (o *options) registry(side string) registries.Config {
+	certificates, verify := o.srcCertDir, o.srcTLSVerify
+	if side == "dest" {
+		certificates, verify = o.destCertDir, o.destTLSVerify
+	}
+	r := registries.Config{AuthFile: o.AuthFile, RegistriesDir: o.registriesDir,
+		CertDir: certificates, UserAgent: "bindery/" + strings.TrimPrefix(version.Release(), "v")}
+	if !verify {
 		skip := true
 		r.SkipTLSVerify, r.PlainHTTP = &skip, true
 	}
 	return r.Env(os.Getenv)
 }
 
-func ocMirrorRun(p *option.Session, c *cli.Context) (err error) {
-	if err := ocMirrorLog(p, c); err != nil {
+func (o *options) mirror(ctx context.Context, p *option.Session, args []string) (err error) {
+	if err := o.setLog(p); err != nil {
 		return err
 	}
-	a, err := ocMirrorDestination(c)
+	a, err := o.direction(p, args)
 	if err != nil {
 		return err
 	}
-	if c.Args().Len() > 1 {
-		return cmdline.Usagef("requires 1 arg, received %d", c.NArg())
+	if len(args) > 1 {
+		return cmdline.Usagef("requires 1 arg, received %d", len(args))
 	}
-	o := mirror.Options{Mode: a.Mode, Target: a.Target, Archive: a.Archive, Config: c.String("config"),
-		OnMissing: mirror.OnMissing(c.String("on-missing")), Base: mirror.Base(c.String("catalog-base")),
-		Jobs: int(c.Uint("parallel-images")), Layers: int(c.Uint("parallel-layers")),
-		Timeout: c.Duration("image-timeout"),
-		DryRun:  c.Bool("dry-run") || c.Bool("dry-run-manifest-lists"), ManifestLists: c.Bool("dry-run-manifest-lists"),
-		AllCatalogs: true, Compat: c.String("compat") != "", Sparse: store.SparseKeep, Log: p.Log,
-		Medium: medium.Options{Form: medium.OCMirror, Strict: c.Bool("strict-archive")}}
-	if !c.Bool("remove-signatures") {
-		o.With = referrers.Kinds{Tags: true, Referrers: true}
+	with := mirror.Options{Mode: a.Mode, Target: a.Target, Archive: a.Archive, Config: o.Config,
+		OnMissing: mirror.OnMissing(o.onMissing), Base: mirror.Base(o.catalogBase),
+		Jobs: int(o.parallelImages), Layers: int(o.parallelLayers),
+		Timeout: o.imageTimeout,
+		DryRun:  o.DryRun || o.manifestLists, ManifestLists: o.manifestLists,
+		AllCatalogs: true, Compat: o.CompatWith != "", Sparse: store.SparseKeep, Log: p.Log,
+		Medium: medium.Options{Form: medium.OCMirror, Strict: o.strictArchive}}
+	if !o.removeSignatures {
+		with.With = referrers.Kinds{Tags: true, Referrers: true}
 	}
-	if o.Now, err = mirrorcmd.MirrorTime(p, time.Now().UTC().Truncate(time.Second)); err != nil {
+	if with.Now, err = mirrorcmd.Time(time.Now().UTC().Truncate(time.Second)); err != nil {
 		return err
 	}
-	if text := c.String("since"); text != "" && o.Mode == mirror.ToDisk {
-		o.Since, _ = time.Parse(time.DateOnly, text) // it was checked
+	if o.since != "" && with.Mode == mirror.ToDisk {
+		with.Since, _ = time.Parse(time.DateOnly, o.since) // it was checked
 	}
-	if o.Set, err = mirrorcmd.ImageSet(p, c, imageset.Image); err != nil {
+	if with.Set, err = o.Read(ctx, p, imageset.Image); err != nil {
 		var wrong *imageset.Error
 		if errors.As(err, &wrong) && wrong.OnlyTagless() {
 			return &cmdline.ExitStatus{Status: 8, Err: err}
 		}
 		return err
 	}
-	if o.Filter, err = mirrorcmd.FilterPolicy(p, c); err != nil {
+	if with.Filter, err = o.Filter(); err != nil {
 		return err
 	}
-	if err := ocMirrorClients(p, c, &o, "src"); err != nil {
+	if err := o.createClients(ctx, p, &with, "src"); err != nil {
 		return err
 	}
-	if o.Workspace, err = mirrorcmd.OpenWorkspace(c, a); err != nil {
+	if with.Workspace, err = a.OpenWorkspace("\"bindery mirror run --from\" takes --workspace DIR, which keeps the files of " +
+		"runs in DIR, and not beside the archive"); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, o.Workspace.Close()) }()
-	stop, err := ocMirrorLogFile(p, &o)
+	defer func() { err = errors.Join(err, with.Workspace.Close()) }()
+	stop, err := openLogFile(p, &with)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
-	if o.Mode != mirror.ToDisk {
-		uploads, err := o.Workspace.Uploads()
+	if with.Mode != mirror.ToDisk {
+		uploads, err := with.Workspace.Uploads()
 		if err != nil {
 			return err
 		}
-		if o.Remote, err = ocMirrorRemote(p, c, uploads); err != nil {
+		if with.Remote, err = o.newRemote(ctx, p, uploads); err != nil {
 			return err
 		}
 	}
 	var incomplete *mirror.IncompleteError
-	account, runErr := mirrorcmd.RunMirror(p, c.Context, o)
-	err = ocMirrorStatus(runErr)
+	account, runErr := mirrorcmd.RunMirror(ctx, p, with)
+	err = withStatus(runErr)
 	if account == nil {
 		return err
 	}
-	ocMirrorResults(p, account)
+	printResults(p, account)
 	var status *cmdline.ExitStatus
 	switch _ = errors.As(err, &status); {
 	case !errors.As(runErr, &incomplete):
@@ -301,7 +310,7 @@ func ocMirrorRun(p *option.Session, c *cli.Context) (err error) {
 			p.Log.Warn(line)
 		}
 	}
-	if file := c.String("account"); file != "" {
+	if file := o.account; file != "" {
 		if status != nil {
 			account.Exit = status.Status
 		}
@@ -312,52 +321,53 @@ func ocMirrorRun(p *option.Session, c *cli.Context) (err error) {
 	return err
 }
 
-// ocMirrorClients creates the clients that read, with the flags about one side.
-func ocMirrorClients(p *option.Session, c *cli.Context, o *mirror.Options, side string) error {
+// createClients creates the clients that read, with the flags about one side.
+func (o *options) createClients(ctx context.Context, p *option.Session, with *mirror.Options, side string) error {
 	client := images.ClientOptions{Policy: policy.Read, Transports: program.Transports,
-		Registry: ocMirrorRegistry(c, side), Retries: c.Int("retry-times"),
-		AnyPlatform: true, Events: p.WarnEvent, PolicyFile: c.String("policy")}
-	if !c.Bool("secure-policy") && client.PolicyFile == "" {
+		Registry: o.registry(side), Retries: o.retryTimes,
+		AnyPlatform: true, Events: p.WarnEvent, PolicyFile: o.Policy}
+	if !o.securePolicy && client.PolicyFile == "" {
 		client.NoPolicy = true
 	}
-	if o.Mode == mirror.FromDisk {
+	if with.Mode == mirror.FromDisk {
 		client.NoPolicy, client.PolicyFile = true, ""
 	}
-	dir, manifests, err := mirrorcmd.MirrorWork(p, c)
+	dir, manifests, err := mirrorcmd.WorkDirectory(ctx, p)
 	if err != nil {
 		return err
 	}
 	client.Cache = manifests
-	if o.Images, err = images.NewClient(client); err != nil {
+	if with.Images, err = images.NewClient(client); err != nil {
 		return err
 	}
-	p.Images = o.Images
-	p.AtEnd = append(p.AtEnd, func(bool) error { return o.Images.Close() })
-	if o.Render, err = p.BundleOptions(c); err != nil || o.Mode == "" {
+	p.Images = with.Images
+	p.AtEnd = append(p.AtEnd, func(bool) error { return with.Images.Close() })
+	if with.Render, err = (&option.Bundles{Images: o.Images}).Options(ctx, p); err != nil || with.Mode == "" {
 		return err
 	}
-	o.Render.Opened = nil // the run says which catalogs it reads
-	spec, err := mirrorcmd.MirrorSpec(p, c, o.Base)
+	with.Render.Opened = nil // the run says which catalogs it reads
+	spec, err := mirrorcmd.CatalogSpec(ctx, p, &o.Image, with.Base)
 	if err != nil {
 		return err
 	}
 	spec.Registry = client.Registry
 	spec.Build.Dir = dir
-	o.Spec = *spec
+	with.Spec = *spec
 	return nil
 }
 
-func ocMirrorRemote(p *option.Session, c *cli.Context, uploads registries.Uploads) (*registries.Client, error) {
-	remote, err := registries.New(c.Context, registries.Options{Registry: ocMirrorRegistry(c, "dest"),
-		Retries: c.Int("retry-times"), Backoff: c.Duration("retry-delay"), Uploads: uploads, Events: p.WarnEvent})
+// newRemote returns a client for the destination, which is closed when the command ends.
+func (o *options) newRemote(ctx context.Context, p *option.Session, uploads registries.Uploads) (*registries.Client, error) {
+	remote, err := registries.New(ctx, registries.Options{Registry: o.registry("dest"),
+		Retries: o.retryTimes, Backoff: o.retryDelay, Uploads: uploads, Events: p.WarnEvent})
 	if err == nil {
 		p.AtEnd = append(p.AtEnd, func(bool) error { return remote.Close() })
 	}
 	return remote, err
 }
 
-// ocMirrorLogFile also writes messages to the file that oc-mirror writes them to.
-func ocMirrorLogFile(p *option.Session, o *mirror.Options) (stop func() error, err error) {
+// openLogFile also writes messages to the file that oc-mirror writes them to.
+func openLogFile(p *option.Session, o *mirror.Options) (stop func() error, err error) {
 	f, err := o.Workspace.Create("logs", "oc-mirror-"+o.Now.Format("20060102_150405")+".log")
 	if err != nil {
 		return nil, err
@@ -368,8 +378,8 @@ func ocMirrorLogFile(p *option.Session, o *mirror.Options) (stop func() error, e
 	return func() error { p.Log = before; return f.Close() }, nil
 }
 
-// ocMirrorResults prints the counts as oc-mirror does.
-func ocMirrorResults(p *option.Session, a *mirror.Account) {
+// printResults prints the counts as oc-mirror does.
+func printResults(p *option.Session, a *mirror.Account) {
 	for _, kind := range []struct {
 		name string
 		of   []mirror.Kind

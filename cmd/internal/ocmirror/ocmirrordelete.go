@@ -1,6 +1,7 @@
 package ocmirror
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/opencontainers/go-digest"
-	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	mirrorcmd "github.com/operator-bindery/bindery/cmd/internal/mirror"
@@ -24,14 +24,14 @@ import (
 	"github.com/operator-bindery/bindery/mirror/imageset"
 )
 
-func ocMirrorDelete(p *option.Session, c *cli.Context) error {
-	if err := ocMirrorLog(p, c); err != nil {
+func (o *options) delete(ctx context.Context, p *option.Session, args []string) error {
+	if err := o.setLog(p); err != nil {
 		return err
 	}
-	if c.NArg() < 1 {
+	if len(args) < 1 {
 		return cmdline.Usagef("requires at least 1 arg(s), only received 0")
 	}
-	dest := c.Args().First()
+	dest := args[0]
 	if !strings.HasPrefix(dest, "docker://") {
 		return cmdline.Usagef("the destination registry argument must have a docker:// protocol prefix")
 	}
@@ -40,25 +40,24 @@ func ocMirrorDelete(p *option.Session, c *cli.Context) error {
 		return program.Usage(err)
 	}
 	switch {
-	case c.Bool("delete-v1-images"):
+	case o.v1Images:
 		return cmdline.Usagef("--delete-v1-images is not supported: the tags of oc-mirror v1 are not known")
-	case c.Bool("generate") && c.String("workspace") == "":
+	case o.generate && o.Workspace == "":
 		return cmdline.Usagef("the --workspace flag is mandatory when using the --generate flag")
-	case c.Bool("generate"):
-		return ocMirrorGenerate(p, c, t)
-	case c.String("delete-yaml-file") == "":
+	case o.generate:
+		return o.listDeletions(ctx, p, t)
+	case o.deleteFile == "":
 		return cmdline.Usagef("the --delete-yaml-file flag is mandatory when not using the --generate flag")
 	}
-	file := c.String("delete-yaml-file")
-	l, err := mirror.ReadDeleteList(c.Context, file)
+	l, err := mirror.ReadDeleteList(ctx, o.deleteFile)
 	if errors.Is(err, fault.ErrInvalid) {
-		return &cmdline.Error{Class: cmdline.ClassInput, Object: file, Err: err,
+		return &cmdline.Error{Class: cmdline.ClassInput, Object: o.deleteFile, Err: err,
 			Hint: "the list is the file that the step before wrote: a DeleteImageList"}
 	}
 	if err != nil {
 		return err
 	}
-	done, err := ocMirrorDeleteList(p, c, l, t)
+	done, err := o.deleteImages(ctx, p, l, t)
 	if done == nil {
 		return err
 	}
@@ -87,45 +86,45 @@ func ocMirrorDelete(p *option.Session, c *cli.Context) error {
 	return err
 }
 
-// ocMirrorDeleteList deletes what others do not need. Without a record of what was mirrored, which oc-mirror does not
+// deleteImages deletes what others do not need. Without a record of what was mirrored, which oc-mirror does not
 // have, there is a warning.
-func ocMirrorDeleteList(p *option.Session, c *cli.Context, l *mirror.DeleteList,
-	t imageset.Target) (_ *mirror.Deletion, err error) {
-	o, err := mirrorcmd.DeletionOptions(p, c, l, t)
+func (o *options) deleteImages(ctx context.Context, p *option.Session, l *mirror.DeleteList, t imageset.Target) (
+	_ *mirror.Deletion, err error) {
+	with, err := mirrorcmd.DeletionOptions(p, l, t, o.Workspace, o.shared)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, o.Workspace.Close()) }()
-	o.WithoutRecord = true
+	defer func() { err = errors.Join(err, with.Workspace.Close()) }()
+	with.WithoutRecord = true
 	var clients mirror.Options
-	if err := ocMirrorClients(p, c, &clients, "dest"); err != nil {
+	if err := o.createClients(ctx, p, &clients, "dest"); err != nil {
 		return nil, err
 	}
-	o.Render = clients.Render
-	if o.Remote, err = ocMirrorRemote(p, c, nil); err != nil {
+	with.Render = clients.Render
+	if with.Remote, err = o.newRemote(ctx, p, nil); err != nil {
 		return nil, err
 	}
-	return mirror.Delete(c.Context, l, t, o)
+	return mirror.Delete(ctx, l, t, with)
 }
 
-// ocMirrorGenerate writes the list of images to delete, and the configuration beside it.
-func ocMirrorGenerate(p *option.Session, c *cli.Context, t imageset.Target) (err error) {
-	o := mirror.DeleteOptions{Options: mirror.Options{Target: t, Log: p.Log}, Shared: c.String("shared") == "delete",
-		Signatures: c.Bool("delete-signatures"), WithoutRecord: true}
-	if o.Set, err = mirrorcmd.ImageSet(p, c, imageset.Delete); err != nil {
+// listDeletions writes the list of images to delete, and the configuration beside it.
+func (o *options) listDeletions(ctx context.Context, p *option.Session, t imageset.Target) (err error) {
+	with := mirror.DeleteOptions{Options: mirror.Options{Target: t, Log: p.Log}, Shared: o.shared == "delete",
+		Signatures: o.signatures, WithoutRecord: true}
+	if with.Set, err = o.Read(ctx, p, imageset.Delete); err != nil {
 		return err
 	}
-	if err := ocMirrorClients(p, c, &o.Options, "dest"); err != nil {
+	if err := o.createClients(ctx, p, &with.Options, "dest"); err != nil {
 		return err
 	}
-	if o.Workspace, err = mirror.OpenWorkspace(strings.TrimPrefix(c.String("workspace"), mirrorcmd.FileScheme)); err != nil {
+	if with.Workspace, err = mirror.OpenWorkspace(strings.TrimPrefix(o.Workspace, mirrorcmd.FileScheme)); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, o.Workspace.Close()) }()
-	if o.Remote, err = ocMirrorRemote(p, c, nil); err != nil {
+	defer func() { err = errors.Join(err, with.Workspace.Close()) }()
+	if with.Remote, err = o.newRemote(ctx, p, nil); err != nil {
 		return err
 	}
-	l, problems, err := mirror.ListDeletions(c.Context, o)
+	l, problems, err := mirror.ListDeletions(ctx, with)
 	if err != nil {
 		return err
 	}
@@ -139,56 +138,55 @@ func ocMirrorGenerate(p *option.Session, c *cli.Context, t imageset.Target) (err
 		return err
 	}
 	id := ""
-	if text := c.String("delete-id"); text != "" {
+	if text := o.deleteID; text != "" {
 		id = "-" + filepath.Base(text)
 	}
 	for name, content := range map[string][]byte{"delete-images" + id + ".yaml": text,
-		"delete-imageset-config" + id + ".yaml": o.Set.Pinned(imageset.Delete,
+		"delete-imageset-config" + id + ".yaml": with.Set.Pinned(imageset.Delete,
 			func(imageset.Operator) digest.Digest { return "" })} {
-		if _, err := o.Workspace.Write(content, "delete", name); err != nil {
+		if _, err := with.Workspace.Write(content, "delete", name); err != nil {
 			return err
 		}
 	}
-	fmt.Fprintln(p.Stdout, filepath.Join(o.Workspace.Dir(), "delete")+" file created")
+	fmt.Fprintln(p.Stdout, filepath.Join(with.Workspace.Dir(), "delete")+" file created")
 	return nil
 }
 
-// ocMirrorList lists the packages of a catalog, the channels of a package, or the versions of a channel.
-func ocMirrorList(p *option.Session, c *cli.Context) error {
-	if err := ocMirrorLog(p, c); err != nil {
+// list lists the packages of a catalog, the channels of a package, or the versions of a channel.
+func (o *options) list(ctx context.Context, p *option.Session, args []string) error {
+	if err := o.setLog(p); err != nil {
 		return err
 	}
-	if c.Bool("catalogs") {
+	if o.catalogs {
 		return cmdline.Usagef("--catalogs is not supported: it needs the vendor's list of catalogs; give --catalog")
 	}
-	if c.NArg() > 0 {
-		return cmdline.Usagef("\"list %s\" is not supported: \"list operators\" is", c.Args().First())
+	if len(args) > 0 {
+		return cmdline.Usagef("\"list %s\" is not supported: \"list operators\" is", args[0])
 	}
-	if c.String("version") != "" {
+	if o.version != "" {
 		return cmdline.Usagef("--version is not supported: it needs the vendor's list of catalogs; give --catalog")
 	}
-	if c.String("catalog") == "" {
+	if o.catalog == "" {
 		return cmdline.Usagef("\"list operators\" needs --catalog NAME")
 	}
-	if c.String("channel") != "" && c.String("package") == "" {
+	if o.channel != "" && o.pkg == "" {
 		return cmdline.Usagef("--channel needs --package")
 	}
-	var o mirror.Options
-	if err := ocMirrorClients(p, c, &o, "src"); err != nil {
+	var with mirror.Options
+	if err := o.createClients(ctx, p, &with, "src"); err != nil {
 		return err
 	}
-	name := strings.TrimPrefix(c.String("catalog"), "docker://")
-	pkg, channel := c.String("package"), c.String("channel")
-	o.Render.Skeleton = channel != "" // display names are in what the skeleton leaves out
-	blobs, err := o.Render.Render(c.Context, name)
+	name := strings.TrimPrefix(o.catalog, "docker://")
+	with.Render.Skeleton = o.channel != "" // display names are in what the skeleton leaves out
+	blobs, err := with.Render.Render(ctx, name)
 	if err != nil {
 		return err
 	}
 	var b strings.Builder
-	if channel != "" {
-		err = ocMirrorVersions(&b, blobs, pkg, channel)
+	if o.channel != "" {
+		err = printVersions(&b, blobs, o.pkg, o.channel)
 	} else {
-		err = ocMirrorTables(&b, blobs, pkg)
+		err = printTables(&b, blobs, o.pkg)
 	}
 	if err != nil {
 		return err
@@ -197,8 +195,8 @@ func ocMirrorList(p *option.Session, c *cli.Context) error {
 	return err
 }
 
-// ocMirrorTables writes the tables of packages and channels of oc-mirror (MIRROR 13.4).
-func ocMirrorTables(w io.Writer, blobs iter.Seq2[declcfg.Blob, error], pkg string) error {
+// printTables writes the tables of packages and channels of oc-mirror.
+func printTables(w io.Writer, blobs iter.Seq2[declcfg.Blob, error], pkg string) error {
 	listing, err := list.Load(blobs)
 	if err != nil {
 		return err
@@ -215,8 +213,8 @@ func ocMirrorTables(w io.Writer, blobs iter.Seq2[declcfg.Blob, error], pkg strin
 	return list.ChannelTable(channels).Write(w, printable.Cell)
 }
 
-// ocMirrorVersions writes the versions of a channel.
-func ocMirrorVersions(w io.Writer, blobs iter.Seq2[declcfg.Blob, error], pkg, channel string) error {
+// printVersions writes the versions of a channel.
+func printVersions(w io.Writer, blobs iter.Seq2[declcfg.Blob, error], pkg, channel string) error {
 	c, err := declcfg.Collect(blobs)
 	if err != nil {
 		return err

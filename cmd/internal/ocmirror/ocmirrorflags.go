@@ -1,8 +1,12 @@
 package ocmirror
 
 import (
+	"time"
+
 	"github.com/urfave/cli/v2"
 
+	mirrorcmd "github.com/operator-bindery/bindery/cmd/internal/mirror"
+	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
 	"github.com/operator-bindery/bindery/mirror"
 )
@@ -11,8 +15,28 @@ import (
 var ocMirrorCredentials = []string{"src-creds", "dest-creds", "src-username", "src-password", "dest-username",
 	"dest-password", "src-registry-token", "dest-registry-token"}
 
-// ocMirrorCommonFlags are those of all commands of oc-mirror.
-func ocMirrorCommonFlags() []cli.Flag {
+// options are the flags of the commands of oc-mirror.
+type options struct {
+	mirrorcmd.SetOptions
+	mirrorcmd.Ends
+	option.Image
+	logLevel, registriesDir, srcCertDir, destCertDir string
+	srcTLSVerify, destTLSVerify, securePolicy, v1    bool
+	parallelImages, parallelLayers                   uint
+	retryTimes                                       int
+	retryDelay, imageTimeout                         time.Duration
+
+	since, onMissing, account, catalogBase         string
+	strictArchive, manifestLists, removeSignatures bool
+
+	generate, signatures, v1Images bool
+	deleteID, deleteFile, shared   string
+	catalogs                       bool
+	catalog, pkg, channel, version string
+}
+
+// commonFlags are those of all commands of oc-mirror.
+func (o *options) commonFlags() []cli.Flag {
 	ignored := func(names ...string) []cli.Flag {
 		var out []cli.Flag
 		for _, n := range names {
@@ -21,75 +45,75 @@ func ocMirrorCommonFlags() []cli.Flag {
 		return out
 	}
 	return program.Flags([]cli.Flag{
-		&cli.StringFlag{Name: "config", Aliases: []string{"c"}, Usage: "image set configuration `FILE`"},
-		&cli.StringFlag{Name: "workspace", Usage: "`file://DIR` of the workspace"},
-		&cli.StringFlag{Name: "authfile", Usage: "credentials `FILE`", EnvVars: []string{"REGISTRY_AUTH_FILE"}},
+		&cli.StringFlag{Name: "config", Destination: &o.Config, Aliases: []string{"c"}, Usage: "image set configuration `FILE`"},
+		&cli.StringFlag{Name: "workspace", Destination: &o.Workspace, Usage: "`file://DIR` of the workspace"},
+		&cli.StringFlag{Name: "authfile", Destination: &o.AuthFile, Usage: "credentials `FILE`", EnvVars: []string{"REGISTRY_AUTH_FILE"}},
 		&cli.StringFlag{Name: "cache-dir", Usage: "accepted, and not used: blobs are kept once"},
-		&cli.BoolFlag{Name: "src-tls-verify", Value: true, Usage: "verify the certificates of sources"},
-		&cli.BoolFlag{Name: "dest-tls-verify", Value: true, Usage: "verify the certificates of the destination"},
-		&cli.UintFlag{Name: "parallel-images", Value: 4, Usage: "copy `N` images at once (1 to 10)"},
-		&cli.UintFlag{Name: "parallel-layers", Value: 5, Usage: "copy `N` blobs of each image at once (1 to 10)"},
-		&cli.IntFlag{Name: "retry-times", Value: 5, Usage: "retry failed requests up to `N` times"},
-		&cli.DurationFlag{Name: "retry-delay", Usage: "`DURATION` between retries; 0 is one second, doubled each time"},
-		&cli.BoolFlag{Name: "secure-policy", Usage: "verify the signatures of images that are fetched"},
-		&cli.StringFlag{Name: "policy", Usage: "signature policy `FILE`"},
-		&cli.StringFlag{Name: "registries.d", Usage: "`DIR` with files that say where signatures are"},
-		&cli.StringFlag{Name: "log-level", Value: "info", Usage: "`LEVEL` of messages (info|debug|trace|error)"},
+		&cli.BoolFlag{Name: "src-tls-verify", Destination: &o.srcTLSVerify, Value: true, Usage: "verify the certificates of sources"},
+		&cli.BoolFlag{Name: "dest-tls-verify", Destination: &o.destTLSVerify, Value: true, Usage: "verify the certificates of the destination"},
+		&cli.UintFlag{Name: "parallel-images", Destination: &o.parallelImages, Value: 4, Usage: "copy `N` images at once (1 to 10)"},
+		&cli.UintFlag{Name: "parallel-layers", Destination: &o.parallelLayers, Value: 5, Usage: "copy `N` blobs of each image at once (1 to 10)"},
+		&cli.IntFlag{Name: "retry-times", Destination: &o.retryTimes, Value: 5, Usage: "retry failed requests up to `N` times"},
+		&cli.DurationFlag{Name: "retry-delay", Destination: &o.retryDelay, Usage: "`DURATION` between retries; 0 is one second, doubled each time"},
+		&cli.BoolFlag{Name: "secure-policy", Destination: &o.securePolicy, Usage: "verify the signatures of images that are fetched"},
+		&cli.StringFlag{Name: "policy", Destination: &o.Policy, Usage: "signature policy `FILE`"},
+		&cli.StringFlag{Name: "registries.d", Destination: &o.registriesDir, Usage: "`DIR` with files that say where signatures are"},
+		&cli.StringFlag{Name: "log-level", Destination: &o.logLevel, Value: "info", Usage: "`LEVEL` of messages (info|debug|trace|error)"},
 		&cli.StringFlag{Name: "port", Aliases: []string{"p"}, Usage: "accepted, and not used: nothing is listened to"},
 		&cli.BoolFlag{Name: "v2", Usage: "accepted, and not needed"},
-		&cli.BoolFlag{Name: "v1", Hidden: true},
+		&cli.BoolFlag{Name: "v1", Destination: &o.v1, Hidden: true},
 		&cli.BoolFlag{Name: "force", Hidden: true},
 		&cli.BoolFlag{Name: "ignore-release-signature", Hidden: true},
-		&cli.StringFlag{Name: "src-cert-dir", Hidden: true},
-		&cli.StringFlag{Name: "dest-cert-dir", Hidden: true},
+		&cli.StringFlag{Name: "src-cert-dir", Destination: &o.srcCertDir, Hidden: true},
+		&cli.StringFlag{Name: "dest-cert-dir", Destination: &o.destCertDir, Hidden: true},
 		&cli.BoolFlag{Name: "src-no-creds", Hidden: true},
 		&cli.BoolFlag{Name: "dest-no-creds", Hidden: true},
 	}, ignored(ocMirrorCredentials...), ignored("rootless-storage-path", "cpu-prof", "mem-prof", "src-daemon-host",
 		"dest-daemon-host", "src-shared-blob-dir", "dest-shared-blob-dir"))
 }
 
-func ocMirrorRunFlags() []cli.Flag {
+func (o *options) runFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "from", Usage: "`file://DIR` with the archive"},
-		&cli.DurationFlag{Name: "image-timeout", Usage: "time for one image with its retries", DefaultText: "none"},
-		&cli.IntFlag{Name: "max-nested-paths", Usage: "maximum number `N` of path components at the destination"},
-		&cli.StringFlag{Name: "since", Usage: "leave out what archives before `YYYY-MM-DD` carried"},
-		&cli.BoolFlag{Name: "strict-archive", Usage: "refuse blobs larger than a segment of the archive"},
-		&cli.BoolFlag{Name: "dry-run", Usage: "find out what would be mirrored"},
-		&cli.BoolFlag{Name: "dry-run-manifest-lists", Usage: "as --dry-run, with the images of indexes"},
-		&cli.BoolFlag{Name: "remove-signatures", Usage: "copy no signatures"},
-		&cli.StringFlag{Name: "on-missing", Value: string(mirror.FailMissing),
+		&cli.StringFlag{Name: "from", Destination: &o.From, Usage: "`file://DIR` with the archive"},
+		&cli.DurationFlag{Name: "image-timeout", Destination: &o.imageTimeout, Usage: "time for one image with its retries", DefaultText: "none"},
+		&cli.IntFlag{Name: "max-nested-paths", Destination: &o.MaxNestedPaths, Usage: "maximum number `N` of path components at the destination"},
+		&cli.StringFlag{Name: "since", Destination: &o.since, Usage: "leave out what archives before `YYYY-MM-DD` carried"},
+		&cli.BoolFlag{Name: "strict-archive", Destination: &o.strictArchive, Usage: "refuse blobs larger than a segment of the archive"},
+		&cli.BoolFlag{Name: "dry-run", Destination: &o.DryRun, Usage: "find out what would be mirrored"},
+		&cli.BoolFlag{Name: "dry-run-manifest-lists", Destination: &o.manifestLists, Usage: "as --dry-run, with the images of indexes"},
+		&cli.BoolFlag{Name: "remove-signatures", Destination: &o.removeSignatures, Usage: "copy no signatures"},
+		&cli.StringFlag{Name: "on-missing", Destination: &o.onMissing, Value: string(mirror.FailMissing),
 			Usage: "what becomes of a catalog that names images which are not available (skip-bundle|fail)"},
-		&cli.StringFlag{Name: "compat", Usage: "keep to what another `PROGRAM` does, including its losses (oc-mirror)"},
-		&cli.BoolFlag{Name: "ignore-unsupported", Usage: "go on without platform, helm and samples"},
-		&cli.StringFlag{Name: "account", Usage: "write the account of the run as JSON to `FILE`"},
-		&cli.StringFlag{Name: "catalog-base", Value: string(mirror.KeepBase), Hidden: true},
-		&cli.StringFlag{Name: "compression", Value: "gzip", Hidden: true},
-		&cli.StringFlag{Name: "server", Hidden: true},
-		&cli.IntFlag{Name: "max-layers", Value: 100, Hidden: true},
+		&cli.StringFlag{Name: "compat", Destination: &o.CompatWith, Usage: "keep to what another `PROGRAM` does, including its losses (oc-mirror)"},
+		&cli.BoolFlag{Name: "ignore-unsupported", Destination: &o.IgnoreUnsupported, Usage: "go on without platform, helm and samples"},
+		&cli.StringFlag{Name: "account", Destination: &o.account, Usage: "write the account of the run as JSON to `FILE`"},
+		&cli.StringFlag{Name: "catalog-base", Destination: &o.catalogBase, Value: string(mirror.KeepBase), Hidden: true},
+		&cli.StringFlag{Name: "compression", Destination: &o.Compression, Value: "gzip", Hidden: true},
+		&cli.StringFlag{Name: "server", Destination: &o.ServerName, Hidden: true},
+		&cli.IntFlag{Name: "max-layers", Destination: &o.MaxLayers, Value: 100, Hidden: true},
 	}
 }
 
-func ocMirrorDeleteFlags() []cli.Flag {
+func (o *options) deleteFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.BoolFlag{Name: "generate", Usage: "list the images to delete"},
-		&cli.StringFlag{Name: "delete-id", Usage: "`ID` in the name of the list"},
-		&cli.StringFlag{Name: "delete-yaml-file", Usage: "delete the images of the list in `FILE`"},
-		&cli.BoolFlag{Name: "delete-signatures", Usage: "list signatures, too"},
-		&cli.BoolFlag{Name: "delete-v1-images", Usage: "refused: tags of oc-mirror v1 are not known"},
+		&cli.BoolFlag{Name: "generate", Destination: &o.generate, Usage: "list the images to delete"},
+		&cli.StringFlag{Name: "delete-id", Destination: &o.deleteID, Usage: "`ID` in the name of the list"},
+		&cli.StringFlag{Name: "delete-yaml-file", Destination: &o.deleteFile, Usage: "delete the images of the list in `FILE`"},
+		&cli.BoolFlag{Name: "delete-signatures", Destination: &o.signatures, Usage: "list signatures, too"},
+		&cli.BoolFlag{Name: "delete-v1-images", Destination: &o.v1Images, Usage: "refused: tags of oc-mirror v1 are not known"},
 		&cli.BoolFlag{Name: "force-cache-delete", Usage: "accepted: there is no cache to delete from"},
-		&cli.StringFlag{Name: "shared", Value: "keep", Usage: "images that others need (keep|delete)"},
-		&cli.BoolFlag{Name: "ignore-unsupported", Usage: "go on without platform, helm and samples"},
-		&cli.StringFlag{Name: "compat", Hidden: true},
+		&cli.StringFlag{Name: "shared", Destination: &o.shared, Value: "keep", Usage: "images that others need (keep|delete)"},
+		&cli.BoolFlag{Name: "ignore-unsupported", Destination: &o.IgnoreUnsupported, Usage: "go on without platform, helm and samples"},
+		&cli.StringFlag{Name: "compat", Destination: &o.CompatWith, Hidden: true},
 	}
 }
 
-func ocMirrorListFlags() []cli.Flag {
+func (o *options) listFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "catalog", Usage: "`CATALOG` to list"},
-		&cli.BoolFlag{Name: "catalogs", Usage: "refused: it needs the vendor's list"},
-		&cli.StringFlag{Name: "package", Usage: "show the channels of the package `NAME`"},
-		&cli.StringFlag{Name: "channel", Usage: "show the versions of the channel `NAME`"},
-		&cli.StringFlag{Name: "version", Usage: "for --catalogs"},
+		&cli.StringFlag{Name: "catalog", Destination: &o.catalog, Usage: "`CATALOG` to list"},
+		&cli.BoolFlag{Name: "catalogs", Destination: &o.catalogs, Usage: "refused: it needs the vendor's list"},
+		&cli.StringFlag{Name: "package", Destination: &o.pkg, Usage: "show the channels of the package `NAME`"},
+		&cli.StringFlag{Name: "channel", Destination: &o.channel, Usage: "show the versions of the channel `NAME`"},
+		&cli.StringFlag{Name: "version", Destination: &o.version, Usage: "for --catalogs"},
 	}
 }

@@ -61,5 +61,6 @@ func ocMirrorHasFlag(name string) bool {
 
 // Flags are the flags of all commands under the name oc-mirror.
 func Flags() []cli.Flag {
-	return program.Flags(ocMirrorCommonFlags(), ocMirrorRunFlags(), ocMirrorDeleteFlags(), ocMirrorListFlags())
+	var o options
+	return program.Flags(o.commonFlags(), o.runFlags(), o.deleteFlags(), o.listFlags())
 }

@@ -9,19 +9,11 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/urfave/cli/v2"
-
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
 	"github.com/operator-bindery/bindery/images"
 )
-
-func PlanFlag() cli.Flag {
-	return &cli.BoolFlag{Name: "plan",
-		Usage:    "print the layers with their packages and sizes, without building; --metadata-file - prints JSON",
-		Category: "execution"}
-}
 
 // pushes reports whether the image goes to a registry.
 func (o *Image) pushes() bool {

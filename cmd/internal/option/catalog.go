@@ -180,8 +180,8 @@ func (o *Reading) Flags() []cli.Flag {
 }
 
 // CompatFlag selects another program's answer where bindery's is different on purpose.
-func (o *Catalogs) CompatFlag() cli.Flag {
-	return &cli.StringFlag{Name: "compat", Destination: &o.CompatWith,
+func (o *Catalogs) CompatFlag(group string) cli.Flag {
+	return &cli.StringFlag{Name: "compat", Category: group, Destination: &o.CompatWith,
 		Usage: "reproduce the output of another `PROGRAM`, including its losses (opm)"}
 }
 
@@ -199,9 +199,16 @@ func (o *Catalogs) AllowEmptyFlag(category string) cli.Flag {
 
 // JobsFlag bounds concurrent work.
 func JobsFlag(at *int, group string) cli.Flag {
-	f := program.JobsFlag().(*cli.IntFlag)
-	f.Destination, f.Category = at, group
-	return f
+	return &cli.IntFlag{
+		Name: "jobs", Usage: "run up to `N` jobs in parallel; 0 means one per CPU", EnvVars: program.Env("jobs"),
+		Destination: at, Category: group,
+		Action: func(_ *cli.Context, n int) error {
+			if n < 0 {
+				return cmdline.Usagef("invalid --jobs value %d, expected a positive number or 0", n)
+			}
+			return nil
+		},
+	}
 }
 
 // CatalogKinds are the kinds of references with a catalog.

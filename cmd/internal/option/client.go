@@ -30,9 +30,14 @@ type Images struct {
 }
 
 // Flags are the flags of every command that reads images.
-func (o *Images) Flags() []cli.Flag {
+func (o *Images) Flags() []cli.Flag { return append(o.Registry.Flags(), o.ownFlags()...) }
+
+// FlagsWithoutPolicy are those of commands that use no content of an image: the policy is about that.
+func (o *Images) FlagsWithoutPolicy() []cli.Flag { return append(o.AccessFlags(), o.ownFlags()...) }
+
+func (o *Images) ownFlags() []cli.Flag {
 	const limits = "limits for reading images"
-	return append(o.Registry.Flags(),
+	return []cli.Flag{
 		&cli.StringFlag{Name: "lock",
 			Usage:   "lock `FILE`: resolve image names to the digests recorded there, and record new ones",
 			EnvVars: program.Env("lock"), Category: "registry", Destination: &o.Lock},
@@ -47,7 +52,7 @@ func (o *Images) Flags() []cli.Flag {
 			DefaultText: "200", EnvVars: program.Env("max-ratio"), Category: limits, Destination: &o.MaxRatio},
 		&cli.IntFlag{Name: "max-entries", Usage: "maximum number `N` of files and directories in all layers",
 			DefaultText: "200000", EnvVars: program.Env("max-entries"), Category: limits, Destination: &o.MaxEntries},
-	)
+	}
 }
 
 // PlatformFlag selects the platform of multi-platform images.

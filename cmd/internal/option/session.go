@@ -27,5 +27,4 @@ type Session struct {
 	Checking      *pushChecking  // the running check of registries, while an image is built
 	lock          *lockfile.Lock // until it is written
 	Embedded      build.Embedded // the servers embedded in this program
-	UndoDemote    []string       // the commands that undo "catalog demote"
 }

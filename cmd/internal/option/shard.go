@@ -26,8 +26,8 @@ func ShardFlag(at *string, category, usage string) cli.Flag {
 }
 
 // MirrorShardFlag divides the images of a mirror.
-func MirrorShardFlag() cli.Flag {
-	return ShardFlag(nil, "copying", "copy part `I/N` of the images, or job/N in a pod of an indexed job, and publish no "+
+func MirrorShardFlag(at *string) cli.Flag {
+	return ShardFlag(at, "copying", "copy part `I/N` of the images, or job/N in a pod of an indexed job, and publish no "+
 		"catalog; mirror publish does that after all parts")
 }
 

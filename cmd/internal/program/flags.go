@@ -35,9 +35,6 @@ func SourceDate() (time.Time, error) {
 	return time.Unix(seconds, 0).UTC(), nil
 }
 
-// ListFlag reads a comma-separated or repeated flag.
-func ListFlag(c *cli.Context, name string) ([]string, error) { return Values(c.StringSlice(name)) }
-
 // Values splits the values of a comma-separated or repeated flag, without blanks and empty ones.
 func Values(given []string) ([]string, error) {
 	values, err := cmdline.List(given)
@@ -105,11 +102,6 @@ func CatalogFormatFlag(at *string) cli.Flag {
 		Usage: "`FORMAT` of the catalog (json|yaml)"}
 }
 
-// CatalogFormat reads the value of [CatalogFormatFlag].
-func CatalogFormat(c *cli.Context) (declcfg.Format, error) {
-	return ParseCatalogFormat(c.String("output"))
-}
-
 // ParseCatalogFormat reads the value of --output in commands that print a catalog.
 func ParseCatalogFormat(text string) (declcfg.Format, error) {
 	f, err := declcfg.ParseFormat(text)
@@ -117,11 +109,6 @@ func ParseCatalogFormat(text string) (declcfg.Format, error) {
 		return "", cmdline.Usagef("invalid --output value %q, expected (json|yaml)", text)
 	}
 	return f, nil
-}
-
-// ListFormat reads -o for commands that print text or, on request, JSON.
-func ListFormat(c *cli.Context, formats ...string) (string, error) {
-	return AnswerFormat(c.String("output"), formats...)
 }
 
 // AnswerFormat checks the value of --output in commands that print text unless it is one of the formats.
@@ -135,42 +122,6 @@ func AnswerFormat(v string, formats ...string) (string, error) {
 // Examples formats the last part of a command's description. A test runs each line.
 func Examples(lines ...string) string {
 	return "\n\nExamples:\n  " + strings.Join(lines, "\n  ")
-}
-
-// JobsFlag bounds concurrent work.
-func JobsFlag() cli.Flag {
-	return &cli.IntFlag{
-		Name: "jobs", Usage: "run up to `N` jobs in parallel; 0 means one per CPU", EnvVars: Env("jobs"),
-		Action: func(_ *cli.Context, n int) error {
-			if n < 0 {
-				return cmdline.Usagef("invalid --jobs value %d, expected a positive number or 0", n)
-			}
-			return nil
-		},
-	}
-}
-
-// MigrateLevelFlag selects the migration level of bundles.
-func MigrateLevelFlag(group string) cli.Flag {
-	return &cli.StringFlag{Name: "migrate-level", Value: "none", Category: group,
-		Usage: "apply all migrations up to `LEVEL` (none|bundle-object-to-csv-metadata)"}
-}
-
-// CompatFlag selects another program's answer where bindery's is different on purpose.
-func CompatFlag() cli.Flag {
-	return &cli.StringFlag{Name: "compat",
-		Usage: "reproduce the output of another `PROGRAM`, including its losses (opm)"}
-}
-
-// InCategory assigns a flag to a group of the help text.
-func InCategory(f cli.Flag, group string) cli.Flag {
-	switch f := f.(type) {
-	case *cli.IntFlag:
-		f.Category = group
-	case *cli.StringFlag:
-		f.Category = group
-	}
-	return f
 }
 
 // Usage is a usage error, in place of the class that its text begins with.

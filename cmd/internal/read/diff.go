@@ -58,7 +58,7 @@ and loses, then CustomResourceDefinitions, then the fields of all other objects.
 				Usage: "`WHEN` to colour the text (auto|always|never)"},
 			o.LevelFlag(""),
 			&cli.BoolFlag{Name: "migrate", Usage: "apply all migrations before comparing", Destination: &o.migrate},
-			o.CompatFlag(),
+			o.CompatFlag(""),
 		}, append(o.manifestsFlags(), o.Reading.Flags()...)...),
 		Action: program.Exactly(2, p.Action(func(ctx context.Context, args []string) error {
 			return compare(ctx, p, o, args[0], args[1])

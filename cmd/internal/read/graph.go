@@ -51,7 +51,7 @@ a drawing also shows what is wrong.` +
 			&cli.StringSliceFlag{Name: "channel", Aliases: []string{"c"}, Destination: &o.channels,
 				Usage: "draw `CHANNEL` only; can be repeated"},
 			&cli.StringFlag{Name: "to", Aliases: []string{"out", "O"}, Destination: &o.to, Usage: "write to `FILE` instead of standard output"},
-			o.CompatFlag(),
+			o.CompatFlag(""),
 		}, o.Reading.Flags()...),
 		Action: program.AtLeast(1, p.Action(func(ctx context.Context, args []string) error {
 			return drawGraph(ctx, p, o, args)

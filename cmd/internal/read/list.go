@@ -26,7 +26,7 @@ type listOptions struct {
 
 func (o *listOptions) flags(channel bool) []cli.Flag {
 	flags := []cli.Flag{&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Destination: &o.output,
-		Usage: "output `FORMAT` (json|yaml); a table by default"}, o.CompatFlag()}
+		Usage: "output `FORMAT` (json|yaml); a table by default"}, o.CompatFlag("")}
 	if channel {
 		flags = append(flags, &cli.StringSliceFlag{Name: "channel", Destination: &o.channels,
 			Usage: "only entries of `CHANNEL`; can be repeated"})

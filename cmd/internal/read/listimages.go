@@ -33,7 +33,7 @@ duplicates.` +
 			&cli.StringSliceFlag{Name: "channel", Usage: "only bundles of `CHANNEL`; can be repeated",
 				Destination: &o.channels},
 			&cli.BoolFlag{Name: "heads-only", Usage: "only bundles that are channel heads", Destination: &o.headsOnly},
-			o.CompatFlag(),
+			o.CompatFlag(""),
 		}, o.Reading.Flags()...),
 		Action: program.Between(1, 2, p.Action(func(ctx context.Context, args []string) error {
 			return listImages(ctx, p, o, args)

@@ -53,7 +53,7 @@ comes from no registry has no image reference unless --image-ref-template is set
 					"{{.Version}}"},
 			&cli.BoolFlag{Name: "resolve-digests", Usage: "replace the tags of bundle images by digests",
 				Destination: &o.resolveDigests},
-			o.CompatFlag(),
+			o.CompatFlag(""),
 		}, o.Reading.Flags()...),
 		Action: program.AtLeast(1, p.Action(func(ctx context.Context, args []string) error {
 			return renderReferences(ctx, p, o, args)

@@ -38,7 +38,7 @@ deprecations more exactly.` +
 			&cli.StringFlag{Name: "package-name", Aliases: []string{"p"}, Destination: &o.pkg, Usage: "draw `PACKAGE` only"},
 			&cli.BoolFlag{Name: "draw-v0-semantics", Usage: "mark bundles that OLM v0 does not upgrade from",
 				Destination: &o.v0Semantics},
-			o.CompatFlag(),
+			o.CompatFlag(""),
 		}, o.Reading.Flags()...),
 		Action: program.AtLeast(1, p.Action(func(ctx context.Context, args []string) error {
 			return renderGraph(ctx, p, o, args)

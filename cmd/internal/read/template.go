@@ -55,7 +55,7 @@ lines; the output is complete or empty.` +
 			o.LevelFlag(""),
 			&cli.BoolFlag{Name: "resolve-digests", Usage: "replace the tags of bundle images by digests",
 				Destination: &o.resolveDigests},
-			o.CompatFlag(),
+			o.CompatFlag(""),
 		}, o.Reading.Flags()...),
 		Action: program.Between(0, 2, p.Action(func(ctx context.Context, args []string) error {
 			return renderTemplate(ctx, p, o, args)

@@ -31,7 +31,7 @@ an error.` +
 			program.Examples("bindery "+name+" basic catalog", "bindery "+name+" substitutes catalog -o yaml"),
 		Flags: []cli.Flag{
 			program.CatalogFormatFlag(&o.output),
-			o.CompatFlag(),
+			o.CompatFlag(""),
 		},
 		Action: program.Between(1, 2, p.Action(func(ctx context.Context, args []string) error {
 			return convertTemplate(ctx, p, o, args)

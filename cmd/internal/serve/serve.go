@@ -190,12 +190,12 @@ func ProbeCommand(p *option.Session) *cli.Command {
 arguments, 2 no connection, 3 the call failed, 4 not serving.` +
 			program.Examples("bindery probe -addr localhost:50051",
 				"bindery probe -addr localhost:50051 -connect-timeout 5s -service api.Registry"),
-		Action: func(c *cli.Context) error {
-			if status := probe.Run(c.Context, c.Args().Slice(), p.Stdout, p.Stderr); status != 0 {
+		Action: p.Action(func(ctx context.Context, args []string) error {
+			if status := probe.Run(ctx, args, p.Stdout, p.Stderr); status != 0 {
 				return &cmdline.ExitStatus{Status: status}
 			}
 			return nil
-		},
+		}),
 	}
 }
 

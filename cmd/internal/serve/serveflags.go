@@ -51,7 +51,7 @@ func (o *server) flags() []cli.Flag {
 			Usage: "accept at most `N` connections (default fewer if memory or open files are limited)"},
 		&cli.IntFlag{Name: "max-streams", Value: serve.DefaultStreams, Destination: &o.maxStreams,
 			Usage: "accept at most `N` concurrent calls per connection"},
-		o.CompatFlag(),
+		o.CompatFlag(""),
 	}
 }
 
