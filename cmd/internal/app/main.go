@@ -19,6 +19,7 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/firstgc"
 	"github.com/operator-bindery/bindery/cmd/internal/fullbuild"
+	"github.com/operator-bindery/bindery/cmd/internal/hint"
 	indexcmd "github.com/operator-bindery/bindery/cmd/internal/index"
 	ocmirrorcmd "github.com/operator-bindery/bindery/cmd/internal/ocmirror"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
@@ -138,7 +139,7 @@ func finish(p *option.Session, ctx context.Context, app *cli.App, line cmdline.L
 	if interrupted {
 		err = sig
 	}
-	showError(p, app, line, args, p.WithHintInWords(program.WithObject(p.WithHint(program.WithClass(err)))))
+	showError(p, app, line, args, p.WithHintInWords(hint.WithObject(hint.Add(p.Program, hint.WithClass(err)))))
 	switch {
 	case interrupted:
 		return sig.Status()

@@ -12,8 +12,8 @@ import (
 
 	"github.com/operator-bindery/bindery/bundle/manifests"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/cmd/internal/hint"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
-	"github.com/operator-bindery/bindery/cmd/internal/program"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/bundlefs"
 	"github.com/operator-bindery/bindery/internal/fault"
@@ -83,7 +83,7 @@ func ReadBundle(ctx context.Context, p *option.Session, from *option.Images, ref
 
 // unreadableHint says what else a reference that cannot be read as a bundle may be; it may be empty.
 func unreadableHint(ref string, read *manifests.ReadError) string {
-	if hint := program.BundleHint(ref); hint != "" {
+	if hint := hint.OfBundle(ref); hint != "" {
 		return hint
 	}
 	if kind, err := render.Classify(ref); err == nil && kind == render.CatalogDirectory && errors.Is(read,

@@ -17,6 +17,7 @@ import (
 	"github.com/operator-bindery/bindery/bundle"
 	"github.com/operator-bindery/bindery/bundle/check"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/cmd/internal/hint"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
 	"github.com/operator-bindery/bindery/images"
@@ -141,7 +142,7 @@ func validate(ctx context.Context, p *option.Session, o *validateOptions, args [
 	if p.Opm {
 		err = errors.New(report.OpmMessage())
 	}
-	return &cmdline.Error{Class: class, Object: ref, Hint: program.BundleHint(ref), Err: err}
+	return &cmdline.Error{Class: class, Object: ref, Hint: hint.OfBundle(ref), Err: err}
 }
 
 // placed returns a problem as a line. The file of a bundle directory is named so that the terminal can open it.

@@ -10,8 +10,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/cmd/internal/hint"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
-	"github.com/operator-bindery/bindery/cmd/internal/program"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/edit"
 	"github.com/operator-bindery/bindery/edit/change"
@@ -50,7 +50,7 @@ func (o *filterOptions) filter(ctx context.Context, p *option.Session) (change.E
 	}
 	return change.Edit{Whole: None(), Scope: scope,
 		Apply: func(_ context.Context, s *change.State) (*declcfg.Catalog, *edit.Account, error) {
-			return program.NearPackage(s.Catalog)(edit.Filter(s.Catalog, selections, with))
+			return hint.NearPackage(s.Catalog)(edit.Filter(s.Catalog, selections, with))
 		}}, nil
 }
 

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/cmd/internal/hint"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
-	"github.com/operator-bindery/bindery/cmd/internal/program"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/edit"
 	"github.com/operator-bindery/bindery/edit/change"
@@ -31,7 +31,7 @@ func promote(bundles, channels []string, asDefault bool) (change.Edit, error) {
 				promotions = append(promotions, edit.Promotion{Package: i.Package, Bundle: i.Bundle, Channel: i.Channel,
 					Default: asDefault})
 			}
-			return program.NearPackage(s.Catalog)(edit.Promote(s.Catalog, promotions))
+			return hint.NearPackage(s.Catalog)(edit.Promote(s.Catalog, promotions))
 		}}, nil
 }
 
@@ -73,7 +73,7 @@ func (o *EditOptions) deprecate(p *option.Session, m marks) (change.Edit, error)
 					all = append(all, edit.Mark{Package: n.Package, Bundle: n.Bundle, Message: m.message})
 				}
 			}
-			catalog, second, err := program.NearPackage(catalog)(edit.MarkDeprecated(catalog, all))
+			catalog, second, err := hint.NearPackage(catalog)(edit.MarkDeprecated(catalog, all))
 			if err != nil {
 				return nil, nil, err
 			}
@@ -133,7 +133,7 @@ func bundleNames(c *declcfg.Catalog, bundles []string) ([]edit.Name, error) {
 		}
 	}
 	if len(problems) > 0 {
-		return nil, program.NearError("bundle", known, &edit.Error{Problems: problems})
+		return nil, hint.NearError("bundle", known, &edit.Error{Problems: problems})
 	}
 	return names, nil
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/cmd/internal/hint"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
 	"github.com/operator-bindery/bindery/declcfg"
@@ -23,7 +24,7 @@ func (o *EditOptions) Remove(packages []string) change.Edit {
 	with := edit.RemoveOptions{Permissive: o.permissive}
 	return change.Edit{Whole: None(), Scope: None(),
 		Apply: func(_ context.Context, s *change.State) (*declcfg.Catalog, *edit.Account, error) {
-			return program.NearPackage(s.Catalog)(edit.Remove(s.Catalog, packages, with))
+			return hint.NearPackage(s.Catalog)(edit.Remove(s.Catalog, packages, with))
 		}}
 }
 

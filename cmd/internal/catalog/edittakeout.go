@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
-	"github.com/operator-bindery/bindery/cmd/internal/program"
+	"github.com/operator-bindery/bindery/cmd/internal/hint"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/edit"
 	"github.com/operator-bindery/bindery/edit/change"
@@ -41,7 +41,7 @@ func (o *EditOptions) takeOut(texts []string) (change.Edit, error) {
 	}
 	return change.Edit{Whole: None(),
 		Apply: func(_ context.Context, s *change.State) (*declcfg.Catalog, *edit.Account, error) {
-			near := program.NearPackage(s.Catalog)
+			near := hint.NearPackage(s.Catalog)
 			catalog, account, err := near(edit.Remove(s.Catalog, packages, edit.RemoveOptions{}))
 			if err != nil {
 				return nil, nil, err
@@ -62,7 +62,7 @@ func (o *EditOptions) demote(bundles, channels []string) change.Edit {
 			if err != nil {
 				return nil, nil, err
 			}
-			catalog, account, err := program.NearPackage(s.Catalog)(edit.TakeOut(s.Catalog,
+			catalog, account, err := hint.NearPackage(s.Catalog)(edit.TakeOut(s.Catalog,
 				edit.InChannels(names, channels), edit.TakeOutOptions{Demote: true}))
 			if err == nil {
 				o.undo = undoDemote(edit.UndoDemotion(s.Catalog, catalog, names, channels))

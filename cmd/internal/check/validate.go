@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/cmd/internal/hint"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
 	"github.com/operator-bindery/bindery/declcfg"
@@ -101,7 +102,7 @@ func (o *validateOptions) validate(ctx context.Context, p *option.Session, dir s
 			logNotes(p, valid)
 			p.Log.Info(fmt.Sprintf("%q is a valid catalog", dir))
 		}
-		if hint := program.CatalogHint(dir); err != nil && hint != "" && !p.Opm {
+		if hint := hint.OfCatalog(dir); err != nil && hint != "" && !p.Opm {
 			return &cmdline.Error{Class: cmdline.ClassInput, Object: dir, Hint: hint, Err: err}
 		}
 		return p.OpmMessage(err)

@@ -23,6 +23,7 @@ import (
 	"github.com/operator-bindery/bindery/build/containerfile"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/fullbuild"
+	"github.com/operator-bindery/bindery/cmd/internal/hint"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
 	"github.com/operator-bindery/bindery/cmd/internal/rootless"
@@ -320,7 +321,7 @@ func containerfileError(err error) error {
 	}
 	// The first problem with a class decides.
 	for _, problem := range problems {
-		if class := cmdline.Classify(program.WithClass(problem.Err)); class == cmdline.ClassNetwork ||
+		if class := cmdline.Classify(hint.WithClass(problem.Err)); class == cmdline.ClassNetwork ||
 			class == cmdline.ClassIntegrity || class == cmdline.ClassLimit || noRoom(problem.Err) {
 			e.Class = class
 			break

@@ -15,6 +15,7 @@ import (
 
 	"github.com/operator-bindery/bindery/build/indeximage"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/cmd/internal/hint"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
 	"github.com/operator-bindery/bindery/declcfg"
@@ -142,7 +143,7 @@ func migrateList(ctx context.Context, p *option.Session, m *migration, args []st
 		Overwrite: l.flags.overwrite,
 		Settings:  settings, Tool: version.Release(), Images: m.o.Render.Images,
 		Migrate: l.migrate, Done: l.report,
-		Class: func(err error) int { return int(cmdline.Classify(program.WithClass(err))) },
+		Class: func(err error) int { return int(cmdline.Classify(hint.WithClass(err))) },
 	})
 	l.progress.Close()
 	if errors.Is(err, jobs.ErrBusy) {
@@ -423,7 +424,7 @@ func (l *migrationList) sumUp(ctx context.Context, outcomes []jobs.Outcome) erro
 			r.Image = o.Written.Image
 		}
 		if o.Err != nil {
-			r.Error = &jobs.Failure{Class: int(cmdline.Classify(program.WithClass(o.Err))), Message: redact.Text(o.Err.Error())}
+			r.Error = &jobs.Failure{Class: int(cmdline.Classify(hint.WithClass(o.Err))), Message: redact.Text(o.Err.Error())}
 		}
 		if err := enc.Encode(r); err != nil {
 			return err

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/cmd/internal/hint"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
 	"github.com/operator-bindery/bindery/images/registries"
@@ -90,7 +91,7 @@ func mirrorTarget(text string, maxNestedPaths int, archives bool) (imageset.Targ
 			return imageset.Target{}, e
 		}
 		e.Hint = fmt.Sprintf("did you mean %q?", dockerScheme+text)
-		if archives && (program.IsDir(text) || !strings.ContainsAny(strings.SplitN(text, "/", 2)[0], ".:")) {
+		if archives && (hint.IsDir(text) || !strings.ContainsAny(strings.SplitN(text, "/", 2)[0], ".:")) {
 			e.Hint = fmt.Sprintf("did you mean %q?", FileScheme+text)
 		}
 		return imageset.Target{}, e

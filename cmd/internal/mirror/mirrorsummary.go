@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/cmd/internal/hint"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
 	"github.com/operator-bindery/bindery/internal/printable"
@@ -232,7 +233,7 @@ func missingHint(p *option.Session, o mirror.Options, e *mirror.IncompleteError)
 // CauseHint says what to do about the first image that was not copied.
 func CauseHint(p *option.Session, e *mirror.IncompleteError) string {
 	var known *cmdline.Error
-	if e.Cause == nil || !errors.As(p.WithHint(e.Cause), &known) {
+	if e.Cause == nil || !errors.As(hint.Add(p.Program, e.Cause), &known) {
 		return ""
 	}
 	return known.Hint

@@ -3,7 +3,10 @@ package program
 import (
 	"errors"
 	"regexp"
+	"slices"
 	"strings"
+
+	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 )
@@ -50,3 +53,10 @@ var withoutJobs = strings.NewReplacer("log in, wait, or lower --jobs", "log in, 
 
 // otherName is the beginning of a command in a text.
 var otherName = regexp.MustCompile(`(^|"|\| |: )bindery `)
+
+// HasFlag reports whether the current command has a flag.
+func (p *Program) HasFlag(name string) bool {
+	leaf := p.Line.Leaf()
+	has := func(f cli.Flag) bool { return slices.Contains(f.Names(), name) }
+	return leaf != nil && slices.ContainsFunc(leaf.Flags, has)
+}

@@ -14,8 +14,8 @@ import (
 	"github.com/operator-bindery/bindery/bundle/manifests/upgrade"
 	bundlecmd "github.com/operator-bindery/bindery/cmd/internal/bundle"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/cmd/internal/hint"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
-	"github.com/operator-bindery/bindery/cmd/internal/program"
 	"github.com/operator-bindery/bindery/internal/bundlefs"
 	"github.com/operator-bindery/bindery/internal/printable"
 	"github.com/operator-bindery/bindery/internal/regularfile"
@@ -152,7 +152,7 @@ type side struct {
 func openSide(ctx context.Context, p *option.Session, from *option.Images, ref string) (side, error) {
 	info, err := os.Stat(ref)
 	switch {
-	case err != nil || info.IsDir() && program.IsBundle(ref):
+	case err != nil || info.IsDir() && hint.IsBundle(ref):
 		b, err := bundlecmd.ReadBundle(ctx, p, from, ref)
 		return side{bundle: b}, err
 	case info.IsDir():

@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/cmd/internal/hint"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
 	"github.com/operator-bindery/bindery/declcfg"
@@ -176,7 +177,7 @@ func templateError(p *option.Session, err error) error {
 	if !p.Opm || !errors.As(err, &problems) {
 		return err
 	}
-	return &cmdline.Error{Class: cmdline.Classify(program.WithClass(err)), Err: errors.New(problems.OpmMessage())}
+	return &cmdline.Error{Class: cmdline.Classify(hint.WithClass(err)), Err: errors.New(problems.OpmMessage())}
 }
 
 // writer reads -o of template render and returns the function that writes the answer.

@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/cmd/internal/hint"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
 	"github.com/operator-bindery/bindery/images"
@@ -255,7 +256,7 @@ func verifyByPolicy(ctx context.Context, p *option.Session, o *inspectOptions, n
 	} else if verdict.Verified {
 		_, err = fmt.Fprintf(p.Stdout, "signed: %s\n", verdict.Image)
 	} else {
-		err = p.WithHint(err)
+		err = hint.Add(p.Program, err)
 		var hinted *cmdline.Error
 		if errors.As(err, &hinted) && hinted.Hint != "" {
 			p.Log.Info(p.Words(hinted.Hint))

@@ -1,4 +1,4 @@
-package program
+package hint
 
 import (
 	"context"
@@ -16,6 +16,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/cmd/internal/program"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/internal/fault"
@@ -72,19 +73,19 @@ func TestMachineHints(t *testing.T) {
 		"an interruption":          {context.Canceled, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := &Program{Line: cmdline.Line{Path: []*cli.Command{{Name: "render"}}}}
-			hint := p.machineHint(c.err)
+			p := &program.Program{Line: cmdline.Line{Path: []*cli.Command{{Name: "render"}}}}
+			hint := machineHint(p, c.err)
 			if c.want == "" && hint != "" || !strings.Contains(hint, c.want) || strings.Contains(hint, "\n") {
 				t.Errorf("%q, want %q", hint, c.want)
 			}
 			var known *cmdline.Error
-			if err := p.WithHint(c.err); errors.As(err, &known) != (c.want != "") {
+			if err := Add(p, c.err); errors.As(err, &known) != (c.want != "") {
 				t.Errorf("got %#v", err)
 			}
 		})
 	}
-	p := &Program{Line: cmdline.Line{Path: []*cli.Command{{Name: "validate"}}}}
-	if hint := p.machineHint(inFile); hint != "" {
+	p := &program.Program{Line: cmdline.Line{Path: []*cli.Command{{Name: "validate"}}}}
+	if hint := machineHint(p, inFile); hint != "" {
 		t.Errorf("validate refers to itself: %q", hint)
 	}
 }

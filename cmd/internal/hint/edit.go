@@ -1,4 +1,4 @@
-package program
+package hint
 
 import (
 	"errors"
@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/cmd/internal/program"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/edit"
 	"github.com/operator-bindery/bindery/edit/change"
@@ -28,7 +29,7 @@ func editObject(e *edit.Problem) string {
 }
 
 // editHint returns the hint for an error of an edit; empty for other errors. It names the command's own flags.
-func (p *Program) editHint(err error) string {
+func editHint(p *program.Program, err error) string {
 	var wrong *edit.Error
 	if errors.Is(err, sqlite.ErrLoss) && p.HasFlag("lossy") {
 		return "--lossy drops it; a directory or an image of a file-based catalog can store it"

@@ -1,4 +1,4 @@
-package program
+package hint
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"syscall"
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/cmd/internal/program"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
@@ -22,7 +23,7 @@ import (
 
 // machineHint advises on errors that have no closer hint: of the machine, the network, damaged content and invalid
 // catalogs. It is empty if there is nothing to advise, as for opm, which prints no hints.
-func (p *Program) machineHint(err error) string {
+func machineHint(p *program.Program, err error) string {
 	var invalid *declcfg.ValidationError
 	if hint := variableHint(err); hint != "" {
 		return hint
@@ -112,6 +113,7 @@ func localHint(err error) string {
 	return ""
 }
 
+// IsDir reports whether a path is that of a directory.
 func IsDir(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.IsDir()

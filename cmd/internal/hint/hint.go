@@ -1,4 +1,5 @@
-package program
+// Package hint has the advice that follows an error, and the classes of errors of libraries.
+package hint
 
 import (
 	"crypto/tls"
@@ -13,11 +14,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/urfave/cli/v2"
 	"go.podman.io/image/v5/docker"
 
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/cmd/internal/program"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/edit"
 	"github.com/operator-bindery/bindery/images"
@@ -31,17 +32,17 @@ import (
 	"github.com/operator-bindery/bindery/render/template"
 )
 
-// CatalogHint returns a hint for a directory that was read as a catalog and is a bundle, or a part of one; otherwise it
+// OfCatalog returns a hint for a directory that was read as a catalog and is a bundle, or a part of one; otherwise it
 // is empty.
-func CatalogHint(dir string) string {
+func OfCatalog(dir string) string {
 	if IsBundle(dir) {
 		return fmt.Sprintf("%q is a bundle: check it with \"bundle validate\"", filepath.Clean(dir))
 	}
-	return BundleHint(dir)
+	return OfBundle(dir)
 }
 
-// BundleHint returns a hint for a directory that is a part of a bundle; otherwise it is empty.
-func BundleHint(dir string) string {
+// OfBundle returns a hint for a directory that is a part of a bundle; otherwise it is empty.
+func OfBundle(dir string) string {
 	dir = filepath.Clean(dir)
 	if parent := filepath.Join(dir, ".."); IsBundle(parent) {
 		return fmt.Sprintf("%q is a part of the bundle %q", dir, parent)
@@ -49,13 +50,14 @@ func BundleHint(dir string) string {
 	return ""
 }
 
+// IsBundle reports whether a path is that of a bundle directory.
 func IsBundle(dir string) bool {
 	kind, err := render.Classify(dir)
 	return err == nil && kind == render.BundleDirectory
 }
 
-// WithHint adds advice for the user to an error of a library.
-func (p *Program) WithHint(err error) error {
+// Add adds advice for the user to an error of a library.
+func Add(p *program.Program, err error) error {
 	var known *cmdline.Error
 	if class := cmdline.Classify(err); class != cmdline.ClassNetwork && namesAddress(err.Error()) {
 		return &cmdline.Error{Class: class, Err: err,
@@ -85,8 +87,8 @@ func (p *Program) WithHint(err error) error {
 		text = policyHint(policy)
 	case errors.As(err, &conflict):
 		text, object = conflictHint(conflict), conflict.Name
-	case p.editHint(err) != "":
-		text = p.editHint(err)
+	case editHint(p, err) != "":
+		text = editHint(p, err)
 	case errors.As(err, &empty):
 		text, object = "--allow-empty accepts a catalog without packages", empty.Catalog
 	case errors.As(err, &missing):
@@ -125,14 +127,14 @@ func (p *Program) WithHint(err error) error {
 		text = foreignHint(invalid)
 	case errors.Is(err, build.ErrTooFewLayers) && p.HasFlag("max-layers"):
 		text = "--max-layers allows more"
-	case errors.As(err, &reference) && BundleHint(reference.Reference) != "":
-		text, object = BundleHint(reference.Reference), reference.Reference
+	case errors.As(err, &reference) && OfBundle(reference.Reference) != "":
+		text, object = OfBundle(reference.Reference), reference.Reference
 	case strings.Contains(err.Error(), "unknown migration level"):
 		text = fmt.Sprintf("the levels are %v", edit.Levels())
 	case strings.Contains(err.Error(), "unknown template schema"), strings.Contains(err.Error(), "has unknown schema"):
 		text = "the schemas of templates are " + strings.Join(template.Schemas(), ", ")
 	default:
-		if text = p.machineHint(err); text == "" {
+		if text = machineHint(p, err); text == "" {
 			return err
 		}
 	}
@@ -206,13 +208,6 @@ func nameHint(e *declcfg.NotFoundError) string {
 	default:
 		return fmt.Sprintf("\"list %ss\" shows them", e.Kind)
 	}
-}
-
-// HasFlag reports whether the current command has a flag.
-func (p *Program) HasFlag(name string) bool {
-	leaf := p.Line.Leaf()
-	has := func(f cli.Flag) bool { return slices.Contains(f.Names(), name) }
-	return leaf != nil && slices.ContainsFunc(leaf.Flags, has)
 }
 
 // codecOf returns the codec of a compressed file, empty for others.
