@@ -71,7 +71,7 @@ func goTool() string {
 // build builds the programs of all platforms, with the servers in them, and one for this machine.
 func (r *release) build() error {
 	pack := filepath.Join(r.scratch, "serverlayer")
-	if err := r.compile(here, pack, "./hack/serverlayer", "", "-tags="+tags); err != nil {
+	if err := r.compile(here, pack, "./build/internal/serverlayer", "", "-tags="+tags); err != nil {
 		return err
 	}
 	layers := map[string]string{} // by the name of the layer

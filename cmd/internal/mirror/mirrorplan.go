@@ -3,24 +3,17 @@ package mirror
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"time"
 
-	"github.com/opencontainers/go-digest"
 	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/build/indeximage"
-	catalogcmd "github.com/operator-bindery/bindery/cmd/internal/catalog"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
-	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/edit"
-	"github.com/operator-bindery/bindery/edit/change"
 	"github.com/operator-bindery/bindery/internal/version"
 	"github.com/operator-bindery/bindery/layers"
 	"github.com/operator-bindery/bindery/mirror"
@@ -63,40 +56,6 @@ image is copied.` +
 	}
 }
 
-// catalogPlan is what is kept of one catalog.
-type catalogPlan struct {
-	Catalog string `json:"catalog"`
-	// Target is the path and the tag at the destination.
-	Target string `json:"target"`
-	// Digest is that of the image; empty if the catalog is no image.
-	Digest       digest.Digest       `json:"digest,omitempty"`
-	Packages     filter.Kept         `json:"packages"`
-	WholeCatalog bool                `json:"wholeCatalog,omitempty"`
-	Others       int                 `json:"others"`
-	Images       int                 `json:"images"`
-	Problems     []filter.Problem    `json:"problems"`
-	Dependencies []filter.Dependency `json:"dependencies"`
-	Lost         []filter.Lost       `json:"lost"`
-
-	result *filter.Result
-}
-
-// Planned is the answer of the command.
-type Planned struct {
-	Catalogs         []*catalogPlan     `json:"catalogs"`
-	AdditionalImages []plannedImage     `json:"additionalImages"`
-	Problems         []imageset.Problem `json:"problems"`
-	// Repositories are, in a dry run, what is to be copied to each; a blob that several have counts once.
-	Repositories []mirror.RepositoryBytes `json:"repositories,omitempty"`
-}
-
-type plannedImage struct {
-	Name string `json:"name"`
-	// Target is the path and the tag at the destination.
-	Target  string `json:"target"`
-	Blocked string `json:"blocked,omitempty"`
-}
-
 func (o *planOptions) run(ctx context.Context, p *option.Session) error {
 	if o.output != "text" && o.output != "json" {
 		return cmdline.Usagef("invalid --output value %q, expected (text|json)", o.output)
@@ -105,7 +64,7 @@ func (o *planOptions) run(ctx context.Context, p *option.Session) error {
 	if err != nil {
 		return err
 	}
-	with, err := o.Filter()
+	policy, err := o.Filter()
 	if err != nil {
 		return err
 	}
@@ -116,49 +75,17 @@ func (o *planOptions) run(ctx context.Context, p *option.Session) error {
 	if err := checkTemplates(ctx, set); err != nil {
 		return err
 	}
-	plan := Planned{Catalogs: []*catalogPlan{}, AdditionalImages: []plannedImage{}, Problems: set.Warnings}
-	if plan.Problems == nil {
-		plan.Problems = []imageset.Problem{}
-	}
-	var errs []error
-	var absent []string
-	var results []*filter.Result
-	for _, op := range set.Operators {
-		one, err := o.planCatalog(ctx, p, op, sources[op.Written], with)
-		if mirror.NotThere(err) && sources[op.Written] == "" && !with.Strict && len(set.Operators) > 1 {
-			absent = append(absent, "not there: "+err.Error())
-			continue
-		}
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		plan.Catalogs = append(plan.Catalogs, one)
-		results = append(results, one.result)
-	}
-	if err := errors.Join(errs...); err != nil {
+	with := mirror.Options{Set: set, Replace: sources, Filter: policy}
+	if with.Render, err = o.bundles().Options(ctx, p); err != nil {
 		return err
 	}
-	filter.DropMetDependencies(results)
-	for _, one := range plan.Catalogs {
-		one.Problems = append([]filter.Problem{}, one.result.Problems...)
-		for _, p := range one.Problems {
-			switch {
-			case p.Absent():
-				absent = append(absent, "not there: catalog "+one.Catalog+": "+p.String())
-			case p.Level == filter.Failure:
-				absent = append(absent, "refused: catalog "+one.Catalog+": "+p.String())
-			case p.Code == filter.UnusableImage:
-				absent = append(absent, "left out: catalog "+one.Catalog+": "+p.String())
-			}
-		}
-	}
-	if plan.AdditionalImages, err = plannedImages(set); err != nil {
-		return err
+	plan, absent, err := mirror.MakePlan(ctx, with)
+	if err != nil {
+		return planError(err)
 	}
 	var incomplete error
 	if o.dryRun {
-		if plan.Repositories, incomplete = o.planSizes(ctx, p, set, sources, with); plan.Repositories == nil {
+		if plan.Repositories, incomplete = o.planSizes(ctx, p, set, sources, policy); plan.Repositories == nil {
 			return incomplete
 		}
 	}
@@ -173,7 +100,7 @@ func (o *planOptions) run(ctx context.Context, p *option.Session) error {
 	if o.output == "json" {
 		return errors.Join(p.PrintJSON(plan), incomplete)
 	}
-	return errors.Join(printMirrorPlan(p, &plan), incomplete)
+	return errors.Join(printMirrorPlan(p, plan), incomplete)
 }
 
 // planSizes reads the manifests of the images, as a dry run to an archive does.
@@ -212,84 +139,17 @@ func (o *planOptions) planSizes(ctx context.Context, p *option.Session, set *ima
 	return account.Repositories, incompleteStatus(p, with, incomplete, account)
 }
 
-// plannedImages maps the additional images.
-func plannedImages(set *imageset.Set) ([]plannedImage, error) {
-	out := []plannedImage{}
-	for _, a := range set.AdditionalImages {
-		to, err := (imageset.Target{}).Additional(a)
-		if err != nil {
-			return nil, err
-		}
-		image := plannedImage{Name: a.Written, Target: to.Name()}
-		if rule, _, blocked := set.Blocked(a.Name, "", to, imageset.Target{}); blocked {
-			image.Blocked = rule.Name
-		}
-		out = append(out, image)
-	}
-	return out, nil
-}
-
-// planCatalog filters one catalog. The source is where it is read, empty for the reference itself.
-func (o *planOptions) planCatalog(ctx context.Context, p *option.Session, op imageset.Operator, source string,
-	with filter.Options) (_ *catalogPlan, err error) {
-	if source == "" {
-		source = op.Catalog.PullName()
-	}
-	r, resolved, err := o.filterCatalog(ctx, p, asLayout(source), op, with)
-	var wrong *filter.Error
-	if errors.As(err, &wrong) {
-		return nil, &cmdline.Error{Class: cmdline.ClassInput, Object: op.Written,
-			Err: fmt.Errorf("catalog %s: %w", op.Written, err)}
-	}
-	if err != nil {
-		return nil, fmt.Errorf("catalog %s: %w", op.Written, err)
-	}
-	one := &catalogPlan{Catalog: op.Written, Digest: resolved, Packages: r.Kept, WholeCatalog: r.WholeCatalog,
-		Others: r.Others,
-		Images: r.Images, Dependencies: append([]filter.Dependency{}, r.Dependencies...),
-		Lost: append([]filter.Lost{}, r.Lost...), result: r}
-	one.Target = (imageset.Target{}).Catalog(op, !r.WholeCatalog, "", op.FilterHash(one.Digest)).Name()
-	return one, nil
-}
-
 // bundles is how catalogs are read.
 func (o *planOptions) bundles() *option.Bundles {
 	return &option.Bundles{Images: o.Images, Jobs: o.Jobs}
 }
 
-// errPlanned ends an edit whose result is not wanted.
-var errPlanned = errors.New("planned")
-
-// filterCatalog applies an operator entry to the skeleton of a catalog. It also returns the digest of the catalog's
-// image, if it is one.
-func (o *planOptions) filterCatalog(ctx context.Context, p *option.Session, source string, op imageset.Operator,
-	with filter.Options) (r *filter.Result, resolved digest.Digest, err error) {
-	index, err := new(option.Edited).OpenIndex(ctx, p, o.bundles(), source, "")
-	if err != nil {
-		return nil, "", err
+// planError makes an error of the command of one that a filter returns.
+func planError(err error) error {
+	var wrong *mirror.PlanError
+	var invalid *filter.Error
+	if errors.As(err, &wrong) && errors.As(err, &invalid) {
+		return &cmdline.Error{Class: cmdline.ClassInput, Object: wrong.Catalog, Err: err}
 	}
-	defer func() { err = errors.Join(err, index.Close()) }()
-	e := change.Edit{Whole: catalogcmd.None(), Scope: filter.Scope(op, with), Apply: func(_ context.Context,
-		s *change.State) (*declcfg.Catalog, *edit.Account, error) {
-		var err error
-		if r, err = filter.Apply(s.Catalog, op, with); err == nil {
-			err = errPlanned
-		}
-		return nil, nil, err
-	}}
-	if _, _, err := index.Source.Apply(ctx, e); !errors.Is(err, errPlanned) {
-		return nil, "", err
-	}
-	if index.Image != nil {
-		resolved = index.Image.Digest
-	}
-	return r, resolved, nil
-}
-
-// asLayout names the image of a layout where the layout's directory alone is given.
-func asLayout(source string) string {
-	if _, err := os.Stat(filepath.Join(source, "oci-layout")); err == nil {
-		return imageset.Ref{Transport: imageset.OCI, Path: source}.PullName()
-	}
-	return source
+	return err
 }

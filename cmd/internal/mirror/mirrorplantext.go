@@ -14,11 +14,12 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/program"
 	"github.com/operator-bindery/bindery/declcfg/list"
 	"github.com/operator-bindery/bindery/internal/printable"
+	"github.com/operator-bindery/bindery/mirror"
 	"github.com/operator-bindery/bindery/mirror/filter"
 )
 
 // printMirrorPlan prints a plan as text: a table for each catalog, then what is to be known about it.
-func printMirrorPlan(p *option.Session, plan *Planned) error {
+func printMirrorPlan(p *option.Session, plan *mirror.Plan) error {
 	return p.Spooled(context.Background(), func(w io.Writer) error {
 		for i, one := range plan.Catalogs {
 			if i > 0 {
@@ -60,7 +61,7 @@ func printPlanTable(w io.Writer, rows [][]string, header ...string) error {
 }
 
 // printCatalogPlan prints what is kept of one catalog.
-func printCatalogPlan(w io.Writer, one *catalogPlan) error {
+func printCatalogPlan(w io.Writer, one *mirror.CatalogPlan) error {
 	bundles := 0
 	for _, pkg := range one.Packages {
 		bundles += len(pkg.Bundles)
@@ -78,7 +79,7 @@ func printCatalogPlan(w io.Writer, one *catalogPlan) error {
 	for _, name := range one.Packages.Names() {
 		pkg := one.Packages[name]
 		for _, channel := range slices.Sorted(maps.Keys(pkg.Channels)) {
-			why := one.result.Why[name+"/"+channel]
+			why := one.Why[name+"/"+channel]
 			if channel == pkg.DefaultChannel {
 				why = strings.TrimPrefix(why+"; default channel", "; ")
 			}

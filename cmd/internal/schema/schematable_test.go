@@ -216,7 +216,7 @@ var describedSchemas = []schemaRow{
 	{name: "cache-prune", title: "What was removed from the cache", description: "The answer of cache prune.",
 		of: typeOf[cachecmd.Pruned]()},
 	{name: "mirror-plan", title: "Plan of a mirror", description: "The answer of mirror plan.",
-		of: typeOf[mirrorcmd.Planned]()},
+		of: typeOf[mirror.Plan]()},
 	{name: "mirror-stock", title: "What an inventory of a registry has",
 		description: "The answer of mirror inventory.", of: typeOf[mirrorcmd.Inventoried]()},
 	{name: "mirror-verify", title: "What a mirror lacks", description: "The answer of mirror verify.",

@@ -1,0 +1,182 @@
+package mirror
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+
+	"github.com/opencontainers/go-digest"
+
+	"github.com/operator-bindery/bindery/build/indeximage"
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/edit"
+	"github.com/operator-bindery/bindery/edit/change"
+	"github.com/operator-bindery/bindery/mirror/filter"
+	"github.com/operator-bindery/bindery/mirror/imageset"
+)
+
+// CatalogPlan is what is kept of one catalog.
+type CatalogPlan struct {
+	Catalog string `json:"catalog"`
+	// Target is the path and the tag at the destination.
+	Target string `json:"target"`
+	// Digest is that of the image; empty if the catalog is no image.
+	Digest       digest.Digest       `json:"digest,omitempty"`
+	Packages     filter.Kept         `json:"packages"`
+	WholeCatalog bool                `json:"wholeCatalog,omitempty"`
+	Others       int                 `json:"others"`
+	Images       int                 `json:"images"`
+	Problems     []filter.Problem    `json:"problems"`
+	Dependencies []filter.Dependency `json:"dependencies"`
+	Lost         []filter.Lost       `json:"lost"`
+
+	// Why says why channels are kept, by PACKAGE/CHANNEL.
+	Why map[string]string `json:"-"`
+
+	result *filter.Result
+}
+
+// Plan is what a run of an image set would keep and copy, as far as its catalogs say.
+type Plan struct {
+	Catalogs         []*CatalogPlan     `json:"catalogs"`
+	AdditionalImages []PlannedImage     `json:"additionalImages"`
+	Problems         []imageset.Problem `json:"problems"`
+	// Repositories are, in a dry run, what is to be copied to each; a blob that several have counts once.
+	Repositories []RepositoryBytes `json:"repositories,omitempty"`
+}
+
+// PlannedImage is an additional image.
+type PlannedImage struct {
+	Name string `json:"name"`
+	// Target is the path and the tag at the destination.
+	Target  string `json:"target"`
+	Blocked string `json:"blocked,omitempty"`
+}
+
+// PlanError is why a catalog cannot be planned.
+type PlanError struct {
+	// Catalog is the catalog as the image set names it.
+	Catalog string
+	Err     error
+}
+
+func (e *PlanError) Error() string { return "catalog " + e.Catalog + ": " + e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *PlanError) Unwrap() error { return e.Err }
+
+// MakePlan filters the catalogs of an image set and copies no image. Of the options it needs Set, Replace, Filter and Render.
+// undelivered has a line for all that is named and that a run would not deliver. An error is one or more of [PlanError].
+func MakePlan(ctx context.Context, o Options) (plan *Plan, undelivered []string, err error) {
+	plan = &Plan{Catalogs: []*CatalogPlan{}, AdditionalImages: []PlannedImage{}, Problems: o.Set.Warnings}
+	if plan.Problems == nil {
+		plan.Problems = []imageset.Problem{}
+	}
+	var errs []error
+	var results []*filter.Result
+	for _, op := range o.Set.Operators {
+		one, err := planCatalog(ctx, op, &o)
+		if NotThere(err) && o.Replace[op.Written] == "" && !o.Filter.Strict && len(o.Set.Operators) > 1 {
+			undelivered = append(undelivered, "not there: "+err.Error())
+			continue
+		}
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		plan.Catalogs = append(plan.Catalogs, one)
+		results = append(results, one.result)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, nil, err
+	}
+	filter.DropMetDependencies(results)
+	for _, one := range plan.Catalogs {
+		one.Problems = append([]filter.Problem{}, one.result.Problems...)
+		for _, p := range one.Problems {
+			switch {
+			case p.Absent():
+				undelivered = append(undelivered, "not there: catalog "+one.Catalog+": "+p.String())
+			case p.Level == filter.Failure:
+				undelivered = append(undelivered, "refused: catalog "+one.Catalog+": "+p.String())
+			case p.Code == filter.UnusableImage:
+				undelivered = append(undelivered, "left out: catalog "+one.Catalog+": "+p.String())
+			}
+		}
+	}
+	plan.AdditionalImages, err = plannedImages(o.Set)
+	return plan, undelivered, err
+}
+
+// plannedImages maps the additional images.
+func plannedImages(set *imageset.Set) ([]PlannedImage, error) {
+	out := []PlannedImage{}
+	for _, a := range set.AdditionalImages {
+		to, err := (imageset.Target{}).Additional(a)
+		if err != nil {
+			return nil, err
+		}
+		image := PlannedImage{Name: a.Written, Target: to.Name()}
+		if rule, _, blocked := set.Blocked(a.Name, "", to, imageset.Target{}); blocked {
+			image.Blocked = rule.Name
+		}
+		out = append(out, image)
+	}
+	return out, nil
+}
+
+// planCatalog filters one catalog.
+func planCatalog(ctx context.Context, op imageset.Operator, o *Options) (*CatalogPlan, error) {
+	source := o.Replace[op.Written]
+	if source == "" {
+		source = op.Catalog.PullName()
+	}
+	r, resolved, err := filterSkeleton(ctx, asLayout(source), op, o)
+	if err != nil {
+		return nil, &PlanError{Catalog: op.Written, Err: err}
+	}
+	one := &CatalogPlan{Catalog: op.Written, Digest: resolved, Packages: r.Kept, WholeCatalog: r.WholeCatalog,
+		Others: r.Others, Images: r.Images, Dependencies: append([]filter.Dependency{}, r.Dependencies...),
+		Lost: append([]filter.Lost{}, r.Lost...), Why: r.Why, result: r}
+	one.Target = (imageset.Target{}).Catalog(op, !r.WholeCatalog, "", op.FilterHash(one.Digest)).Name()
+	return one, nil
+}
+
+// errPlanned ends an edit whose result is not wanted.
+var errPlanned = errors.New("planned")
+
+// filterSkeleton applies an operator entry to the skeleton of a catalog. It also returns the digest of the catalog's
+// image, if it is one.
+func filterSkeleton(ctx context.Context, source string, op imageset.Operator, o *Options) (r *filter.Result,
+	resolved digest.Digest, err error) {
+	index, err := indeximage.Open(ctx, source, indeximage.Options{
+		Change: change.Options{Jobs: o.Render.Jobs, Reuse: true, Warn: o.Render.Warn}, Render: o.Render})
+	if err != nil {
+		return nil, "", err
+	}
+	defer func() { err = errors.Join(err, index.Close()) }()
+	e := change.Edit{Whole: []string{}, Scope: filter.Scope(op, o.Filter), Apply: func(_ context.Context,
+		s *change.State) (*declcfg.Catalog, *edit.Account, error) {
+		var err error
+		if r, err = filter.Apply(s.Catalog, op, o.Filter); err == nil {
+			err = errPlanned
+		}
+		return nil, nil, err
+	}}
+	if _, _, err := index.Source.Apply(ctx, e); !errors.Is(err, errPlanned) {
+		return nil, "", err
+	}
+	if index.Image != nil {
+		resolved = index.Image.Digest
+	}
+	return r, resolved, nil
+}
+
+// asLayout names the image of a layout where the layout's directory alone is given.
+func asLayout(source string) string {
+	if _, err := os.Stat(filepath.Join(source, "oci-layout")); err == nil {
+		return imageset.Ref{Transport: imageset.OCI, Path: source}.PullName()
+	}
+	return source
+}
