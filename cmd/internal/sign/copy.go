@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -16,8 +15,9 @@ import (
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/images/store"
-	"github.com/operator-bindery/bindery/images/transport"
+	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/printable"
+	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/internal/regularfile"
 )
 
@@ -65,11 +65,8 @@ or by an equals sign, as "registry mirror" prints them.` +
 	}
 }
 
-// imagePair is one image to copy.
-type imagePair struct {
-	source      string
-	destination transport.Destination
-}
+// maxPairs is the largest list of images to copy, in bytes: the mapping of a mirror is one.
+const maxPairs = limit.MaxMapping
 
 func copyImages(ctx context.Context, p *option.Session, o *copyOptions, args []string) error {
 	asJSON, err := o.AsJSON()
@@ -85,8 +82,8 @@ func copyImages(ctx context.Context, p *option.Session, o *copyOptions, args []s
 		return err
 	}
 	for _, pair := range pairs {
-		if err := images.CheckCopy(program.Transports, pair.source, pair.destination, what); err != nil {
-			return p.WithAttachmentHint(pair.destination.String(), err)
+		if err := images.CheckCopy(program.Transports, pair.Source, pair.Destination, what); err != nil {
+			return p.WithAttachmentHint(pair.Destination.String(), err)
 		}
 	}
 	client, err := o.Client(ctx, p)
@@ -97,10 +94,18 @@ func copyImages(ctx context.Context, p *option.Session, o *copyOptions, args []s
 	if jobs == 0 {
 		jobs = runtime.GOMAXPROCS(0)
 	}
-	results, failed, err := copyPairs(ctx, p, o.keepGoing, pairs, jobs,
-		func(ctx context.Context, pair imagePair) (images.CopyResult, error) {
-			return copyOne(ctx, p, o.CopyOptions(p), client, pair, what)
-		})
+	results := make([]copyOutcome, len(pairs))
+	failed, err := images.CopyPairs(ctx, pairs, jobs, o.keepGoing, func(copying context.Context, i int) (err error) {
+		r := &results[i]
+		r.CopyResult, err = copyOne(copying, p, o.CopyOptions(p), client, pairs[i], what)
+		if err == nil || !o.keepGoing || ctx.Err() != nil {
+			return err
+		}
+		text := redact.Error(err)
+		r.Source, r.Destination, r.Error = redact.Text(pairs[i].Source), pairs[i].Destination.String(), text.Error()
+		p.Log.Error(printable.Text(fmt.Sprintf("%s: not copied: %v", r.Destination, text)))
+		return err
+	})
 	if err != nil {
 		return p.WithAttachmentHint("", err)
 	}
@@ -139,20 +144,27 @@ func copyImages(ctx context.Context, p *option.Session, o *copyOptions, args []s
 	return errors.Join(err, partial)
 }
 
+// copyOutcome is what became of one image.
+type copyOutcome struct {
+	images.CopyResult
+	// Error says why the image was not copied; empty if it was.
+	Error string `json:"error,omitempty"`
+}
+
 // CopiedImages is the answer as JSON.
 type CopiedImages struct {
 	Images []copyOutcome `json:"images"`
 }
 
 // copyOne copies one image and logs what was copied.
-func copyOne(ctx context.Context, p *option.Session, o images.CopyOptions, client *images.Client, pair imagePair,
+func copyOne(ctx context.Context, p *option.Session, o images.CopyOptions, client *images.Client, pair images.Pair,
 	what referrers.Kinds) (images.CopyResult, error) {
 	moved := p.Moved()
 	o.Events = func(e store.Event) {
 		moved.Event("writing", e)
 		p.LogEvent(e)
 	}
-	r, err := client.Copy(ctx, pair.source, pair.destination, what, o)
+	r, err := client.Copy(ctx, pair.Source, pair.Destination, what, o)
 	if err != nil {
 		return r, err
 	}
@@ -188,7 +200,7 @@ func copyOne(ctx context.Context, p *option.Session, o images.CopyOptions, clien
 }
 
 // pairs reads the images to copy: the arguments, or the lines of --from-file.
-func (o *copyOptions) pairs(ctx context.Context, p *option.Session, args []string) ([]imagePair, error) {
+func (o *copyOptions) pairs(ctx context.Context, p *option.Session, args []string) ([]images.Pair, error) {
 	file := o.list
 	switch {
 	case file == "" && len(args) != 2:
@@ -197,7 +209,7 @@ func (o *copyOptions) pairs(ctx context.Context, p *option.Session, args []strin
 		return nil, cmdline.Usagef("--from-file and arguments exclude each other")
 	case file == "":
 		d, err := destinationOf(args[1])
-		return []imagePair{{args[0], d}}, err
+		return []images.Pair{{Source: args[0], Destination: d}}, err
 	}
 	var text []byte
 	var err error
@@ -209,48 +221,9 @@ func (o *copyOptions) pairs(ctx context.Context, p *option.Session, args []strin
 	if err != nil {
 		return nil, err
 	}
-	var pairs []imagePair
-	places := map[string]bool{}
-	for n, line := range strings.Split(string(text), "\n") {
-		line, _, _ = strings.Cut(line, " #")
-		if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
-			continue
-		}
-		wrong := func(err error) error {
-			return &cmdline.Error{Class: cmdline.ClassInput, Object: file, Err: fmt.Errorf("%s:%d: %w", file, n+1, err)}
-		}
-		parts := strings.Fields(line)
-		if len(parts) == 1 {
-			parts = strings.SplitN(line, "=", 2)
-		}
-		if len(parts) != 2 {
-			return nil, wrong(errors.New("expected a source and a destination"))
-		}
-		d, err := destinationOf(parts[1])
-		if err != nil {
-			return nil, wrong(err)
-		}
-		place := d.String()
-		if row := program.Transports.Row(d.Transport); row.Files && !row.Many {
-			place = d.Path // it holds one image
-		}
-		if places[place] {
-			return nil, wrong(fmt.Errorf("%s is the destination of two images", place))
-		}
-		places[place] = true
-		pairs = append(pairs, imagePair{parts[0], d})
+	pairs, err := images.ReadPairs(string(text), file, program.Transports, destinationOf)
+	if err != nil {
+		return nil, &cmdline.Error{Class: cmdline.ClassInput, Object: file, Err: err}
 	}
-	if len(pairs) == 0 {
-		return nil, &cmdline.Error{Class: cmdline.ClassInput, Object: file, Err: fmt.Errorf("%s names no image", file)}
-	}
-	return slices.Clip(pairs), nil
-}
-
-// place is where an image of a list goes: the repository, or the path.
-func (i imagePair) place() string {
-	if !i.destination.InRegistry() {
-		return i.destination.Path
-	}
-	repository, _ := option.SplitName(i.destination.Name)
-	return repository
+	return pairs, nil
 }
