@@ -77,3 +77,37 @@ func TestManyNumbersAndTextsLikePlaceholders(t *testing.T) {
 		t.Errorf("eight times the numbers take %.1f times as long", ratio)
 	}
 }
+
+// A value is written up to the length of its YAML, and one byte less is too little, however deep the value is. What is
+// too long or is no JSON leaves what was there.
+func TestLongestYAML(t *testing.T) {
+	for _, src := range []string{`null`, `true`, `"text"`, `1`, `1.50`, `{"a":{"b":{"c":[1,{"d":2.0},[3,[4]]]}}}`,
+		`[[[["x"]]]]`, `{"long":"` + strings.Repeat("word ", 60) + `"}`, `{"quoted":"a: b\n","s":"\u2028"}`} {
+		all, err := AppendYAML(nil, []byte(src))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, ok, err := Append([]byte("before\n"), []byte(src), len(all))
+		if err != nil || !ok || string(got) != "before\n"+string(all) {
+			t.Errorf("%s: %q, %v, %v", src, got, ok, err)
+		}
+		for most := range len(all) {
+			if got, ok, err := Append([]byte("before\n"), []byte(src), most); ok || err != nil || string(got) != "before\n" {
+				t.Errorf("%s within %d bytes: %q, %v, %v", src, most, got, ok, err)
+			}
+		}
+		for end := range len(src) - 1 {
+			if got, err := AppendYAML([]byte("before\n"), []byte(src[:end])); src[0] != '1' && (err == nil ||
+				string(got) != "before\n") {
+				t.Errorf("%s: %q, %v", src[:end], got, err)
+			}
+		}
+	}
+	if got, err := AppendYAML([]byte("before\n"), []byte(`{"a":]}`)); err == nil || string(got) != "before\n" {
+		t.Errorf("no JSON: %q, %v", got, err)
+	}
+	deep := strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000)
+	if got, err := AppendYAML([]byte("before\n"), []byte(deep)); err == nil || string(got) != "before\n" {
+		t.Errorf("too deep: %d bytes, %v", len(got), err)
+	}
+}
