@@ -145,7 +145,7 @@ func (e *LackError) Error() string {
 	return text
 }
 
-// checkLeftOut looks whether the target has what the archive leaves out, before anything is copied (MIRROR 10.3). What
+// checkLeftOut looks whether the target has what the archive leaves out, before anything is copied. What
 // the archive names no repository for is found out while it is copied.
 func (a *archive) checkLeftOut(ctx context.Context, o *Options) error {
 	if a.about == nil || o.DryRun || o.PublishOnly {

@@ -30,7 +30,7 @@ import (
 	"github.com/operator-bindery/bindery/mirror/internal/workdir"
 )
 
-// deleteKind is the kind of a list of images to delete (MIRROR 12.1).
+// deleteKind is the kind of the file that "oc-mirror delete --generate" writes.
 const deleteKind = "DeleteImageList"
 
 // DeleteList are images to delete at a target. Its YAML form is that of oc-mirror, with what [Delete] compares again.

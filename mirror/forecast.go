@@ -32,7 +32,8 @@ type forecast struct {
 	total     sizes.Total // what would be sent
 }
 
-// make writes the mapping of all images, and finds out how many bytes would be sent to each repository (MIRROR 11.1).
+// make writes the mapping of all images (SOURCE=DESTINATION), and finds out how many bytes would be sent to each
+// repository.
 func (r *forecast) make(ctx context.Context) (err error) {
 	list, err := r.found.keepShard(ctx, r.o, r.places.from)
 	if err != nil {

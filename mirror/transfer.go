@@ -244,7 +244,7 @@ func checkAttachmentTag(ctx context.Context, i *item, from *opened) error {
 }
 
 // copyAttached copies what is attached to an image. What the source does not show is no reason to leave the image out:
-// registries answer 403 for tags that do not exist (MIRROR 8.5).
+// some registries answer 403 for tags that do not exist.
 func copyAttached(ctx context.Context, with referrers.Kinds, from store.Reader, to store.Writer,
 	image store.Image) (referrers.Account, error) {
 	if with == (referrers.Kinds{}) {

@@ -17,7 +17,7 @@ import (
 	"github.com/operator-bindery/bindery/mirror/internal/workdir"
 )
 
-// workingDir is the name of oc-mirror's directory for what it leaves (MIRROR section 3).
+// workingDir is the directory of a workspace in which oc-mirror keeps cluster resources, logs and unpacked catalogs.
 const workingDir = "working-dir"
 
 // lockDir is locked while a run uses the workspace. It is not the workspace itself: every atomic write locks the

@@ -20,7 +20,8 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// Names of the files of a history (MIRROR 10.3): .history/.history-TIME in the working directory.
+// Names of the files in which oc-mirror notes the digests of all blobs that it has archived: .history/.history-TIME in
+// the working directory, with the time in RFC 3339.
 const (
 	historyDir    = ".history"
 	historyPrefix = ".history-"

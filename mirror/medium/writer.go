@@ -19,7 +19,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// defaultSegmentBytes is the size of segments where none is asked for: 500 GiB (MIRROR 1.1).
+// defaultSegmentBytes is the size of segments where the image set has no archiveSize: 500 GiB, as in oc-mirror.
 const defaultSegmentBytes = 500 << 30
 
 // minSegment is the least size of segments: with less there would be more of them than numbers.

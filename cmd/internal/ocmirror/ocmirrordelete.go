@@ -197,7 +197,8 @@ func ocMirrorList(p *option.Session, c *cli.Context) error {
 	return err
 }
 
-// ocMirrorTables writes the tables of packages and channels of oc-mirror (MIRROR 13.4).
+// ocMirrorTables writes the tables of "oc-mirror list operators": the packages with their display names and default
+// channels; for a package also its channels with their heads.
 func ocMirrorTables(w io.Writer, blobs iter.Seq2[declcfg.Blob, error], pkg string) error {
 	listing, err := list.Load(blobs)
 	if err != nil {
