@@ -14,9 +14,9 @@ import (
 	"strings"
 
 	"github.com/operator-bindery/bindery/build/internal/cataloglayer"
+	"github.com/operator-bindery/bindery/build/internal/grouping"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/internal/canon"
-	"github.com/operator-bindery/bindery/internal/grouping"
 	"github.com/operator-bindery/bindery/internal/spool"
 	"github.com/operator-bindery/bindery/layers"
 	"github.com/operator-bindery/bindery/serve/opmcache"
