@@ -37,7 +37,7 @@ func (c *Client) Open(ctx context.Context, name string) (*Source, error) {
 	return c.open(ctx, name, true)
 }
 
-// OpenUnverified is [Client.Open] without asking the policy: for reading what it would be asked about.
+// OpenUnverified is like [Client.Open] without asking the policy: for reading what it would be asked about.
 // [Source.CheckAccepted] asks it.
 func (c *Client) OpenUnverified(ctx context.Context, name string) (*Source, error) {
 	return c.open(ctx, name, false)

@@ -55,7 +55,7 @@ func collect(ctx context.Context, o *Options, report *report, input *archive) (*
 	return c.found, err
 }
 
-// collectAll is [collect], and a catalog that is not there is an error.
+// collectAll is like [collect], but a catalog that is not there is an error.
 func collectAll(ctx context.Context, o *Options, report *report, input *archive) (*collection, error) {
 	found, err := collect(ctx, o, report, input)
 	var errs []error

@@ -69,7 +69,7 @@ func (s *spill) takeManifests(b *declcfg.Bundle) (*spilled, error) {
 	return s.storeMessage(s.message, csv != nil), nil
 }
 
-// takeRead is take for a bundle that the reader has just returned, not yet validated.
+// takeRead is like takeManifests, for a bundle that the reader has just returned and that is not yet validated.
 func (s *spill) takeRead(r *declcfg.Reader, b *declcfg.Bundle) (*spilled, error) {
 	if !b.HasObjects {
 		return nil, nil

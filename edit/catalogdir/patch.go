@@ -157,7 +157,7 @@ func plainKey(line string) (string, bool) {
 	return "", false
 }
 
-// patchList is patch for a key with a list.
+// patchList is like patch, for a key with a list.
 func patchList(text, fresh string, before, now []byte, depth int) (string, bool) {
 	was, okWas := array(before)
 	is, okIs := array(now)

@@ -66,19 +66,19 @@ type unread struct {
 const subjectsAtOnce = 4
 
 // Copy copies what is attached to images: of each digest the tagged attachments and the referrers, and what is attached
-// to these, as deep as [store.Limits] allow. Every manifest is copied byte for byte, and what the destination has is not sent
-// again. A tag that stands for something else at the destination loses nothing: its layers stay, and those that are
-// missing are added, which gives a manifest of another digest. Errors are those of the two places, and of the class
-// [fault.ErrLimit]; what is listed wrongly is a problem in the account, and so is, as unread, a tag that the source does
-// not allow to look at: registries refuse tags that are not there.
+// to these, as deep as [store.Limits] allow. Every manifest is copied byte for byte, and what the destination has is
+// not sent again. A tag that stands for something else at the destination loses nothing: its layers stay, and those
+// that are missing are added, which gives a manifest of another digest. Errors are those of the two places, and of the
+// class [fault.ErrLimit]; what is listed wrongly is a problem in the account, and so is, as unread, a tag that the
+// source does not allow to look at: registries refuse tags that are not there.
 func Copy(ctx context.Context, from store.Reader, to store.Writer, digests []digest.Digest, what Kinds,
 	limits store.Limits) (Account, error) {
 	return (&copying{budget: store.NewBudget(limits), from: from, to: to, what: what}).run(ctx, digests)
 }
 
-// CopyReadable is [Copy] for images whose attachments may be missing: what the source does not show is in the account
-// and no error. Errors are those of the destination and of the context, and of the class images.ErrLimit for all
-// together.
+// CopyReadable is like [Copy], for images whose attachments may be missing: what the source does not show is in the
+// account and no error. Errors are those of the destination and of the context, and of the class images.ErrLimit for
+// all together.
 func CopyReadable(ctx context.Context, from store.Reader, to store.Writer, digests []digest.Digest, what Kinds,
 	limits store.Limits) (Account, error) {
 	return (&copying{budget: store.NewBudget(limits), from: from, to: to, what: what, lenient: true}).run(ctx, digests)

@@ -147,8 +147,8 @@ func Add(old []byte, d v1.Descriptor) ([]byte, error) {
 	return text, err
 }
 
-// ParseTag is [Parse] for the manifest of the fallback tag of a subject. The tag may stand for the subject itself, as
-// mirrors name images by their digests: that is no list, also if the image is an index.
+// ParseTag is like [Parse], for the manifest of the fallback tag of a subject. The tag may stand for the subject
+// itself, as mirrors name images by their digests: that is no list, also if the image is an index.
 func ParseTag(text []byte, subject digest.Digest) ([]v1.Descriptor, error) {
 	if digest.FromBytes(text) == subject {
 		return nil, ErrNotList
@@ -156,7 +156,7 @@ func ParseTag(text []byte, subject digest.Digest) ([]v1.Descriptor, error) {
 	return Parse(text)
 }
 
-// AddTag is [Add] for the manifest of the fallback tag of a subject. The error is [ErrNotList], and of the class
+// AddTag is like [Add], for the manifest of the fallback tag of a subject. The error is [ErrNotList], and of the class
 // [fault.ErrInvalid], if the tag stands for the subject itself, which an addition would replace.
 func AddTag(old []byte, subject digest.Digest, d v1.Descriptor) ([]byte, error) {
 	if old != nil && digest.FromBytes(old) == subject {

@@ -72,8 +72,8 @@ type Writer struct {
 	ended    bool            // nothing may follow
 
 	closed bool
-	// kept is the archive that is in the directory, with [Options.Keep]; nil if there is none. base is the number of its
-	// last segment if it stays; it is known when the archive is finished.
+	// kept is the archive that is in the directory, with [Options.Keep]; nil if there is none. base is the number of
+	// its last segment if it stays; it is known when the archive is finished.
 	kept *Reader
 	base int
 
@@ -272,7 +272,7 @@ func (w *Writer) tooLarge(name string, size int64) error {
 	return nil
 }
 
-// room begins a new segment if a member of a size would make the current one too large. The caller has the turn.
+// room begins a new segment if a member of a size would make the current one too large. The caller holds w.turn.
 func (w *Writer) room(name string, size int64, head []byte) error {
 	if err := w.tooLarge(name, size); err != nil {
 		return err
@@ -288,7 +288,7 @@ func (w *Writer) room(name string, size int64, head []byte) error {
 	return w.roll()
 }
 
-// current returns the segment to which members are added; nil if there is none. The caller has the turn.
+// current returns the segment to which members are added; nil if there is none. The caller holds w.turn.
 func (w *Writer) current() *segment {
 	if n := len(w.segments); n > 0 && !w.segments[n-1].ended {
 		return w.segments[n-1]
@@ -305,7 +305,7 @@ func full(n, most int, what string) error {
 	return nil
 }
 
-// roll ends the current segment and begins the next. The caller has the turn.
+// roll ends the current segment and begins the next. The caller holds w.turn.
 func (w *Writer) roll() error {
 	if err := w.endSegment(); err != nil {
 		return err
@@ -343,7 +343,7 @@ func (w *Writer) endSegment() error {
 	return atomicfs.SyncDir(w.dir)
 }
 
-// trimSegment removes the holes at the end of the current segment. The caller has the turn.
+// trimSegment removes the holes at the end of the current segment. The caller holds w.turn.
 func (w *Writer) trimSegment() error {
 	cur := w.current()
 	if cur == nil {

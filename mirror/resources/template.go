@@ -32,7 +32,7 @@ func ReadTemplate(ctx context.Context, path string) (*Template, error) {
 	return t, nil
 }
 
-// ParseTemplate is [ReadTemplate] of a text. Errors are [fault.ErrInvalid].
+// ParseTemplate is like [ReadTemplate], for a text. Errors are [fault.ErrInvalid].
 func ParseTemplate(data []byte) (*Template, error) {
 	limits := canon.Limits{MaxDocument: maxTemplate, MaxIrregular: maxTemplate, MaxDepth: 50}
 	split := canon.NewSplitter(bytes.NewReader(data), limits)

@@ -364,7 +364,7 @@ func (c *imageCheck) walk(ctx context.Context, top v1.Descriptor) ([]Problem, er
 		return nil
 	}
 	err := store.Walk(ctx, store.Node{Descriptor: top}, store.WalkOptions{Read: read, Visit: visit, Leave: leave})
-	if ctx.Err() == nil && err != nil { // a limit
+	if ctx.Err() == nil && err != nil { // the image exceeds a limit of the walk
 		all, err = []Problem{problemOf(top, err)}, nil
 	}
 	for _, l := range slices.Backward(open) { // after an error

@@ -17,7 +17,7 @@ type endReader struct {
 	n    int64
 }
 
-// archiveError is [archive.Error]; of what is no archive but another compressed stream it says so.
+// archiveError is like [archive.Error], and says so if the content is no archive but another compressed stream.
 func (e *endReader) archiveError(err error) error {
 	if e.n <= 512 && archive.Codec(e.head[:]) != "" { // its first header is none
 		return fmt.Errorf("%w: compressed twice: %s inside", fault.ErrInvalid, archive.Codec(e.head[:]))

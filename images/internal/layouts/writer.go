@@ -70,7 +70,7 @@ func NewWriter(ctx context.Context, p transport.Destination, limits limit.Limits
 	return out.open(ctx, limits, temp)
 }
 
-// NewAddition is [NewWriter] for what is added to the layout or the archive at a place, which must exist.
+// NewAddition is like [NewWriter], for what is added to the layout or the archive at a place, which must exist.
 func NewAddition(ctx context.Context, p transport.Destination, limits limit.Limits, temp string) (*Writer, error) {
 	in, err := StageDir(p)
 	if err != nil {

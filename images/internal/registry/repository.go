@@ -140,8 +140,8 @@ const smallBlob = 16 << 10
 // the content says otherwise. It is opened once for each attempt: after an interruption only the rest is read, and then
 // the registry alone compares the digest. from is the repository that the blob was mounted from; empty if it was not.
 //
-// A blob that another repository of the same registry has, as far as this client or its source knows, is mounted and not
-// sent; one that is just being sent to another repository is waited for.
+// A blob that another repository of the same registry has, as far as this client or its source knows, is mounted and
+// not sent; one that is just being sent to another repository is waited for.
 func (r *Repository) WriteBlob(ctx context.Context, d v1.Descriptor, c store.Content) (from string, err error) {
 	known := r.repo.host.known
 	done, err := known.startWriting(ctx, r.Name(), d.Digest)
@@ -242,7 +242,7 @@ func unseenBlob(err error) bool {
 	return hasCode(err, "MANIFEST_BLOB_UNKNOWN", "BLOB_UNKNOWN", "MANIFEST_UNKNOWN")
 }
 
-// putOnce is put with one answer of the registry.
+// putOnce is like putManifest, and does not write the manifest again if the registry does not see its blobs.
 func (r *Repository) putOnce(ctx context.Context, name string, text []byte, mediaType string,
 	only http.Header) (header http.Header, err error) {
 	q := request{method: http.MethodPut, path: "/manifests/" + name, success: accepted,

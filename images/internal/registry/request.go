@@ -186,7 +186,7 @@ func (p *repository) sendOnce(ctx context.Context, q request) (*http.Response, e
 	return p.exchange(ctx, base, q)
 }
 
-// exchange is once for a request whose URL is set.
+// exchange is like sendOnce, for a request whose URL is set.
 func (p *repository) exchange(ctx context.Context, base *url.URL, q request) (_ *http.Response, err error) {
 	for second := false; ; second = true {
 		if !q.foreign {

@@ -89,7 +89,7 @@ func (c *Carried) Save() error {
 	return c.write()
 }
 
-// write is Save with the lock held.
+// write is like Save, with the lock held.
 func (c *Carried) write() error {
 	c.saved = time.Now()
 	if !c.changed || c.workspace == "" {
