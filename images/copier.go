@@ -56,7 +56,7 @@ func newCopier(ctx context.Context, from store.Reader, top v1.Descriptor, dests 
 }
 
 // close removes what is staged and was not put in its place, and what the run has opened.
-func (c *copier) close(ctx context.Context) (err error) {
+func (c *copier) close() (err error) {
 	for _, e := range c.edges {
 		err = errors.Join(err, e.filled.Discard())
 	}

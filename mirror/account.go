@@ -3,6 +3,7 @@ package mirror
 import (
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/opencontainers/go-digest"
@@ -72,7 +73,8 @@ type CatalogAccount struct {
 	Present bool `json:"present,omitempty"`
 	// leftOut are the bundles that were taken out, with the reason.
 	LeftOut []leftOut `json:"leftOut,omitempty"`
-	// Missing are the packages, channels and versions that are asked for and that the source does not have, as sentences.
+	// Missing are the packages, channels and versions that are asked for and that the source does not have, as
+	// sentences.
 	Missing []string `json:"missing,omitempty"`
 	Error   string   `json:"error,omitempty"`
 }
@@ -235,7 +237,7 @@ func (e *IncompleteError) Error() string {
 		case n == 1:
 			parts = append(parts, "1 "+one)
 		case n > 1:
-			parts = append(parts, itoa(n)+" "+many)
+			parts = append(parts, strconv.Itoa(n)+" "+many)
 		}
 	}
 	add(e.Operators, "image of operators was not copied", "images of operators were not copied")

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/operator-bindery/bindery/build/indeximage"
@@ -306,7 +307,7 @@ func (r *collector) explainFilter(c *catalog) {
 	if n := len(c.result.Lost); n > 0 && len(r.o.Filter.Installed) == 0 {
 		channels := "1 channel"
 		if n > 1 {
-			channels = itoa(n) + " channels"
+			channels = strconv.Itoa(n) + " channels"
 		}
 		r.report.log.info(fmt.Sprintf("%s: clusters with some versions of %s cannot upgrade to the mirrored head: "+
 			"\"mirror plan\" lists the versions, --installed PACKAGE=VERSION checks those of a cluster", c.op.Written,

@@ -207,7 +207,7 @@ const (
 // Shard is one part of N parts of the images; parts are counted from 1. The zero value is all images.
 type Shard struct{ Index, Count int }
 
-func (s Shard) String() string { return itoa(s.Index) + "/" + itoa(s.Count) }
+func (s Shard) String() string { return strconv.Itoa(s.Index) + "/" + strconv.Itoa(s.Count) }
 
 // ParseShard reads I/N.
 func ParseShard(text string) (Shard, error) {
@@ -220,8 +220,6 @@ func ParseShard(text string) (Shard, error) {
 	}
 	return s, nil
 }
-
-func itoa(n int) string { return strconv.Itoa(n) }
 
 // Event is a step of a run.
 type Event struct {

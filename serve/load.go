@@ -96,10 +96,7 @@ func (l *loader) fromBlobs(ctx context.Context) (_ Store, err error) {
 		if yielded, ok := blob.(*declcfg.Bundle); ok {
 			bundle := *yielded
 			bundle.Properties = slices.Clone(yielded.Properties)
-			taken, err := spill.takeManifests(&bundle)
-			if err := found.add(&bundle, taken, err); err != nil {
-				return nil, err
-			}
+			found.add(&bundle, spill.takeManifests(&bundle))
 			blob = &bundle
 		}
 		part.Add(blob)

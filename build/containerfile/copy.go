@@ -53,7 +53,7 @@ func (c *copying) changed(n *node) *node {
 
 // newDir creates a missing parent directory of a destination.
 func (c *copying) newDir() *node {
-	d := newDir(0o755)
+	d := newDir()
 	c.x.e.nodes++ // the caller counts what it copies there
 	d.inLayer = true
 	if c.chown != nil {

@@ -95,7 +95,7 @@ func (s *stage) startStage(ctx context.Context, n int, node *parser.Node) error 
 	i := s.e.stageNamed(name, n)
 	switch {
 	case name == imagebuilder.NoBaseImageSpecifier:
-		s.root = newDir(0o755)
+		s.root = newDir()
 	case i >= 0:
 		below, err := s.e.stage(ctx, i)
 		if err != nil || below == nil {
@@ -268,7 +268,7 @@ func (x executor) EnsureContainerPathAs(dir, user string, _ *os.FileMode) error 
 		}
 	}
 	p, err := walk(x.s.ctx, x.s.root, dir, true, func() *node {
-		d := newDir(0o755)
+		d := newDir()
 		d.inLayer, d.uid, d.gid = true, uid, gid
 		return d
 	})

@@ -18,7 +18,7 @@ type generation struct {
 	*Bundle
 	namespace string   // of the operator
 	targets   []string // the target namespaces
-	certs     certificates
+	certs     CertProvider
 	config    *deploymentConfig // nil: none
 	objects   []Object
 	size      int    // bytes of the objects
@@ -40,7 +40,7 @@ func (b *Bundle) generation(o RenderOptions, targets []string) (*generation, err
 	if err != nil {
 		return nil, err
 	}
-	g := &generation{Bundle: b, namespace: o.InstallNamespace, targets: targets, certs: certificatesOf(o.Certs),
+	g := &generation{Bundle: b, namespace: o.InstallNamespace, targets: targets, certs: o.Certs,
 		config: config}
 	for _, step := range []func() error{
 		g.addServiceAccounts, g.addRoles, g.addClusterRoles, g.addDefinitions, g.addOthers, g.addDeployments,

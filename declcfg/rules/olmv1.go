@@ -228,7 +228,8 @@ func findOverwritten(_ context.Context, c *catalogCheck, emit Emit) {
 		k := key{d.Schema, d.Package, d.Name}
 		if before, ok := last[k]; ok {
 			f := Finding{Package: d.Package, File: before.File, Line: before.Line, Message: fmt.Sprintf(
-				"the %s %q is overwritten by the one in %s", d.Schema, d.Name, placeOf(d))}
+				"the %s %q is overwritten by the one in %s", d.Schema, d.Name,
+				Finding{File: d.File, Line: d.Line}.Place())}
 			switch d.Schema {
 			case declcfg.SchemaBundle:
 				f.Bundle = d.Name
@@ -250,10 +251,6 @@ func findSchemaless(_ context.Context, c *catalogCheck, emit Emit) {
 				Message: fmt.Sprintf("the blob %q has no schema", d.Name)})
 		}
 	}
-}
-
-func placeOf(d declcfg.IndexedDocument) string {
-	return Finding{File: d.File, Line: d.Line}.Place()
 }
 
 // fixVersion is what to do about the version of a bundle.

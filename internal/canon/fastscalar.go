@@ -129,7 +129,7 @@ func (s span) endAt(src []byte, i int) span {
 
 func (r *fastReader) appendText(text []byte, escape bool) {
 	if escape {
-		r.dst, _ = appendEscaped(r.dst, text)
+		r.dst = appendEscaped(r.dst, text)
 	} else {
 		r.dst = append(r.dst, text...)
 	}

@@ -62,7 +62,7 @@ func Enter(stdin []byte) (status int, started bool) {
 	if err != nil {
 		stop()
 		runtime.UnlockOSThread()
-		err = cause(err)
+		err = causeOf(err, os.ReadFile)
 		failure.Store(&err)
 		return 0, false
 	}

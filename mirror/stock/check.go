@@ -13,6 +13,7 @@ import (
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"go.podman.io/image/v5/manifest"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/operator-bindery/bindery/images/store"
@@ -321,7 +322,7 @@ func (c *imageCheck) walk(ctx context.Context, top v1.Descriptor) ([]Problem, er
 	read := func(ctx context.Context, n *store.Node) error {
 		l := &looked{}
 		open = append(open, l)
-		if len(c.wanted.Platforms) == 0 || n.Above != nil && !isIndex(n.MediaType) {
+		if len(c.wanted.Platforms) == 0 || n.Above != nil && !manifest.MIMETypeIsMultiImage(n.MediaType) {
 			a, first, err := c.claim(ctx, n.Descriptor, false)
 			if err != nil {
 				return err
@@ -381,7 +382,7 @@ func (c *imageCheck) look(ctx context.Context, n *store.Node) (err error) {
 	switch {
 	case c.read != nil && c.read.digest == n.Digest:
 		m = *c.read
-	case !c.o.ManifestsOnly || n.MediaType == "" || isIndex(n.MediaType):
+	case !c.o.ManifestsOnly || n.MediaType == "" || manifest.MIMETypeIsMultiImage(n.MediaType):
 		if m, err = read(ctx, c.at, n.Digest.String()); err != nil {
 			return err
 		}

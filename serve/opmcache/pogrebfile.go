@@ -90,7 +90,7 @@ func (d *database) appendEntry(key, value []byte) error {
 
 // files returns the files of the database. The log can be read once: closing it closes the spool. There must be at
 // least one entry, and no key twice.
-func (d *database) files() ([]layers.Entry, error) {
+func (d *database) files() []layers.Entry {
 	size := d.s.Len()
 	log := layers.Entry{Name: "00000-1.psg", Size: size, Open: func() (io.ReadCloser, error) {
 		return readOnce{d.s.Open(spool.Span{Len: size}), d.s}, nil
@@ -104,7 +104,7 @@ func (d *database) files() ([]layers.Entry, error) {
 		layers.Bytes("index.pmt", 0, append(fileHeader(), t.meta(n)...)),
 		layers.Bytes("main.pix", 0, main),
 		layers.Bytes("overflow.pix", 0, overflow),
-	}, nil
+	}
 }
 
 // tableSize is the size of a hash table: buckets = 1<<level + split.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"mime"
 	"net/http"
 	"net/url"
@@ -79,7 +80,7 @@ func (r *Repository) Referrers(ctx context.Context, subject digest.Digest,
 		return nil, nil
 	}
 	text, _, err := r.Manifest(ctx, reflist.Tag(subject))
-	if isAbsent(err) {
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {

@@ -273,9 +273,6 @@ func (r *Repository) putOnce(ctx context.Context, name string, text []byte, medi
 	return header, nil
 }
 
-// isAbsent tells whether an error means that the registry has no such manifest.
-func isAbsent(err error) bool { return errors.Is(err, fs.ErrNotExist) }
-
 // Name returns HOST/PATH.
 func (r *Repository) Name() string { return r.repo.name.Name() }
 
