@@ -78,7 +78,6 @@ func (s Server) hashed(ctx context.Context) (Server, error) {
 	return s, nil
 }
 
-// layer is the layer of the server.
 func (s Server) layer() layers.Layer {
 	l := cataloglayer.Server(s.program, s.Platform)
 	l.Finished = s.finished
@@ -152,7 +151,6 @@ func (e *Embedded) server(p v1.Platform) (Server, error) {
 	return s, err
 }
 
-// servers returns the servers for several platforms.
 func (e *Embedded) servers(of []v1.Platform) ([]Server, error) {
 	var out []Server
 	for _, p := range of {

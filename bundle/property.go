@@ -161,7 +161,6 @@ func (r *reader) refuseAt(at bundlefs.Place, rule, message string) {
 	r.fatal(r.problem(rule, at, message))
 }
 
-// annotation returns the place of an annotation.
 func annotation(file, key string) bundlefs.Place {
 	return bundlefs.Place{File: file, Path: []any{"annotations", key}}
 }
@@ -172,7 +171,6 @@ func placeBelow(at bundlefs.Place, path ...any) bundlefs.Place {
 	return at
 }
 
-// problem returns a problem at a place.
 func (r *reader) problem(rule string, at bundlefs.Place, message string) Problem {
 	p := Problem{Rule: rule, File: at.File, Field: canon.PathName(at.Path), Message: message}
 	p.Line, p.Column = r.lines.Find(at)

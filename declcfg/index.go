@@ -151,7 +151,6 @@ func (s *spanReader) open(fsys fs.FS, name string, limit int64) (err error) {
 // errChanged is returned if a file changed after the index was built.
 var errChanged = errors.New("changed while it was being read")
 
-// readAt reads the blob of a document.
 func (d *docReader) readAt(fsys fs.FS, at *IndexedDocument) (Blob, error) {
 	d.name, d.line = at.File, at.Line
 	s := &d.spans

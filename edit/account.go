@@ -223,7 +223,6 @@ func asBefore(kind Kind) string {
 	return "the catalog has it so"
 }
 
-// finish sorts the account.
 func (a *Account) finish() {
 	slices.SortFunc(a.Changes, func(x, y Change) int {
 		return cmp.Or(cmp.Compare(x.Package, y.Package), cmp.Compare(x.Channel, y.Channel), cmp.Compare(x.Kind, y.Kind),

@@ -322,7 +322,6 @@ func (f *filter) reach(name string, c *channel) {
 	f.why.set(KindHead, name, "", head, "it is the highest version of the kept bundles that nothing leads to")
 }
 
-// highest returns the bundle with the highest version.
 func (f *filter) highest(names []string) string {
 	best := ""
 	for _, name := range names {
@@ -333,7 +332,6 @@ func (f *filter) highest(names []string) string {
 	return best
 }
 
-// defaultChannel chooses the default channel.
 func (f *filter) defaultChannel() {
 	p := f.part
 	if want := f.selection.DefaultChannel; want != "" {

@@ -241,7 +241,6 @@ func (c *copier) event(e store.Event) {
 	c.o.Events(e)
 }
 
-// transports returns the table of the options.
 func (o CopyOptions) transports() transport.Table {
 	if o.Transports == nil {
 		return BuiltIn()

@@ -27,7 +27,6 @@ type collection struct {
 	items    items      // all images but the catalogs
 }
 
-// close closes the catalogs.
 func (f *collection) close() error {
 	var err error
 	for _, c := range slices.Concat(f.catalogs, f.absent) {
@@ -199,7 +198,6 @@ func (r *collector) resolveCatalog(ctx context.Context, c *catalog) error {
 	return at.Close()
 }
 
-// addAbsent notes a catalog that is not there.
 func (r *collector) addAbsent(c *catalog, err error) {
 	r.found.absent = append(r.found.absent, c)
 	c.account.Error, c.failed = err.Error(), err
@@ -342,7 +340,6 @@ func (r *collector) reportProblem(c *catalog, p filter.Problem) {
 	r.report.problem(p.Level, c.op.Written, p.Fix, "%s", p.Sentence())
 }
 
-// addAdditional lists an additional image.
 func (r *collector) addAdditional(a imageset.AdditionalImage) error {
 	to, err := r.o.destination().Additional(a)
 	if err != nil {

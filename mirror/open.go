@@ -74,7 +74,6 @@ func (p *places) openOutput(ctx context.Context, o *Options, report *report) (er
 	return nil
 }
 
-// close closes the archives.
 func (p *places) close() error {
 	var err error
 	if p.output != nil {

@@ -22,7 +22,6 @@ import (
 	"github.com/operator-bindery/bindery/serve/internal/opmformat"
 )
 
-// cacheFileExtension is the extension of cache files.
 const cacheFileExtension = ".cache"
 
 // CacheFileName returns the name of a package's file in a cache directory. Names of packages need no change; other

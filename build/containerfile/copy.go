@@ -114,7 +114,6 @@ func joinPattern(source, pattern string) string {
 	return path.Join(source, pattern)
 }
 
-// chmodOf parses the mode of --chmod.
 func chmodOf(text string) (fs.FileMode, error) {
 	n, err := strconv.ParseUint(text, 8, 32)
 	if err != nil || n > 0o7777 {

@@ -77,7 +77,6 @@ func (v *evaluation) stage(ctx context.Context, n int) (*stage, error) {
 	return s, nil
 }
 
-// startStage starts a stage.
 func (s *stage) startStage(ctx context.Context, n int, node *parser.Node) error {
 	name, err := s.ib.From(node)
 	if err != nil {
@@ -172,7 +171,6 @@ func (s *stage) allEnv() []string {
 	return all
 }
 
-// instruction evaluates one instruction.
 func (s *stage) instruction(ctx context.Context, n *parser.Node) error {
 	step := s.ib.Step()
 	if err := s.e.effort.instruction(n, step.Env); err != nil {

@@ -52,7 +52,6 @@ var definitionLayout = sync.OnceValue(func() *layout {
 	return m.makeLayout(reflect.TypeFor[apiextensionsv1.CustomResourceDefinition]())
 })
 
-// layoutMaker makes the layouts of types.
 type layoutMaker map[reflect.Type]*layout
 
 var (

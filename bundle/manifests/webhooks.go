@@ -145,7 +145,6 @@ func servicePort(w v1alpha1.WebhookDescription) corev1.ServicePort {
 	return corev1.ServicePort{Name: strconv.Itoa(int(port)), Port: port, TargetPort: target}
 }
 
-// provided reports whether there is a provider.
 func (p CertProvider) provided() bool { return p == CertManager || p == ServiceCA }
 
 // annotate returns the annotations of a webhook configuration or definition with the one by

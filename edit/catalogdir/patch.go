@@ -142,7 +142,6 @@ func entriesOf(text string) ([]entry, bool) {
 	return entries, true
 }
 
-// plainKey returns the plain key at the start of a line.
 func plainKey(line string) (string, bool) {
 	for i := range len(line) {
 		switch c := line[i]; {

@@ -152,7 +152,6 @@ func (c *Cache) Close() error {
 	return err
 }
 
-// blobEntry returns the path of a blob in the cache.
 func blobEntry(d digest.Digest) string {
 	hex := d.Encoded()
 	return path.Join(cacheBlobs, hex[:2], hex)

@@ -338,7 +338,6 @@ func (c *copying) content(ctx context.Context, of *Referrer, parts *store.Parts)
 		store.WalkOptions{Read: read, Visit: visit, Leave: leave})
 }
 
-// blob copies a blob.
 func (c *copying) blob(ctx context.Context, d v1.Descriptor) error {
 	if err := c.budget.TakeContent(d.Size, "attachments"); err != nil {
 		return errBudget{err}

@@ -180,7 +180,6 @@ func (c *imageCopy) ask(ctx context.Context, n *node, withText bool) error {
 	return nil
 }
 
-// read reads a manifest at the source.
 func (c *imageCopy) read(ctx context.Context, n *node) error {
 	text, mediaType, err := c.from.Manifest(ctx, n.Digest.String())
 	if err != nil {

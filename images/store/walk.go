@@ -119,7 +119,6 @@ func call(ctx context.Context, f func(context.Context, *Node) error, n *Node) er
 	return f(ctx, n)
 }
 
-// visitEntries visits the entries of an index.
 func (w *walk) visitEntries(ctx context.Context, n *Node) error {
 	if len(n.Entries) > 0 && n.Depth >= limit.MaxIndexDepth {
 		return fmt.Errorf("%w: indexes in indexes, more than %d deep", fault.ErrLimit, limit.MaxIndexDepth)

@@ -95,7 +95,6 @@ func Decompress(r io.Reader, mediaType string, size int64) (io.ReadCloser, error
 	return &wholeStream{io.NopCloser(in), in}, nil
 }
 
-// codecOf returns the codec of a media type.
 func codecOf(mediaType string) (string, error) {
 	switch mediaType {
 	case v1.MediaTypeImageLayerGzip, manifest.DockerV2Schema2LayerMediaType:

@@ -352,7 +352,6 @@ func (f *File) swapBack(o old) error {
 	return f.Close()
 }
 
-// forget removes the second link of the old file.
 func (f *File) forget(o old) error {
 	f.done = true
 	err := f.Close()

@@ -272,7 +272,6 @@ func (t *Task) Prepared(ctx context.Context, dir, image string, report *migrate.
 	return nil
 }
 
-// failed adds the error to the record of the line.
 func (t *Task) failed(err error) error {
 	if t.record == nil {
 		// The record belongs to another line or cannot be read: it is not overwritten.

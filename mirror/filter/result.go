@@ -9,7 +9,6 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// makeResult makes the catalogs of what is kept.
 func (f *filter) makeResult() *Result {
 	r := &Result{Why: f.why}
 	f.dependencies(r)

@@ -85,7 +85,6 @@ func (w *Writer) writeJournal(j journal) error {
 	return errors.Join(w.lock.Sync(), atomicfs.SyncDir(w.dir))
 }
 
-// lockJournal opens and locks the journal.
 func (w *Writer) lockJournal() error {
 	for {
 		// A link is not followed, and a FIFO not opened.
@@ -149,7 +148,6 @@ func pendingCommit(root *os.Root) (*pending, error) {
 	return &p, nil
 }
 
-// openRegular opens a regular file for reading.
 func openRegular(root *os.Root, name string) (*os.File, int64, error) {
 	info, err := root.Lstat(name)
 	if err != nil {

@@ -192,7 +192,6 @@ func (s *segment) close() error {
 	return errors.Join(err, s.f.Close())
 }
 
-// abandon closes the file as it is.
 func (s *segment) abandon() error {
 	s.mu.Lock()
 	if s.closed {

@@ -23,7 +23,6 @@ var (
 	otherExpr = regexp.MustCompile(`[^a-z0-9-]`)
 )
 
-// addCatalog adds the objects of a catalog.
 func (m *maker) addCatalog(c *Copied) {
 	image := c.Destination
 	if (m.o.PinCatalogs || c.ByDigest) && c.Digest != "" {

@@ -189,7 +189,6 @@ func (c *checker) done(f Finding) {
 	}
 }
 
-// image checks one image.
 func (c *checker) image(ctx context.Context, w Wanted) (Finding, error) {
 	f := Finding{Wanted: w}
 	at, err := c.open(w.Repository)

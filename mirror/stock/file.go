@@ -45,7 +45,6 @@ type header struct {
 	Path     string `json:"path,omitempty"`
 }
 
-// repository is one repository in an inventory.
 type repository struct {
 	Name      string                   `json:"name"`
 	Tags      map[string]digest.Digest `json:"tags"`

@@ -34,7 +34,6 @@ type record struct {
 	size   uint32 // of the value
 }
 
-// value returns the position of the value.
 func (r record) value() spool.Span {
 	return spool.Span{At: int64(r.offset) + recordHead + int64(len(r.key)), Len: int64(r.size)}
 }
@@ -120,7 +119,6 @@ func sizeFor(n int) tableSize {
 	return tableSize{buckets, level, buckets - 1<<level}
 }
 
-// bucket returns the bucket of a hash.
 func (t tableSize) bucket(hash uint32) int {
 	if b := hash & (1<<t.level - 1); int(b) >= t.split {
 		return int(b)

@@ -31,7 +31,6 @@ type readCatalog struct {
 	read  *examined
 }
 
-// catalog reads a catalog image.
 func (x *examiner) catalog(ctx context.Context, i images.SurveyedImage, place string, e *examined) (err error) {
 	for _, before := range x.catalogs {
 		if same, err := x.sameCatalog(ctx, i, place, before, e); same || err != nil {

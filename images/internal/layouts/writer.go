@@ -136,7 +136,6 @@ func (w *Writer) close() error {
 	return err
 }
 
-// layout returns the staged layout as it is now.
 func (w *Writer) layout() *Repository { return &Repository{files: w.staged, index: w.now()} }
 
 // now returns the staged index, which is not changed any more: changes replace it.

@@ -49,7 +49,6 @@ type host struct {
 	noSparse atomic.Pointer[error]
 }
 
-// host returns the registry of that name.
 func (r *Client) host(name string, insecure bool) (*host, error) {
 	key := hostKey{name: name, skip: insecure, plain: insecure}
 	if skip := r.o.Registry.SkipTLSVerify; skip != nil {
@@ -261,7 +260,6 @@ func (h *host) learn(header http.Header) {
 	}
 }
 
-// wanted returns the challenges that are known.
 func (h *host) wanted() []challenge {
 	if known := h.challenges.Load(); known != nil {
 		return *known

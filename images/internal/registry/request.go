@@ -47,7 +47,6 @@ type request struct {
 	foreign       bool        // the URL is on another server, which gets no credentials
 }
 
-// succeeded tells whether a status is one of success.
 func (q *request) succeeded(status int) bool {
 	if q.success != nil {
 		return slices.Contains(q.success, status)
@@ -55,7 +54,6 @@ func (q *request) succeeded(status int) bool {
 	return status == http.StatusOK || status == http.StatusPartialContent && q.from > 0
 }
 
-// build returns the request of net/http.
 func (q *request) build(ctx context.Context) (*http.Request, error) {
 	method, body := q.method, io.Reader(nil)
 	if q.form != nil {

@@ -116,7 +116,6 @@ func (u *blobUpload) attempt(ctx context.Context) error {
 	return u.classify(u.finish(ctx, nil))
 }
 
-// openSession opens an upload session.
 func (u *blobUpload) openSession(ctx context.Context) error {
 	q := request{method: http.MethodPost, path: "/blobs/uploads/", success: []int{http.StatusAccepted},
 		header: idempotent}

@@ -178,7 +178,6 @@ func kindsOf(b *declcfg.Bundle) []string {
 	return kinds
 }
 
-// parse reads one blob.
 func (c *Content) parse(b *blob) (declcfg.Blob, error) {
 	text, err := c.read(b)
 	if err != nil {
