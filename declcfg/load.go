@@ -84,7 +84,7 @@ type LoadOptions struct {
 	// different files are concurrent. [Walk] does not call it.
 	Document func(Blob, Document)
 
-	expansion *canon.Expansion // that of all files of a tree; nil: that of one reader
+	expansion *canon.Expansion // shared by all files of a tree; nil: each reader has its own
 }
 
 // Load reads the catalog in fsys: every file of the tree that is not ignored, each a sequence of JSON or YAML

@@ -54,7 +54,7 @@ type validator struct {
 	graph     *Graph
 	problems  problemList
 	notes     []Problem
-	moreNotes int // that were only counted
+	moreNotes int // notes that were only counted
 }
 
 // report adds a problem of a part of the graph.

@@ -144,7 +144,7 @@ func (e *packageEdit) insertIn(n *member, name string, l *ladder) {
 	}
 	slices.Reverse(entry.Skips)
 	for _, patch := range slices.Clone(entry.Skips) {
-		for _, s := range l.entries[patch].Skips { // which nothing else may skip
+		for _, s := range l.entries[patch].Skips { // only the removed patch may have skipped these
 			if !patches[s] && s != entry.Name && !slices.Contains(entry.Skips, s) {
 				entry.Skips = append(entry.Skips, s)
 				e.why.set(KindSkip, name, entry.Name, s, patch+" skipped it")

@@ -114,7 +114,7 @@ func (c *catalog) checkAnyKept() error {
 		}
 	}
 	if texts == nil {
-		return nil // it is refused for another reason
+		return nil // there is another reason that nothing is kept
 	}
 	return absentError("nothing of the catalog is kept: no related images found: " + strings.Join(texts, "; "))
 }

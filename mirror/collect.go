@@ -23,7 +23,7 @@ import (
 // collection is what an image set asks for.
 type collection struct {
 	catalogs []*catalog
-	absent   []*catalog // those that are not there
+	absent   []*catalog // catalogs that are not there
 	items    items      // all images but the catalogs
 }
 
@@ -208,7 +208,7 @@ func (r *collector) addAbsent(c *catalog, err error) {
 func (r *collector) addCatalog(c *catalog) error {
 	c.setDestination(r.o.destination().Catalog(c.op, !c.asIs, "", c.account.FilterHash), "")
 	for _, p := range c.result.Problems {
-		if p.Code != filter.UnusableImage { // it is a reason to leave the bundle out
+		if p.Code != filter.UnusableImage { // an unusable image only leaves its bundle out
 			r.reportProblem(c, p)
 		}
 		if p.Absent() {
@@ -333,7 +333,7 @@ func (r *collector) reportProblem(c *catalog, p filter.Problem) {
 		r.report.addProblem(Problem{Level: filter.Failure, Object: c.op.Written, Message: p.Sentence(), Hint: p.Fix})
 		return
 	}
-	if p.Absent() { // it is in the account of the catalog
+	if p.Absent() { // the account of the catalog has it
 		r.report.addProblem(Problem{Level: p.Level, Object: c.op.Written, Message: p.Sentence(), Hint: p.Fix})
 		return
 	}

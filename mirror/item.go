@@ -27,8 +27,8 @@ type item struct {
 	all       bool // some entry asks for all platforms
 	users     []user
 
-	damaged bool // what an archive has of it is not what its digest says
-	waiting bool // it is not at the target, and its source has it; only when catalogs are published
+	damaged bool // its content in an archive does not match its digest
+	waiting bool // the target lacks it and the source has it; only set when catalogs are published
 
 	account imageAccount
 	cause   error // of account.Error

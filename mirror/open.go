@@ -26,7 +26,7 @@ func (p *places) open(ctx context.Context, o *Options, report *report) error {
 		report.account.Destination = o.Target.String()
 		if !o.DryRun {
 			if err := o.Remote.Ping(ctx, o.Target.String()); err != nil {
-				return err // it names the registry
+				return err // the error names the registry
 			}
 		}
 		p.to = remoteTarget{o.Remote}

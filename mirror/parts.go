@@ -26,7 +26,7 @@ func partIsComplete(ctx context.Context, o *Options, from origin, found *collect
 	}
 	reader, err := medium.Open(ctx, o.Archive)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fault.ErrIntegrity) || errors.Is(err, fault.ErrInvalid) {
-		return false, nil // it is written, or cannot be kept
+		return false, nil // there is no archive yet, or a damaged one that is written again
 	}
 	if err != nil {
 		return false, err

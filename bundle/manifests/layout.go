@@ -17,7 +17,7 @@ import (
 type layout struct {
 	form   layoutForm
 	fields map[string]*layoutField
-	always []*layoutField // that are printed also if they are absent, by name
+	always []*layoutField // fields that are printed even if they are absent, by name
 	item   *layout        // of lists and maps
 	bits   int            // of whole numbers
 	zero   string         // what an absent value is printed as

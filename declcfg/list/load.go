@@ -43,7 +43,7 @@ type loader struct {
 	packagesOnly bool
 
 	packages []pkg
-	invalid  declcfg.Catalog // all invalid packages
+	invalid  declcfg.Catalog // the blobs of all invalid packages
 
 	name    string // of the current package
 	part    *declcfg.Catalog

@@ -42,7 +42,7 @@ func patch(text, fresh string, before, now []byte, depth int) (patched string, o
 		switch {
 		case j < 0 && i < 0:
 			return "", false
-		case j < 0 && was.values[key] != nil: // it goes
+		case j < 0 && was.values[key] != nil: // the key is removed
 		case j < 0 || i >= 0 && was.values[key] != nil && canonical(was.values[key]) == canonical(is.values[key]):
 			out.WriteString(old[i].text)
 		case i < 0:

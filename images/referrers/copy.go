@@ -275,7 +275,7 @@ func (c *copying) tag(ctx context.Context, subject digest.Digest, tag string, fo
 			return nil, "", fmt.Errorf("the manifest of %s at the destination: %w: %v", tag, fault.ErrInvalid, err)
 		}
 		if hasLayersOf(found.Text, &Referrer{Layers: has.Layers}) {
-			return found.Text, found.MediaType, nil // nothing is lost
+			return found.Text, found.MediaType, nil // the new manifest has all layers of the old one
 		}
 		if tag == TagOf(subject, SBOM) {
 			return nil, "", fmt.Errorf("%w: the destination has another, which stays", fault.ErrInvalid)

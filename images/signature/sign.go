@@ -207,7 +207,7 @@ func (a *account) bundle(ctx context.Context, to store.Writer, subject v1.Descri
 		return err
 	}
 	if predicateType == PredicateSign {
-		wanted.Predicate = nil // that of a signature says nothing, and findings do not have it
+		wanted.Predicate = nil // a signature's predicate is empty, and findings have none
 	} else {
 		made.PredicateType = predicateType
 	}

@@ -21,7 +21,7 @@ import (
 func (c *imageCopy) blobs(ctx context.Context, root *node) error {
 	var all []v1.Descriptor
 	sizes := verify.Sizes{}           // of the blobs of all manifests
-	there := map[digest.Digest]bool{} // those of manifests that are there
+	there := map[digest.Digest]bool{} // blobs of manifests that the target has
 	for _, n := range root.list() {
 		if n.parts == nil {
 			continue

@@ -25,7 +25,7 @@ type node struct {
 	children []*node         // the entries that are copied, in their order
 	leftOut  []v1.Descriptor // the other entries
 	present  bool            // the destination has it
-	written  bool            // it was written, or need not be
+	written  bool            // written, or not needed
 	whole    digest.Digest   // of the index at the source, if it was replaced by a smaller one
 }
 
@@ -160,7 +160,7 @@ func (c *imageCopy) ask(ctx context.Context, n *node, withText bool) error {
 		return nil
 	}
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrNoManifest) {
-		return nil // what answers with something else is found out when it is written, or read back
+		return nil // if the target has other content there, writing or reading back finds out
 	}
 	if err != nil {
 		return err

@@ -188,8 +188,8 @@ func isSettled(err error) bool {
 	return errors.As(err, &file)
 }
 
-// Error gives an error of reading an archive its class: [fault.ErrInvalid] for what is none, unless it has one or is
-// about the machine.
+// Error gives an error of reading an archive a class, unless it already has one or is about the machine:
+// [fault.ErrIntegrity] for an archive that was cut off, else [fault.ErrInvalid].
 func Error(err error) error {
 	switch {
 	case isSettled(err):

@@ -104,7 +104,7 @@ type decoder struct {
 
 	mark    []byte    // see [number]
 	numbers int       // how many there are
-	inOrder []*number // those that the encoder has asked for
+	inOrder []*number // the numbers that the encoder has asked for
 }
 
 // number is a number that YAML's encoder would write differently. The encoder asks for its text in the order of the

@@ -159,7 +159,7 @@ func (r *run) ended(ctx context.Context) bool {
 
 // one does a line and stores its outcome.
 func (r *run) one(ctx context.Context, i int) {
-	if r.ended(ctx) { // it failed while this one was waiting
+	if r.ended(ctx) { // another line failed while this one was waiting
 		return
 	}
 	start := time.Now()

@@ -62,7 +62,7 @@ func (f *filter) dependencies(r *Result) {
 	}
 	var open []demand
 	met := map[[2]string]verdict{}
-	for i := 0; i < len(queue); i++ { // it grows while dependencies are added
+	for i := 0; i < len(queue); i++ { // the queue grows while dependencies are added
 		d := queue[i]
 		if d.err != nil {
 			f.report(Warning, Problem{Code: UnknownDemand, Package: d.pkg, Bundle: d.bundle},

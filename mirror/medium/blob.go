@@ -238,7 +238,7 @@ func (w *Writer) giveUp(k key, r *region) error {
 	defer w.release()
 	isHole, err := r.fail()
 	if err != nil {
-		w.ended = true // what would follow would be behind a torn member
+		w.ended = true // nothing can follow a torn member
 	}
 	if isHole {
 		w.holes[k] = r
@@ -268,7 +268,7 @@ func (w *Writer) writeMember(name string, size int64, content func(io.Writer) er
 		return err
 	}
 	if err := w.fill(r, content); err != nil {
-		_, failed := r.fail() // it is the last one
+		_, failed := r.fail() // the region is the last one
 		w.ended = w.ended || failed != nil
 		return errors.Join(fmt.Errorf("%s: %w", name, err), failed)
 	}

@@ -69,7 +69,7 @@ type Writer struct {
 	names    map[string]bool
 	members  int
 	holes    map[key]*region // places of blobs that failed
-	ended    bool            // nothing may follow
+	ended    bool            // no member may follow
 
 	closed bool
 	// kept is the archive that is in the directory, with [Options.Keep]; nil if there is none. base is the number of

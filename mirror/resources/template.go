@@ -82,7 +82,7 @@ func (t *Template) object() object {
 	dec := json.NewDecoder(bytes.NewReader(t.text))
 	dec.UseNumber()
 	if err := dec.Decode(&out); err != nil {
-		panic(err) // it was read before
+		panic(err) // ReadTemplate has read the same text
 	}
 	delete(out, "status")
 	for _, field := range []string{"metadata", "spec"} {

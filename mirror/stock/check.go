@@ -224,7 +224,7 @@ func problemOf(of v1.Descriptor, err error) Problem {
 		p.Platform = of.Platform.OS + "/" + of.Platform.Architecture
 	}
 	switch {
-	case errors.Is(err, store.ErrDenied): // what is there is not known
+	case errors.Is(err, store.ErrDenied): // it is not known what the registry has
 	case errors.Is(err, fs.ErrNotExist):
 		p.Kind = AbsentManifest
 	case errors.Is(err, fault.ErrIntegrity):
@@ -240,7 +240,7 @@ type imageCheck struct {
 	*checker
 	at     store.Reader
 	wanted Wanted
-	read   *parsed // what was read under the tag; nil for nothing
+	read   *parsed // the manifest that was read under the tag; nil if there is none
 }
 
 // top finds out what the name of the image stands for.
@@ -304,7 +304,7 @@ func (c *checker) measured(repository string, size int64) {
 // looked is a manifest that is looked at, with what is wrong with it and below it.
 type looked struct {
 	problems []Problem
-	asked    *asked // that is to be answered; nil for none
+	asked    *asked // the request that this answers; nil if there is none
 }
 
 func (l *looked) answer() {

@@ -238,7 +238,7 @@ type survey struct {
 
 	mu        sync.Mutex
 	tags      map[string]digest.Digest
-	claimed   map[digest.Digest]bool // that are read, by any goroutine
+	claimed   map[digest.Digest]bool // manifests that a goroutine reads or has read
 	manifests map[digest.Digest]*store.Parts
 }
 

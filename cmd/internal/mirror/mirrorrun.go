@@ -190,7 +190,7 @@ func OpenWorkspace(c *cli.Context, a MirrorArgs) (*mirror.Workspace, error) {
 	}
 	e := &cmdline.Error{Class: cmdline.Classify(err), Object: a.workspace, Err: err,
 		Hint: "--workspace DIR keeps the files of runs in DIR, and not beside the archive"}
-	if c.Command.Name == "oc-mirror-run" { // which has the flag, and refuses it beside --from
+	if c.Command.Name == "oc-mirror-run" { // oc-mirror refuses --workspace beside --from
 		e.Hint = "\"bindery mirror run --from\" takes --workspace DIR, which keeps the files of runs in DIR, and not " +
 			"beside the archive"
 	}

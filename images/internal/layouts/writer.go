@@ -52,7 +52,7 @@ type Writer struct {
 // staged.
 type tagUpdate struct {
 	tag    string
-	seen   digest.Digest // what the tag stood for; empty for nothing
+	seen   digest.Digest // what the tag stood for; empty if there was none
 	change func(old []byte) (text []byte, mediaType string, err error)
 }
 
@@ -355,7 +355,7 @@ func (w *Writer) list(d v1.Descriptor, tag string, image bool) {
 		!image && w.old != nil && slices.ContainsFunc(w.old.index.Entries, same)) {
 		return
 	}
-	text, _ := json.Marshal(d) // of strings and numbers
+	text, _ := json.Marshal(d) // strings and numbers alone cannot fail
 	next := &layoutIndex{Fields: w.index.Fields, Entries: slices.Clone(w.index.Entries)}
 	if at := next.tagged(tag); at >= 0 {
 		next.Entries[at] = indexEntry{d, text}

@@ -265,7 +265,7 @@ func (r *Repository) putOnce(ctx context.Context, name string, text []byte, medi
 		refused := remoteError(fmt.Errorf("manifest %s: %w", name,
 			r.repo.classifyRefusal(digest.FromBytes(text), int64(len(text)), err)))
 		if unseenBlob(err) {
-			r.sent.Clear() // one of them is not there any more
+			r.sent.Clear() // the registry no longer has one of the blobs
 			refused = ofClass(store.ErrIncomplete, refused)
 		}
 		return nil, refused
@@ -315,7 +315,7 @@ func (r *Repository) Head(ctx context.Context, name string) (v1.Descriptor, erro
 	switch {
 	case IsUnauthorized(err):
 		err = ofClass(fs.ErrNotExist, err)
-	case hasCode(err, "NAME_INVALID"): // which an answer to HEAD does not tell
+	case hasCode(err, "NAME_INVALID"): // an answer to HEAD has no code
 		err = remoteError(r.repo.classifyRefusal("", 0, err))
 	}
 	return v1.Descriptor{MediaType: mediaType, Digest: digest.FromBytes(text), Size: int64(len(text))}, err

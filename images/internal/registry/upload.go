@@ -313,7 +313,8 @@ func (r *Repository) takeBegun() (at *url.URL, foreign bool) {
 	return u.at, u.foreign
 }
 
-// Discard cancels an upload session that was not used: beyond that, a registry has at once what is written.
+// Discard cancels an upload session that was not used. There is nothing else to discard: a registry has what is written
+// at once.
 func (r *Repository) Discard() error {
 	if u := r.begun.Swap(nil); u != nil {
 		u.cancel(context.Background())

@@ -255,7 +255,7 @@ func (n *Needs) readPublished(ctx context.Context, c *published) error {
 		for image := range atmirror.ImagesOf(b) {
 			ref, err := imageset.ParseRef(image)
 			if err != nil {
-				continue // it cannot have been mirrored
+				continue // an image with such a name cannot have been mirrored
 			}
 			x := naming{by: c, bundle: b.Name, tag: ref.Tag, digest: ref.Digest}
 			n.names[flatten(ref.Path)] = append(n.names[flatten(ref.Path)], x)

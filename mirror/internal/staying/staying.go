@@ -87,7 +87,8 @@ type listedTags map[string][]digest.Digest
 // Catalog is a catalog of which bundles are to be deleted.
 type Catalog struct {
 	Reference string
-	// Digest is what the catalog was when the items were listed: what is published later needs all that it names.
+	// Digest is that of the catalog when the items were listed. A catalog that was published since keeps all images that
+	// it names.
 	Digest digest.Digest
 	// Bundles are PACKAGE/NAME, sorted.
 	Bundles []string
@@ -106,7 +107,7 @@ type Options struct {
 	Render render.Options
 	// WithoutRecord goes on where the workspace has no record of the target; otherwise that is [workdir.ErrNoRecord].
 	WithoutRecord bool
-	// Shared compares with tags alone: what catalogs and records name is deleted all the same.
+	// Shared deletes what other catalogs, records and Kept need, too: only the tags of the listed images are looked at.
 	Shared bool
 	// Gone are the bundles that are to be deleted; nil if they are not known.
 	Gone []Catalog
@@ -163,7 +164,7 @@ func Read(ctx context.Context, o Options, items []Item) (*Needs, error) {
 			if slices.ContainsFunc(items, func(of Item) bool {
 				return of.Additional && of.Reference == i.Destination
 			}) {
-				continue // it is to be deleted as what it is
+				continue // the list has it as an additional image, to be deleted
 			}
 			n.keep(i.Destination, "it was mirrored as an additional image")
 		}
