@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -185,13 +186,8 @@ func (a *Account) total() {
 		}
 	}
 	slices.SortStableFunc(a.Images, func(x, y imageAccount) int {
-		if d := x.Kind.rank() - y.Kind.rank(); d != 0 {
-			return d
-		}
-		if d := strings.Compare(x.Destination, y.Destination); d != 0 {
-			return d
-		}
-		return strings.Compare(x.Source, y.Source)
+		return cmp.Or(x.Kind.rank()-y.Kind.rank(), cmp.Compare(x.Destination, y.Destination),
+			cmp.Compare(x.Source, y.Source))
 	})
 }
 

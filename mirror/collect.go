@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -152,9 +153,7 @@ func (r *collector) openCatalog(ctx context.Context, op imageset.Operator) (_ *c
 	}
 	c.account.Digest = c.digest
 	c.account.FilterHash = op.FilterHash(c.digest)
-	if c.source == "" {
-		c.source = c.name
-	}
+	c.source = cmp.Or(c.source, c.name)
 	r.report.log.info("reading the catalog " + c.source)
 	c.index, err = indeximage.Open(ctx, c.name, indeximage.Options{
 		Change: change.Options{Jobs: r.o.Render.Jobs, Reuse: true, Warn: r.o.Render.Warn},

@@ -68,7 +68,7 @@ func Delete(ctx context.Context, list *DeleteList, target imageset.Target, o Del
 	}
 	decisions, err := decideAll(ctx, items, &DeleteList{Catalogs: list.Catalogs, Kept: list.Kept, Shared: o.Shared},
 		staying.Options{Remote: o.Remote, Target: target, Workspace: o.Workspace.files(), Render: o.Render,
-			WithoutRecord: o.WithoutRecord, Warn: logger{o.Log}.warn})
+			WithoutRecord: o.WithoutRecord, Warn: newLogger(o.Log).warn})
 	if err != nil {
 		return nil, err
 	}

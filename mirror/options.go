@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"strconv"
@@ -129,12 +130,8 @@ type Options struct {
 
 // withDefaults returns the options with what is used where they are zero.
 func (o Options) withDefaults() *Options {
-	if o.Jobs == 0 {
-		o.Jobs = 4
-	}
-	if o.Base == "" {
-		o.Base = KeepBase
-	}
+	o.Jobs = cmp.Or(o.Jobs, 4)
+	o.Base = cmp.Or(o.Base, KeepBase)
 	return &o
 }
 

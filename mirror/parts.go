@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -92,9 +93,7 @@ func checkParts(o *Options, parts []*medium.Contents) error {
 		if err != nil {
 			return fmt.Errorf("%w: %w", fault.ErrInvalid, err)
 		}
-		if count == 0 {
-			count = s.Count
-		}
+		count = cmp.Or(count, s.Count)
 		if s.Count != count {
 			return fmt.Errorf("%w: part %s is beside one of %d parts: remove what is of another run", fault.ErrInvalid, s,
 				count)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math/big"
 	"slices"
 	"strings"
@@ -93,16 +94,9 @@ func (g *generation) addOthers() error {
 // inNamespace returns an object in a namespace; what it does not change is shared. Metadata of another type, null
 // included, stays, as Kubernetes' own method leaves it.
 func inNamespace(u *unstructured.Unstructured, namespace string) *unstructured.Unstructured {
-	top := make(map[string]any, len(u.Object))
-	for k, v := range u.Object {
-		top[k] = v
-	}
-	if old, ok := top["metadata"].(map[string]any); ok {
-		metadata := make(map[string]any, len(old)+1)
-		for k, v := range old {
-			metadata[k] = v
-		}
-		top["metadata"] = metadata
+	top := maps.Clone(u.Object)
+	if metadata, ok := top["metadata"].(map[string]any); ok {
+		top["metadata"] = maps.Clone(metadata)
 	}
 	out := &unstructured.Unstructured{Object: top}
 	out.SetNamespace(namespace)

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -266,9 +267,7 @@ func (c *catalogCheck) unreadable(pkg string, err error) error {
 	for _, p := range invalid.Problems {
 		f := problem(p)
 		f.Rule = RuleUnreadable.ID
-		if f.Package == "" {
-			f.Package = pkg
-		}
+		f.Package = cmp.Or(f.Package, pkg)
 		emit(f)
 	}
 	return nil

@@ -97,9 +97,7 @@ func Open(dir string, o Options) (*Cache, error) {
 		return nil, fmt.Errorf("blob cache: a negative size")
 	}
 	o.MaxBytes = cmp.Or(o.MaxBytes, defaultCacheBytes)
-	if o.MaxBlob == 0 {
-		o.MaxBlob = o.MaxBytes / 2
-	}
+	o.MaxBlob = cmp.Or(o.MaxBlob, o.MaxBytes/2)
 	if o.Now == nil {
 		o.Now = time.Now
 	}

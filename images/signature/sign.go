@@ -2,6 +2,7 @@ package signature
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"fmt"
@@ -79,9 +80,7 @@ var _ store.Attachment = (*Signing)(nil)
 
 // NewSigning returns an attachment that signs.
 func NewSigning(o SignOptions) *Signing {
-	if o.Format == "" {
-		o.Format = FormatBoth
-	}
+	o.Format = cmp.Or(o.Format, FormatBoth)
 	return &Signing{o: o}
 }
 

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -173,9 +174,7 @@ func (c *imageCopy) ask(ctx context.Context, n *node, withText bool) error {
 	}
 	n.present, n.written = true, true
 	// What the entry says is compared with the text when that is read.
-	if n.MediaType == "" {
-		n.MediaType = is.MediaType
-	}
+	n.MediaType = cmp.Or(n.MediaType, is.MediaType)
 	n.Size = is.Size
 	return nil
 }

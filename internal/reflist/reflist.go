@@ -3,6 +3,7 @@
 package reflist
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -53,9 +54,7 @@ func Describe(text []byte, mediaType string) (d v1.Descriptor, subject *v1.Descr
 	if err := json.Unmarshal(text, &m); err != nil {
 		return d, nil, fmt.Errorf("%w: manifest: %v", fault.ErrInvalid, err)
 	}
-	if mediaType == "" {
-		mediaType = m.MediaType
-	}
+	mediaType = cmp.Or(mediaType, m.MediaType)
 	if m.ArtifactType == "" && m.Config != nil {
 		m.ArtifactType = m.Config.MediaType
 	}

@@ -1,6 +1,7 @@
 package medium
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -109,12 +110,8 @@ type absent struct {
 // until [Writer.Finish]. The caller must close the writer. The error is of the class [fault.Conflict] if another
 // process writes to the directory; on file systems without locks that is not noticed.
 func Create(ctx context.Context, dir string, o Options) (_ *Writer, err error) {
-	if o.Form == "" {
-		o.Form = OCI
-	}
-	if o.SegmentBytes == 0 {
-		o.SegmentBytes = defaultSegmentBytes
-	}
+	o.Form = cmp.Or(o.Form, OCI)
+	o.SegmentBytes = cmp.Or(o.SegmentBytes, defaultSegmentBytes)
 	if err := o.Form.check(); err != nil {
 		return nil, err
 	}

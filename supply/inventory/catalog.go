@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"iter"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -246,10 +247,5 @@ func merged(x, y []sbom.Package) []sbom.Package {
 			byName[p.Name] = all
 		}
 	}
-	var out []sbom.Package
-	for _, p := range byName {
-		out = append(out, p)
-	}
-	slices.SortFunc(out, func(x, y sbom.Package) int { return cmp.Compare(x.Name, y.Name) })
-	return out
+	return slices.SortedFunc(maps.Values(byName), func(x, y sbom.Package) int { return cmp.Compare(x.Name, y.Name) })
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"net/http"
 	"net/url"
@@ -63,9 +64,7 @@ func (q *request) build(ctx context.Context) (*http.Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	for name, values := range q.header {
-		req.Header[name] = values
-	}
+	maps.Copy(req.Header, q.header)
 	if q.form != nil {
 		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	}
