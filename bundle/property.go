@@ -115,7 +115,7 @@ func (r *reader) reportMissing(d Declaration, field, message string) {
 	}
 }
 
-// needsRange reports a field of a value that is no range of versions.
+// needsRange reports a field that should be a range of versions and is not.
 func (r *reader) needsRange(d Declaration, field string) {
 	if why := RangeProblem(jsonscan.TextAt(d.Value, field)); why != "" {
 		r.addProblem(r.problem(d.Rule, d.place(field), why))

@@ -270,7 +270,7 @@ func (c *channel) lowerKept(kept map[string]bool) map[string]string {
 				out[at] = at
 				break
 			}
-			out[at] = "" // as long as nothing better is known: circles end here
+			out[at] = "" // until the end is known; a cycle stops here
 			at = e.Replaces
 		}
 		for _, p := range path {

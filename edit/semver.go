@@ -177,7 +177,9 @@ func (e *packageEdit) putBelow(n *member, name string, l *ladder, at int) {
 		fmt.Sprintf("%s is the next lower version in the channel", n.version))
 }
 
-func sameMinor(a, b version) bool { return a.Version.Major == b.Version.Major && a.Version.Minor == b.Version.Minor }
+func sameMinor(a, b version) bool {
+	return a.Version.Major == b.Version.Major && a.Version.Minor == b.Version.Minor
+}
 
 // isPatch reports whether a has the same minor version as b and a lower patch number.
 func isPatch(a, b version) bool {

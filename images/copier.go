@@ -27,7 +27,7 @@ type copier struct {
 	scratch *Workspace
 	remote  *registries.Client // nil until a destination is in a registry
 	places  []*writtenPlace
-	edges   []*edge // in their order
+	edges   []*edge // in the order of the destinations
 	events  sync.Mutex
 }
 

@@ -142,7 +142,7 @@ func (c *Client) openNamed(ctx context.Context, asked transport.Source, name str
 	}
 	at, err := c.openPlace(ctx, asked)
 	if err == nil && named != nil {
-		at.Named = named.String() // as it was asked for
+		at.Named = named.String() // the name that was asked for
 	}
 	return at, err
 }

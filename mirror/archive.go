@@ -25,7 +25,7 @@ import (
 // archive is a medium that images come from. What it leaves out is read at the target, which has it.
 type archive struct {
 	reader *medium.Reader
-	about  *medium.Contents // its description; nil for archives of oc-mirror
+	about  *medium.Contents // the archive's description; nil for archives of oc-mirror
 	// described are the digests of its images by PATH:TAG, as the description has them.
 	described map[string][]digest.Digest
 	// elsewhere are repositories of the target that have what is left out.

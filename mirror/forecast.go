@@ -128,7 +128,7 @@ func (r *forecast) openNeighbour(ctx context.Context) (end func() error, err err
 		return nil, context.Cause(ctx)
 	}
 	if err != nil {
-		return func() error { return nil }, nil // there is none; another one ends the run
+		return func() error { return nil }, nil // there is no archive yet; the run itself reports one that cannot be read
 	}
 	r.places.other.addArchive(reader)
 	return reader.Close, nil

@@ -29,7 +29,7 @@ type copier struct {
 	presence *presence
 	tags     *taglists.Lists // of the repositories that images come from; nil if they are not listed
 	outages  outage.Counter
-	sparse   sync.Once // for the advice about indexes that the target does not take
+	sparse   sync.Once // the advice about indexes that the target refuses is given once
 }
 
 // copyAll copies the images, those of a kind together: related images, additional images, bundles. An image that cannot

@@ -120,7 +120,7 @@ func (m *mediumCheck) listLeftOut(ctx context.Context) error {
 	if about == nil {
 		return nil
 	}
-	for _, i := range about.Images { // by an inventory, all of them
+	for _, i := range about.Images { // images that an inventory has are left out whole
 		if i.AtTarget && !m.leftOut[i.Digest] && m.reader.Tag(i.Path, i.Tag) == "" {
 			m.out.LeftOut++
 		}

@@ -101,7 +101,7 @@ func Text(text string) string {
 	return b.String()
 }
 
-// clean is Text for one line. Only what the line has words for is looked for: expressions are slow.
+// clean is like Text, for one line. It runs only the expressions whose words occur in the line, as they are slow.
 func clean(text string, has kind) string {
 	if has&aUser != 0 {
 		text = inURL().ReplaceAllStringFunc(text, func(s string) string {

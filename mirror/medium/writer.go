@@ -35,13 +35,13 @@ type Options struct {
 	SegmentBytes int64
 	// Strict makes a file that is larger than a segment an error of the class [fault.ErrLimit].
 	Strict bool
-	// Have tells whether the destination has a blob or manifest. Such a one is left out, and listed as such. It is
-	// called concurrently; nil means that the destination has nothing. [History.Has] fits, and that of an inventory.
+	// Have tells whether the destination has a blob or manifest, which is then left out and listed as left out. It is
+	// called concurrently; nil means that the destination has nothing. It may be [History.Has] or that of an inventory.
 	Have func(digest.Digest) bool
 	// Where tells which repositories of the destination have a blob that is left out, by their paths: registries give
-	// it to others from there. It is called concurrently; nil if that is not known. [History.Where] fits.
+	// it to others from there. It is called concurrently; nil if that is not known. It may be [History.Where].
 	Where func(digest.Digest) []string
-	// Since is when that was known, for the list of what is left out; nil if that is not known.
+	// Since is the time from which the answers of Have are, for the list of what is left out; nil if it is not known.
 	Since *time.Time
 	// Keep keeps an archive that is in the directory, unless the new one has all that it has: the segments of the new
 	// one follow its segments, and a reader reads both. Without it the new archive replaces it.
@@ -209,7 +209,7 @@ func (w *Writer) Discard() error {
 		return nil
 	}
 	err := errors.Join(w.abandon(), w.removePartials())
-	_ = w.root.Remove(journalFile) // where open files cannot be removed, it is that of a run that left nothing
+	_ = w.root.Remove(journalFile) // where open files cannot be removed, a journal of nothing stays
 	return errors.Join(err, w.Close())
 }
 

@@ -126,7 +126,7 @@ func mapping(images []Copied) []byte {
 	for i := range images {
 		from := images[i].Source
 		if from.Digest != "" {
-			from.Tag = "" // by which it is not pulled
+			from.Tag = "" // clusters pull it by the digest
 		}
 		lines = append(lines, from.String()+"="+images[i].Destination.String()+"\n")
 	}
@@ -150,8 +150,8 @@ func (m *maker) registries(images []Copied) []byte {
 }
 
 // RegistriesConf returns a registries.conf with which podman and bindery pull images from mirrors, and from the source
-// if no mirror has them. mirrors are the repositories that have copies, by the repository at the source. insecure allows
-// plain HTTP and any certificate for the mirrors.
+// if no mirror has them. mirrors are the repositories that have copies, by the repository at the source. insecure
+// allows plain HTTP and any certificate for the mirrors.
 func RegistriesConf(mirrors map[string][]string, insecure bool) []byte {
 	var b bytes.Buffer
 	for i, from := range slices.Sorted(maps.Keys(mirrors)) {

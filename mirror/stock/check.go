@@ -367,7 +367,7 @@ func (c *imageCheck) walk(ctx context.Context, top v1.Descriptor) ([]Problem, er
 	if ctx.Err() == nil && err != nil { // the image exceeds a limit of the walk
 		all, err = []Problem{problemOf(top, err)}, nil
 	}
-	for _, l := range slices.Backward(open) { // after an error
+	for _, l := range slices.Backward(open) { // manifests that an error has left open
 		l.problems = append(l.problems, all...)
 		all = l.problems
 		l.answer()

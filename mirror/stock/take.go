@@ -112,7 +112,7 @@ type taker struct {
 // one is a repository that is looked into, and what it found.
 type one struct {
 	found  *repository
-	failed []error // what is left out
+	failed []error // why images of it are left out of the inventory
 	err    error
 }
 

@@ -43,7 +43,7 @@ func ReadCarried(w Dir) (*Carried, error) {
 	for line := range strings.Lines(string(text)) {
 		line = strings.TrimSuffix(line, "\n")
 		if d, _, _ := strings.Cut(line, " "); verify.Digest(digest.Digest(d)) != nil {
-			continue // no run has written it
+			continue // it is no file of a run
 		}
 		c.lines[line], c.places[placeOf(line)] = true, true
 	}
