@@ -37,8 +37,8 @@ COMPILE := GO=$(GO) hack/compile.sh
 # The server carries no release, nor the identity of its build, which is made of the flags: a new release makes the same images.
 SERVER_LDFLAGS := $(LDFLAGS) -buildid=
 STAMP := $(if $(VERSION),-X $(VERSION_PKG).release=$(VERSION) )-X $(VERSION_PKG).commit=$(COMMIT) -X $(VERSION_PKG).date=$(DATE)
-SERVERS := $(foreach a,$(SERVER_ARCHES),internal/serverbin/bin/opm-server-linux-$(a).layer) \
-	$(foreach a,$(filter $(ZSTD_ARCHES),$(SERVER_ARCHES)),internal/serverbin/bin/zstd-opm-server-linux-$(a).layer)
+SERVERS := $(foreach a,$(SERVER_ARCHES),build/internal/serverbin/bin/opm-server-linux-$(a).layer) \
+	$(foreach a,$(filter $(ZSTD_ARCHES),$(SERVER_ARCHES)),build/internal/serverbin/bin/zstd-opm-server-linux-$(a).layer)
 
 # The build that runs the commands of Containerfiles has C in it, and is one static file anyway: no names of users and hosts are
 # looked up by the C library. Most of the C is SQLite's, in which the library remembers blobs: fast code is not worth the time.
@@ -70,12 +70,12 @@ $(DIST)/opm-server-linux-%: FORCE
 	@mkdir -p $(DIST)
 	GOOS=linux GOARCH=$* $(COMPILE) -trimpath -tags=$(TAGS),grpcnotrace -ldflags '$(SERVER_LDFLAGS)' -o $@ ./cmd/opm-server
 
-internal/serverbin/bin/opm-server-linux-%.layer: $(DIST)/opm-server-linux-%
-	@mkdir -p internal/serverbin/bin
+build/internal/serverbin/bin/opm-server-linux-%.layer: $(DIST)/opm-server-linux-%
+	@mkdir -p build/internal/serverbin/bin
 	@if [ ! -e $@ ] || [ $< -nt $@ ]; then $(GO) run ./build/internal/serverlayer $< linux/$* gzip $@; fi
 
-internal/serverbin/bin/zstd-opm-server-linux-%.layer: $(DIST)/opm-server-linux-%
-	@mkdir -p internal/serverbin/bin
+build/internal/serverbin/bin/zstd-opm-server-linux-%.layer: $(DIST)/opm-server-linux-%
+	@mkdir -p build/internal/serverbin/bin
 	@if [ ! -e $@ ] || [ $< -nt $@ ]; then $(GO) run ./build/internal/serverlayer $< linux/$* zstd $@; fi
 
 .PRECIOUS: $(DIST)/opm-server-linux-%
@@ -158,4 +158,4 @@ install: build ## install to DESTDIR/PREFIX/bin, with manual pages and completio
 	$(DIST)/bindery completion fish | install -D -m 0644 /dev/stdin $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/bindery.fish
 
 clean: ## remove what was built
-	rm -rf $(DIST) internal/serverbin/bin
+	rm -rf $(DIST) build/internal/serverbin/bin

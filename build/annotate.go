@@ -124,7 +124,6 @@ func (b *base) annotations() map[string]string {
 	return out
 }
 
-// indexAnnotations returns those of the index.
 func (o *Options) indexAnnotations() map[string]string {
 	if o.Source == nil {
 		return o.Annotations

@@ -29,7 +29,6 @@ type part struct {
 	notices        *cataloglayer.Notices // of the caches; nil without any
 }
 
-// openBases opens the base for every platform.
 func openBases(ctx context.Context, o *Options) (bases []*base, err error) {
 	bases = make([]*base, len(o.platforms()))
 	if o.Base == nil {
@@ -172,7 +171,6 @@ func (i *Image) addBase(b *base) []Layer {
 	return slices.Clone(b.layers)
 }
 
-// addPlatform adds the manifest and the configuration of one platform.
 func (i *Image) addPlatform(p v1.Platform, text, config []byte, id digest.Digest) {
 	pi := PlatformImage{Platform: p, Digest: digest.FromBytes(text), Config: id}
 	i.Platforms = append(i.Platforms, pi)
@@ -308,7 +306,6 @@ type lazyLayer struct {
 	mu sync.Mutex
 }
 
-// open opens the bytes of the layer.
 func (l *lazyLayer) open(ctx context.Context) (io.ReadCloser, int64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -324,7 +321,6 @@ func (l *lazyLayer) open(ctx context.Context) (io.ReadCloser, int64, error) {
 	return f, l.blob.Size, err
 }
 
-// write writes the layer into the store.
 func (l *lazyLayer) write(ctx context.Context) error {
 	b, err := l.store.Write(ctx, l.part.layer, l.o)
 	if err != nil {

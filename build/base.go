@@ -154,7 +154,6 @@ func (b *base) readConfig(ctx context.Context, info types.BlobInfo) error {
 	return err
 }
 
-// parseConfig parses a configuration and checks its digest.
 func parseConfig(text []byte, want digest.Digest) (config v1.Image, err error) {
 	if got := want.Algorithm().FromBytes(text); got != want {
 		return config, fmt.Errorf("configuration: digest mismatch: %s instead of %s", got, want)

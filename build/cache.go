@@ -66,7 +66,6 @@ type knownLayer struct {
 	Notices []string `json:"notices,omitempty"`
 }
 
-// layerNote is the key of the note of a layer.
 func layerNote(key digest.Digest) digest.Digest { return noteKey("layer 1", key.String()) }
 
 // noteKey is the key of a note of the given kind.
@@ -76,7 +75,6 @@ func noteKey(kind string, about ...string) digest.Digest {
 	return digest.NewDigest(digest.SHA256, h)
 }
 
-// find looks for a layer.
 func (k *Cache) find(key digest.Digest, c layers.Compression) (knownLayer, bool) {
 	if k == nil || key == "" {
 		return knownLayer{}, false

@@ -50,7 +50,6 @@ const (
 	defaultPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 )
 
-// catalogPurpose returns the purpose of catalog images.
 func catalogPurpose() purpose {
 	labels := map[string]string{ConfigsLabel: "/" + cataloglayer.ConfigsDir, DatabaseLabel: ""}
 	return purpose{"bindery build catalog", func(c *v1.ImageConfig, o *Options, b *base) {

@@ -106,7 +106,7 @@ type Layer struct {
 	// From is the image that the layer was reused from by digest; empty for written layers and those of the base.
 	From string `json:"from,omitempty"`
 
-	dir        string      // where a bundle's layer has its files
+	dir        string      // the directory of a bundle's files in its layer
 	remote     *remoteBlob // the source of a reused layer
 	repository string      // the repository that has it, "HOST/REPOSITORY"; empty if it is in no registry
 }
@@ -230,8 +230,8 @@ func (p place) HasBlob(_ context.Context, d v1.Descriptor) (bool, error) {
 	return known && size == d.Size, nil
 }
 
-// Blob opens a configuration or a layer. A layer may be written, or fetched from the base or another image, only at this
-// point.
+// Blob opens a configuration or a layer. A layer may be written, or fetched from the base or another image, only at
+// this point.
 func (p place) Blob(ctx context.Context, d v1.Descriptor, from int64) (io.ReadCloser, error) {
 	return store.Skip(func() (io.ReadCloser, error) {
 		r, _, err := p.image.open(ctx, d.Digest)

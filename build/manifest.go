@@ -16,7 +16,6 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// layerTypes are the media types of layers.
 var layerTypes = [...]struct {
 	format      Format
 	compression layers.Compression
@@ -29,7 +28,6 @@ var layerTypes = [...]struct {
 	{FormatDocker, layers.Uncompressed, manifest.DockerV2SchemaLayerMediaTypeUncompressed},
 }
 
-// layerType returns the media type of a layer in a format.
 func layerType(f Format, c layers.Compression) (string, error) {
 	for _, t := range layerTypes {
 		if t.compression == c && (t.format == FormatDocker) == (f == FormatDocker) {
@@ -69,7 +67,6 @@ func manifestType(mediaType string) string {
 	return mediaType
 }
 
-// imageManifest returns the text of an image's manifest.
 func imageManifest(f Format, config []byte, ls []Layer, annotations map[string]string) ([]byte, error) {
 	if f == FormatDocker {
 		descs := make([]manifest.Schema2Descriptor, len(ls))
@@ -134,7 +131,6 @@ func index(f Format, of []PlatformImage, manifests map[digest.Digest][]byte,
 	})
 }
 
-// indexType returns the media type of an index in a format.
 func indexType(f Format) string {
 	if f == FormatDocker {
 		return manifest.DockerV2ListMediaType
@@ -142,7 +138,6 @@ func indexType(f Format) string {
 	return v1.MediaTypeImageIndex
 }
 
-// imageType returns the media type of an image's manifest in a format.
 func imageType(f Format) string { return manifestType(indexType(f)) }
 
 // withLabels returns the base's labels with others, which override them.

@@ -143,7 +143,6 @@ func (o *Options) platforms() []v1.Platform {
 	return ps
 }
 
-// created returns the time of the image.
 func (o *Options) created() time.Time {
 	if o.Created.IsZero() {
 		return time.Unix(0, 0).UTC()
@@ -151,7 +150,6 @@ func (o *Options) created() time.Time {
 	return o.Created.UTC().Truncate(time.Second)
 }
 
-// layerOptions returns the options of every layer.
 func (o *Options) layerOptions() layers.Options {
 	return layers.Options{Compression: o.Compression}
 }

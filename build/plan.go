@@ -14,9 +14,9 @@ import (
 	"strings"
 
 	"github.com/operator-bindery/bindery/build/internal/cataloglayer"
+	"github.com/operator-bindery/bindery/build/internal/grouping"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/internal/canon"
-	"github.com/operator-bindery/bindery/internal/grouping"
 	"github.com/operator-bindery/bindery/internal/spool"
 	"github.com/operator-bindery/bindery/layers"
 	"github.com/operator-bindery/bindery/serve/opmcache"
@@ -183,7 +183,6 @@ func sortedContents(entries map[string][]layers.Entry) ([]content, error) {
 	return all, err
 }
 
-// filesOf are the files of packages.
 func filesOf(contents []content) []opmcache.Package {
 	all := make([]opmcache.Package, len(contents))
 	for i, c := range contents {
@@ -274,7 +273,6 @@ func (in CatalogInput) Plan(ctx context.Context, o Options) (_ *Planned, err err
 	return settled.planned(&o), closeBases(settled.bases)
 }
 
-// planned describes the layers.
 func (s settled) planned(o *Options) *Planned {
 	p := &Planned{Layers: []PlannedLayer{}}
 	add := func(l PlannedLayer) {

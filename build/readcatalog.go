@@ -82,7 +82,7 @@ type sourceFile struct {
 	size     int64
 	digest   digest.Digest
 	packages []string
-	read     bool // in the first pass
+	read     bool // read in the first pass
 	warned   bool
 }
 
@@ -132,7 +132,7 @@ func readInPieces(ctx context.Context, fsys fs.FS, o ReadOptions, held int) ([]F
 		case !whole || v == isSplit:
 			again = append(again, pkg)
 		case v == isInvalid:
-			return nil, errReadAll // with all problems, in their order
+			return nil, errReadAll // reading all again reports all problems in their order
 		}
 	}
 	if err := r.second(again, packages); err != nil {

@@ -14,8 +14,8 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/build/internal/cataloglayer"
+	"github.com/operator-bindery/bindery/build/internal/serverbin"
 	"github.com/operator-bindery/bindery/internal/ctxio"
-	"github.com/operator-bindery/bindery/internal/serverbin"
 	"github.com/operator-bindery/bindery/layers"
 )
 
@@ -78,7 +78,6 @@ func (s Server) hashed(ctx context.Context) (Server, error) {
 	return s, nil
 }
 
-// layer is the layer of the server.
 func (s Server) layer() layers.Layer {
 	l := cataloglayer.Server(s.program, s.Platform)
 	l.Finished = s.finished
@@ -95,6 +94,9 @@ type Embedded struct {
 	found  map[string]Server
 	layers *serverLayers
 }
+
+// EmbeddedServers returns the platforms whose server is in the program, as os/arch, sorted.
+func EmbeddedServers() []string { return serverbin.Embedded() }
 
 // CacheLayers keeps the layers of servers, also of those in files, in a directory of the caller's for images with the
 // same servers: each is compressed once. The directory must exist as long as images are built. It is called before the
@@ -149,7 +151,6 @@ func (e *Embedded) server(p v1.Platform) (Server, error) {
 	return s, err
 }
 
-// servers returns the servers for several platforms.
 func (e *Embedded) servers(of []v1.Platform) ([]Server, error) {
 	var out []Server
 	for _, p := range of {

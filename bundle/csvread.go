@@ -135,7 +135,7 @@ func (p *csvReader) release(value []byte) string {
 	if s, ok := jsonscan.Text(value); ok {
 		return s
 	}
-	if !declaresNumber(value) {
+	if class[value[0]] != classNumber {
 		p.fatal("spec.release", "release field must be a string or number, not "+string(shape.Of(value)))
 		return ""
 	}
@@ -149,8 +149,6 @@ func (p *csvReader) release(value []byte) string {
 	}
 	return release
 }
-
-func declaresNumber(value []byte) bool { return class[value[0]] == classNumber }
 
 func (p *csvReader) icon(value []byte) {
 	jsonscan.Elements(value, func(icon []byte) bool {

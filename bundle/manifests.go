@@ -98,7 +98,6 @@ func ofMachine(err error) bool {
 	return true
 }
 
-// manifest reads the documents of a file.
 func (r *reader) manifest(ctx context.Context, file string) error {
 	first := len(r.b.Objects)
 	err := r.eachDocument(ctx, file, func(d canon.Doc, json []byte, size int64) bool {

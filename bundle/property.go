@@ -115,7 +115,7 @@ func (r *reader) reportMissing(d Declaration, field, message string) {
 	}
 }
 
-// needsRange reports a field of a value that is no range of versions.
+// needsRange reports a field that should be a range of versions and is not.
 func (r *reader) needsRange(d Declaration, field string) {
 	if why := RangeProblem(jsonscan.TextAt(d.Value, field)); why != "" {
 		r.addProblem(r.problem(d.Rule, d.place(field), why))
@@ -161,7 +161,6 @@ func (r *reader) refuseAt(at bundlefs.Place, rule, message string) {
 	r.fatal(r.problem(rule, at, message))
 }
 
-// annotation returns the place of an annotation.
 func annotation(file, key string) bundlefs.Place {
 	return bundlefs.Place{File: file, Path: []any{"annotations", key}}
 }
@@ -172,7 +171,6 @@ func placeBelow(at bundlefs.Place, path ...any) bundlefs.Place {
 	return at
 }
 
-// problem returns a problem at a place.
 func (r *reader) problem(rule string, at bundlefs.Place, message string) Problem {
 	p := Problem{Rule: rule, File: at.File, Field: canon.PathName(at.Path), Message: message}
 	p.Line, p.Column = r.lines.Find(at)

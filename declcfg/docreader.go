@@ -72,7 +72,6 @@ func (d *docReader) reset(r io.Reader, name string) {
 	d.name, d.line, d.count, d.comments, d.broken = name, 0, 0, false, false
 }
 
-// pos is the position of a line of the file.
 func (d *docReader) pos(line int) Position {
 	return Position{File: d.name, Line: line, dir: d.options.Dir}
 }

@@ -67,7 +67,7 @@ type entryNode struct {
 // see [Catalog.Validate].
 func (c *Catalog) Graph() (*Graph, error) { return graphOf(c, false) }
 
-// GraphAnyImages is [Catalog.Graph] without the rule that images are pull specs, see [Catalog.ValidateAnyImages].
+// GraphAnyImages is like [Catalog.Graph] without the rule that images are pull specs, see [Catalog.ValidateAnyImages].
 func (c *Catalog) GraphAnyImages() (*Graph, error) { return graphOf(c, true) }
 
 func graphOf(c *Catalog, anyImages bool) (*Graph, error) {

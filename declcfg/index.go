@@ -33,8 +33,8 @@ type IndexedDocument struct {
 	empty bool // comments only
 }
 
-// NewIndex makes the index of the catalog in fsys. Of o count Jobs, Limits, Files, Schemaless and Images. Of the problems of files
-// it finds those that keep it from finding the blobs, and returns them as [Load] does.
+// NewIndex makes the index of the catalog in fsys. It heeds the fields Jobs, Limits, Files, Schemaless and Images of o.
+// It finds only those problems of files that keep it from finding the blobs, and returns them as [Load] does.
 func NewIndex(ctx context.Context, fsys fs.FS, o LoadOptions) (*Index, error) {
 	x := &Index{fsys: fsys, options: o}
 	quiet := o
@@ -151,7 +151,6 @@ func (s *spanReader) open(fsys fs.FS, name string, limit int64) (err error) {
 // errChanged is returned if a file changed after the index was built.
 var errChanged = errors.New("changed while it was being read")
 
-// readAt reads the blob of a document.
 func (d *docReader) readAt(fsys fs.FS, at *IndexedDocument) (Blob, error) {
 	d.name, d.line = at.File, at.Line
 	s := &d.spans

@@ -22,7 +22,6 @@ type jsonType struct {
 	empty  reflect.Value
 }
 
-// jsonField is a field of an object.
 type jsonField struct {
 	name      string
 	quoted    []byte // the name as a string of JSON

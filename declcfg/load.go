@@ -66,8 +66,8 @@ type LoadOptions struct {
 	// Warn is called for accepted but probably unintended input, such as a repeated key or an unknown field. It may be
 	// called concurrently.
 	Warn func(Position, string)
-	// UnknownField, unless nil, is called instead of Warn for fields that the schema of a blob does not define. path are
-	// the names (string) and indices (int) that lead from the blob at a position to the field.
+	// UnknownField, unless nil, is called instead of Warn for fields that the schema of a blob does not define. path
+	// are the names (string) and indices (int) that lead from the blob at a position to the field.
 	UnknownField func(at Position, path []any, message string)
 	// Omitted, unless nil, is called for every problem that a *[ValidationError] does not contain; calls do not
 	// overlap.
@@ -84,7 +84,7 @@ type LoadOptions struct {
 	// different files are concurrent. [Walk] does not call it.
 	Document func(Blob, Document)
 
-	expansion *canon.Expansion // that of all files of a tree; nil: that of one reader
+	expansion *canon.Expansion // shared by all files of a tree; nil: each reader has its own
 }
 
 // Load reads the catalog in fsys: every file of the tree that is not ignored, each a sequence of JSON or YAML
@@ -179,7 +179,7 @@ func (r *Reader) Manifests(b *Bundle, fn func(object []byte, csv bool)) (err err
 	return nil
 }
 
-// NextMeta is [Reader.Next] without decoding the blob: it returns the canonical text, which belongs to the caller.
+// NextMeta is like [Reader.Next] without decoding the blob: it returns the canonical text, which belongs to the caller.
 // [Meta.Parse] decodes it.
 func (r *Reader) NextMeta() (*Meta, error) {
 	m, err := r.d.meta()

@@ -137,7 +137,7 @@ func (e *ValidationError) OpmMessage() string {
 	return e.tree(e.Problems, false)
 }
 
-// AnswerMessage is [ValidationError.OpmMessage] in words that name no types of Go.
+// AnswerMessage is like [ValidationError.OpmMessage] in words that name no types of Go.
 func (e *ValidationError) AnswerMessage() string {
 	own := &ValidationError{slices.Clone(e.Problems), e.More}
 	for i := range own.Problems {

@@ -58,7 +58,6 @@ func (l *problemList) add(p Problem) {
 	}
 }
 
-// join adds the problems of an error.
 func (l *problemList) join(e *ValidationError) {
 	for _, p := range e.Problems {
 		l.add(p)

@@ -154,7 +154,6 @@ func (b *Bundle) badProperties() iter.Seq[*propertyError] {
 	}
 }
 
-// opmPropertiesError returns opm's error for a property.
 func (b *Bundle) opmPropertiesError(e *propertyError) string {
 	return fmt.Sprintf("parse properties for bundle %q: %v", fault.Short(b.Name), e)
 }

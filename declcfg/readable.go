@@ -31,7 +31,7 @@ type document struct {
 
 type unreadableDocument struct {
 	problems *ValidationError
-	packages []string // that it seems to belong to
+	packages []string // the packages that the document seems to belong to
 }
 
 // loadReadable is [Load], but goes on after a document that cannot be read: with the next one, or with the next file if

@@ -13,8 +13,8 @@ func (b *Bundle) Reduce() {
 	detach(b, true)
 }
 
-// DropObjects is [Bundle.Reduce] for the olm.bundle.object properties only, unchecked. The bundle no longer shares
-// memory with its document.
+// DropObjects is like [Bundle.Reduce], for the olm.bundle.object properties only, unchecked. The bundle no longer
+// shares memory with its document.
 func (b *Bundle) DropObjects() {
 	if p, err := b.PackageProperty(); err == nil && strings.Contains(p.Version, "+") {
 		b.droppedSubstitutes = b.SubstitutesFor()

@@ -105,7 +105,7 @@ func writingOrder(schema, name string) (rank int, key string) {
 	return rank, schema
 }
 
-// orderOf is [writingOrder] of a blob. A Meta of a schema with a type has no type either.
+// orderOf returns the [writingOrder] of a blob. A [Meta] comes after all typed blobs, even if its schema has a type.
 func orderOf(b Blob) (rank int, key string) {
 	if _, ok := b.(*Meta); ok {
 		return RankOther, b.BlobSchema()

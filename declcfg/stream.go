@@ -35,7 +35,7 @@ func Stream(ctx context.Context, fsys fs.FS, o LoadOptions, wanted func(pkg stri
 	}
 }
 
-// streamLoaded is Stream for catalogs that must be loaded completely.
+// streamLoaded is like Stream, for catalogs that must be loaded completely.
 func streamLoaded(ctx context.Context, fsys fs.FS, o LoadOptions, wanted func(pkg string) bool) iter.Seq2[Blob, error] {
 	return func(yield func(Blob, error) bool) {
 		c, err := Load(ctx, fsys, o)
@@ -74,8 +74,8 @@ func (x *Index) Blobs(ctx context.Context, wanted func(pkg string) bool) iter.Se
 	return x.selected(ctx, func(d *IndexedDocument) bool { return wanted(d.Package) })
 }
 
-// PackageBlobs yields the blobs of one package in the order of [Stream]. It reads nothing else: its time does not depend
-// on the size of the catalog, and its error is about the first blob of the package that cannot be read.
+// PackageBlobs yields the blobs of one package in the order of [Stream]. It reads nothing else: its time does not
+// depend on the size of the catalog, and its error is about the first blob of the package that cannot be read.
 func (x *Index) PackageBlobs(ctx context.Context, pkg string) iter.Seq2[Blob, error] {
 	x.once.Do(func() {
 		x.byPackage = map[string][]int{}
@@ -88,7 +88,7 @@ func (x *Index) PackageBlobs(ctx context.Context, pkg string) iter.Seq2[Blob, er
 	return x.inOrder(ctx, func() []int { return x.byPackage[pkg] }, func(_ LoadOptions, err error) error { return err })
 }
 
-// selected is [Index.Blobs] for the wanted documents.
+// selected is like [Index.Blobs], for the wanted documents.
 func (x *Index) selected(ctx context.Context, wanted func(*IndexedDocument) bool) iter.Seq2[Blob, error] {
 	return x.inOrder(ctx, func() []int { return x.order(wanted) }, func(o LoadOptions, err error) error {
 		return wholeError(ctx, x.fsys, o, err)

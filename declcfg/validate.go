@@ -19,14 +19,14 @@ const maxSkipRange = 4096
 // nil, or a *[ValidationError] with all problems. It takes time linear in bundles and edges.
 func (c *Catalog) Validate() error { return validate(c, false, problemList{}).problems.err() }
 
-// ValidateAnyImages is [Catalog.Validate] without the rule that images are pull specs, which opm does not apply to
+// ValidateAnyImages is like [Catalog.Validate] without the rule that images are pull specs, which opm does not apply to
 // databases.
 func (c *Catalog) ValidateAnyImages() error { return validate(c, true, problemList{}).problems.err() }
 
-// ValidGraph is [Catalog.Graph] of a catalog that must be valid. Its error is that of [Catalog.Validate].
+// ValidGraph is like [Catalog.Graph], for a catalog that must be valid. Its error is that of [Catalog.Validate].
 func (c *Catalog) ValidGraph() (*Graph, error) { return validGraph(c, false) }
 
-// ValidGraphAnyImages is [Catalog.ValidGraph] by the rules of [Catalog.ValidateAnyImages].
+// ValidGraphAnyImages is like [Catalog.ValidGraph] by the rules of [Catalog.ValidateAnyImages].
 func (c *Catalog) ValidGraphAnyImages() (*Graph, error) { return validGraph(c, true) }
 
 func validGraph(c *Catalog, anyImages bool) (*Graph, error) {
@@ -54,7 +54,7 @@ type validator struct {
 	graph     *Graph
 	problems  problemList
 	notes     []Problem
-	moreNotes int // that were only counted
+	moreNotes int // notes that were only counted
 }
 
 // report adds a problem of a part of the graph.

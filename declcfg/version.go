@@ -1,6 +1,7 @@
 package declcfg
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -68,10 +69,7 @@ func (r Release) String() string {
 
 // Compare orders by version precedence, then by release. Build metadata is ignored.
 func (v VersionRelease) Compare(o VersionRelease) int {
-	if c := v.Version.Compare(o.Version); c != 0 {
-		return c
-	}
-	return v.Release.Compare(o.Release)
+	return cmp.Or(v.Version.Compare(o.Version), v.Release.Compare(o.Release))
 }
 
 // String returns the version, followed by a dash and the release if there is one.

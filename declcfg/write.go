@@ -112,8 +112,8 @@ type StagedFS struct {
 	replace bool
 }
 
-// StageFS is [WriteFS] without the final rename: the caller checks the result and commits it. With replace the target
-// may be a non-empty directory; Commit removes its content.
+// StageFS is like [WriteFS] without the final rename: the caller checks the result and commits it. With replace the
+// target may be a non-empty directory; Commit removes its content.
 func StageFS(ctx context.Context, dir string, f Format, blobs iter.Seq2[Blob, error],
 	replace bool) (_ *StagedFS, err error) {
 	if !replace {

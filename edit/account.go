@@ -188,9 +188,7 @@ func (a *Account) compare(before, after *part, why reasons) {
 			from, to = "", ""
 		}
 		reason := why[k]
-		if reason == "" {
-			reason = why[reasonKey{k.kind, k.channel, k.bundle, to}]
-		}
+		reason = cmp.Or(reason, why[reasonKey{k.kind, k.channel, k.bundle, to}])
 		a.Changes = append(a.Changes, Change{action, k.kind, name, k.channel, k.bundle, from, to, reason})
 	}
 	for k, from := range old {
@@ -223,7 +221,6 @@ func asBefore(kind Kind) string {
 	return "the catalog has it so"
 }
 
-// finish sorts the account.
 func (a *Account) finish() {
 	slices.SortFunc(a.Changes, func(x, y Change) int {
 		return cmp.Or(cmp.Compare(x.Package, y.Package), cmp.Compare(x.Channel, y.Channel), cmp.Compare(x.Kind, y.Kind),

@@ -270,7 +270,7 @@ func (c *channel) lowerKept(kept map[string]bool) map[string]string {
 				out[at] = at
 				break
 			}
-			out[at] = "" // as long as nothing better is known: circles end here
+			out[at] = "" // until the end is known; a cycle stops here
 			at = e.Replaces
 		}
 		for _, p := range path {
@@ -322,7 +322,6 @@ func (f *filter) reach(name string, c *channel) {
 	f.why.set(KindHead, name, "", head, "it is the highest version of the kept bundles that nothing leads to")
 }
 
-// highest returns the bundle with the highest version.
 func (f *filter) highest(names []string) string {
 	best := ""
 	for _, name := range names {
@@ -333,7 +332,6 @@ func (f *filter) highest(names []string) string {
 	return best
 }
 
-// defaultChannel chooses the default channel.
 func (f *filter) defaultChannel() {
 	p := f.part
 	if want := f.selection.DefaultChannel; want != "" {

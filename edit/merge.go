@@ -51,7 +51,7 @@ func Merge(catalogs []*declcfg.Catalog, o MergeOptions) (*declcfg.Catalog, *Acco
 		for _, name := range sorted(packagesOf(c)) {
 			p := parts[name]
 			if p == nil {
-				continue // it has other blobs only
+				continue // the package has only blobs of unknown schemas
 			}
 			if merged[name] == nil || o.Replace {
 				if o.Replace {

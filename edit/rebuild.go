@@ -166,7 +166,6 @@ func (e *packageEdit) wanting(channel string) []*candidate {
 	return slices.Clip(e.byChannel[channel])
 }
 
-// edges returns the edges of a bundle in a channel.
 func (b *rebuild) edges(name string, c *channel, bundle string) Origin {
 	if b.part.bundles[bundle].tombstone {
 		return Origin{}

@@ -156,7 +156,6 @@ func (e *packageEdit) reachable() {
 	}
 }
 
-// removeStranded removes bundles that are in no channel any more.
 func (e *packageEdit) removeStranded() {
 	for _, name := range e.part.tidy() {
 		e.why.set(KindBundle, "", name, "", "it is in no channel any more")

@@ -52,7 +52,7 @@ func newLadder(c *channel, p *part) *ladder {
 		l.know(entry)
 	}
 	slices.SortFunc(l.steps, func(a, b *member) int {
-		return cmp.Or(a.version.plain(b.version), cmp.Compare(a.blob.Name, b.blob.Name))
+		return cmp.Or(a.version.Compare(b.version.VersionRelease), cmp.Compare(a.blob.Name, b.blob.Name))
 	})
 	return l
 }
@@ -74,7 +74,7 @@ func (l *ladder) set(entry declcfg.ChannelEntry) {
 
 // find returns the position of a version, and whether a bundle has it.
 func (l *ladder) find(v version) (int, bool) {
-	return slices.BinarySearchFunc(l.steps, v, func(m *member, v version) int { return m.version.plain(v) })
+	return slices.BinarySearchFunc(l.steps, v, func(m *member, v version) int { return m.version.Compare(v.VersionRelease) })
 }
 
 // insert adds one bundle to all channels that it declares, or to none.
@@ -95,7 +95,7 @@ func (e *packageEdit) insert(n *candidate, ladders map[string]*ladder) {
 		} else if e.options.Mode == SemVerSkipPatch && i >= maxPatches && isPatch(l.steps[i-maxPatches].version,
 			n.version) {
 			f := n.problem(ErrLimit, "channel %s of package %s has more than %d patches of the minor version %d.%d",
-				name, p.name, maxPatches, n.version.Major, n.version.Minor)
+				name, p.name, maxPatches, n.version.Version.Major, n.version.Version.Minor)
 			f.Channel = name
 			e.found = append(e.found, f)
 			return
@@ -144,7 +144,7 @@ func (e *packageEdit) insertIn(n *member, name string, l *ladder) {
 	}
 	slices.Reverse(entry.Skips)
 	for _, patch := range slices.Clone(entry.Skips) {
-		for _, s := range l.entries[patch].Skips { // which nothing else may skip
+		for _, s := range l.entries[patch].Skips { // only the removed patch may have skipped these
 			if !patches[s] && s != entry.Name && !slices.Contains(entry.Skips, s) {
 				entry.Skips = append(entry.Skips, s)
 				e.why.set(KindSkip, name, entry.Name, s, patch+" skipped it")
@@ -177,11 +177,13 @@ func (e *packageEdit) putBelow(n *member, name string, l *ladder, at int) {
 		fmt.Sprintf("%s is the next lower version in the channel", n.version))
 }
 
-func sameMinor(a, b version) bool { return a.Major == b.Major && a.Minor == b.Minor }
+func sameMinor(a, b version) bool {
+	return a.Version.Major == b.Version.Major && a.Version.Minor == b.Version.Minor
+}
 
 // isPatch reports whether a has the same minor version as b and a lower patch number.
 func isPatch(a, b version) bool {
-	return sameMinor(a, b) && a.Patch < b.Patch
+	return sameMinor(a, b) && a.Version.Patch < b.Version.Patch
 }
 
 // skipOver removes bundles from the chain of a channel: a bundle that replaced one of them replaces what that one

@@ -14,7 +14,7 @@ const maxSubstitutes = 1000
 // the package.
 type line struct {
 	names []string
-	added bool // one of them is being added
+	added bool // one of the bundles is being added
 }
 
 // substitute applies substitutions to the declared edges of added bundles and to existing channels:

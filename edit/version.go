@@ -10,10 +10,7 @@ import (
 )
 
 // version orders bundles: by version, then by release.
-type version struct {
-	semver.Version
-	release declcfg.Release
-}
+type version struct{ declcfg.VersionRelease }
 
 // versionOf reads the version of a bundle from its olm.package property.
 func versionOf(b *declcfg.Bundle) (version, error) {
@@ -26,29 +23,20 @@ func versionOf(b *declcfg.Bundle) (version, error) {
 		return version{}, fmt.Errorf("version %q: %w", p.Version, err)
 	}
 	release, err := declcfg.ParseRelease(p.Release)
-	return version{v, release}, err
-}
-
-func (v version) String() string {
-	return declcfg.VersionRelease{Version: v.Version, Release: v.release}.String()
-}
-
-// plain compares by precedence and release, ignoring build metadata.
-func (v version) plain(o version) int {
-	return cmp.Or(v.Version.Compare(o.Version), v.release.Compare(o.release))
+	return version{declcfg.VersionRelease{Version: v, Release: release}}, err
 }
 
 // withBuild compares by precedence and release, then by build metadata as if it were a pre-release, with none as the
 // lowest. Numeric identifiers with leading zeros cannot be compared.
 func (v version) withBuild(o version) (int, error) {
-	if c := v.plain(o); c != 0 {
+	if c := v.Compare(o.VersionRelease); c != 0 {
 		return c, nil
 	}
-	a, err := buildAsRelease(v.Build)
+	a, err := buildAsRelease(v.Version.Build)
 	if err != nil {
 		return 0, err
 	}
-	b, err := buildAsRelease(o.Build)
+	b, err := buildAsRelease(o.Version.Build)
 	if err != nil {
 		return 0, err
 	}

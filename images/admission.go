@@ -29,10 +29,11 @@ type admission struct {
 	place  *transport.Place
 }
 
-// verdict is what is known about a manifest, for what is below it.
+// verdict is what the policy has said about a manifest and the indexes above it. It is passed down to the entries of an
+// index.
 type verdict struct {
 	accepted bool
-	refused  []error // about the index and those that it is in
+	refused  []error // why the policy refuses the index and those that it is in
 }
 
 // admission returns what asks the policy about an image; nil if every image is accepted.

@@ -69,7 +69,6 @@ type PushCheck struct {
 	conflicts []*store.ConflictError
 }
 
-// destination checks one destination.
 func (k *PushCheck) destination(ctx context.Context, d transport.Destination, want string) error {
 	named, err := d.Repository()
 	if err != nil {

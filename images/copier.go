@@ -27,7 +27,7 @@ type copier struct {
 	scratch *Workspace
 	remote  *registries.Client // nil until a destination is in a registry
 	places  []*writtenPlace
-	edges   []*edge // in their order
+	edges   []*edge // in the order of the destinations
 	events  sync.Mutex
 }
 
@@ -56,7 +56,7 @@ func newCopier(ctx context.Context, from store.Reader, top v1.Descriptor, dests 
 }
 
 // close removes what is staged and was not put in its place, and what the run has opened.
-func (c *copier) close(ctx context.Context) (err error) {
+func (c *copier) close() (err error) {
 	for _, e := range c.edges {
 		err = errors.Join(err, e.filled.Discard())
 	}
@@ -241,7 +241,6 @@ func (c *copier) event(e store.Event) {
 	c.o.Events(e)
 }
 
-// transports returns the table of the options.
 func (o CopyOptions) transports() transport.Table {
 	if o.Transports == nil {
 		return BuiltIn()

@@ -93,7 +93,7 @@ func Copy(ctx context.Context, from store.Reader, top v1.Descriptor, dests []tra
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, c.close(ctx)) }()
+	defer func() { err = errors.Join(err, c.close()) }()
 	for _, d := range dests {
 		if err := c.open(ctx, d); err != nil {
 			return nil, fmt.Errorf("%s: %w", d, err)
@@ -111,7 +111,6 @@ func Copy(ctx context.Context, from store.Reader, top v1.Descriptor, dests []tra
 	return c.results(dests, accounts), err
 }
 
-// deadline returns the context with the Timeout of the options.
 func (o CopyOptions) deadline(ctx context.Context) (context.Context, context.CancelFunc) {
 	if o.Timeout <= 0 {
 		return ctx, func() {}

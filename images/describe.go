@@ -62,7 +62,7 @@ func (s *Source) Describe(ctx context.Context) (*Description, error) {
 	return d, nil
 }
 
-// Describe is [Source.Describe] for the image of a name.
+// Describe is like [Source.Describe], for the image of a name.
 func (c *Client) Describe(ctx context.Context, name string) (_ *Description, err error) {
 	s, err := c.Open(ctx, name)
 	if err != nil {

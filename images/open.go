@@ -37,7 +37,7 @@ func (c *Client) Open(ctx context.Context, name string) (*Source, error) {
 	return c.open(ctx, name, true)
 }
 
-// OpenUnverified is [Client.Open] without asking the policy: for reading what it would be asked about.
+// OpenUnverified is like [Client.Open] without asking the policy: for reading what it would be asked about.
 // [Source.CheckAccepted] asks it.
 func (c *Client) OpenUnverified(ctx context.Context, name string) (*Source, error) {
 	return c.open(ctx, name, false)
@@ -142,7 +142,7 @@ func (c *Client) openNamed(ctx context.Context, asked transport.Source, name str
 	}
 	at, err := c.openPlace(ctx, asked)
 	if err == nil && named != nil {
-		at.Named = named.String() // as it was asked for
+		at.Named = named.String() // the name that was asked for
 	}
 	return at, err
 }

@@ -78,7 +78,7 @@ func OpenWriter(ctx context.Context, dest transport.Destination, o CopyOptions) 
 	return w, nil
 }
 
-// addTo is OpenWriter for places on this machine.
+// addTo is like OpenWriter, for places on this machine.
 func (o CopyOptions) addTo(ctx context.Context, dest transport.Destination) (*Writer, error) {
 	row := o.transports().Row(dest.Transport)
 	if row.Open == nil || row.Write == nil {

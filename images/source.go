@@ -2,6 +2,7 @@ package images
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -63,9 +64,7 @@ func newSource(ctx context.Context, p *transport.Place) (*Source, error) {
 	if err := s.readTop(ctx); err != nil {
 		return nil, errors.Join(err, closePlace(p))
 	}
-	if s.Digest == "" {
-		s.Digest = s.Top.Digest
-	}
+	s.Digest = cmp.Or(s.Digest, s.Top.Digest)
 	return s, nil
 }
 

@@ -65,7 +65,7 @@ func (s *Source) Survey(ctx context.Context) (_ *Survey, err error) {
 		entry.MediaType = n.Kind
 		verdicts[n] = s.top
 		if n.Above == nil {
-			entry.Digest = s.Digest // as others know it
+			entry.Digest = s.Digest // the one by which the image was asked for
 		} else if verdicts[n], err = s.admission.admit(ctx, verdicts[n.Above], n.Text, n.Kind); err != nil {
 			return err
 		}

@@ -72,7 +72,6 @@ func layoutRow(r transport.Row) transport.Row {
 	return filesRow(r)
 }
 
-// tagOf returns the tag of a name.
 func tagOf(name string) string {
 	_, tag, _ := strings.Cut(name[strings.LastIndexByte(name, '/')+1:], ":")
 	return tag

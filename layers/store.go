@@ -74,7 +74,6 @@ func (s *Store) draft(ctx context.Context, c codec, l Layer, o Options) (_ draft
 	return draft{f, blob}, nil
 }
 
-// seal syncs a draft and renames it.
 func (s *Store) seal(d draft) error {
 	err := finish(d.f)
 	if err == nil {
@@ -86,7 +85,6 @@ func (s *Store) seal(d draft) error {
 	return nil
 }
 
-// discard removes a temporary file.
 func discard(f *os.File) error {
 	return errors.Join(ignoreClosed(f.Close()), os.Remove(f.Name()))
 }

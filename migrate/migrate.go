@@ -66,7 +66,7 @@ func (e *PartialError) Error() string {
 
 // verificationError reports that the directory does not hold the content of the source. Nothing was written.
 type verificationError struct {
-	Differences []difference // those without a reason
+	Differences []difference // differences without a known reason
 }
 
 func (e *verificationError) Error() string {

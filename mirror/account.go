@@ -1,8 +1,10 @@
 package mirror
 
 import (
+	"cmp"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/opencontainers/go-digest"
@@ -72,7 +74,8 @@ type CatalogAccount struct {
 	Present bool `json:"present,omitempty"`
 	// leftOut are the bundles that were taken out, with the reason.
 	LeftOut []leftOut `json:"leftOut,omitempty"`
-	// Missing are the packages, channels and versions that are asked for and that the source does not have, as sentences.
+	// Missing are the packages, channels and versions that are asked for and that the source does not have, as
+	// sentences.
 	Missing []string `json:"missing,omitempty"`
 	Error   string   `json:"error,omitempty"`
 }
@@ -183,13 +186,8 @@ func (a *Account) total() {
 		}
 	}
 	slices.SortStableFunc(a.Images, func(x, y imageAccount) int {
-		if d := x.Kind.rank() - y.Kind.rank(); d != 0 {
-			return d
-		}
-		if d := strings.Compare(x.Destination, y.Destination); d != 0 {
-			return d
-		}
-		return strings.Compare(x.Source, y.Source)
+		return cmp.Or(x.Kind.rank()-y.Kind.rank(), cmp.Compare(x.Destination, y.Destination),
+			cmp.Compare(x.Source, y.Source))
 	})
 }
 
@@ -235,7 +233,7 @@ func (e *IncompleteError) Error() string {
 		case n == 1:
 			parts = append(parts, "1 "+one)
 		case n > 1:
-			parts = append(parts, itoa(n)+" "+many)
+			parts = append(parts, strconv.Itoa(n)+" "+many)
 		}
 	}
 	add(e.Operators, "image of operators was not copied", "images of operators were not copied")

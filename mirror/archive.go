@@ -25,7 +25,7 @@ import (
 // archive is a medium that images come from. What it leaves out is read at the target, which has it.
 type archive struct {
 	reader *medium.Reader
-	about  *medium.Contents // its description; nil for archives of oc-mirror
+	about  *medium.Contents // the archive's description; nil for archives of oc-mirror
 	// described are the digests of its images by PATH:TAG, as the description has them.
 	described map[string][]digest.Digest
 	// elsewhere are repositories of the target that have what is left out.
@@ -145,7 +145,7 @@ func (e *LackError) Error() string {
 	return text
 }
 
-// checkLeftOut looks whether the target has what the archive leaves out, before anything is copied (MIRROR 10.3). What
+// checkLeftOut looks whether the target has what the archive leaves out, before anything is copied. What
 // the archive names no repository for is found out while it is copied.
 func (a *archive) checkLeftOut(ctx context.Context, o *Options) error {
 	if a.about == nil || o.DryRun || o.PublishOnly {

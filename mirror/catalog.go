@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/opencontainers/go-digest"
@@ -113,7 +114,7 @@ func (c *catalog) checkAnyKept() error {
 		}
 	}
 	if texts == nil {
-		return nil // it is refused for another reason
+		return nil // there is another reason that nothing is kept
 	}
 	return absentError("nothing of the catalog is kept: no related images found: " + strings.Join(texts, "; "))
 }
@@ -175,7 +176,7 @@ func (c *catalog) lacks() string {
 	}
 	text := strings.Join(lines, "\n")
 	if len(text) > maxLacks {
-		return itoa(len(lines)) + " of what was asked for, too many to be listed"
+		return strconv.Itoa(len(lines)) + " of what was asked for, too many to be listed"
 	}
 	return text
 }

@@ -1,12 +1,14 @@
 package mirror
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/operator-bindery/bindery/build/indeximage"
@@ -22,11 +24,10 @@ import (
 // collection is what an image set asks for.
 type collection struct {
 	catalogs []*catalog
-	absent   []*catalog // those that are not there
+	absent   []*catalog // catalogs that are not there
 	items    items      // all images but the catalogs
 }
 
-// close closes the catalogs.
 func (f *collection) close() error {
 	var err error
 	for _, c := range slices.Concat(f.catalogs, f.absent) {
@@ -55,7 +56,7 @@ func collect(ctx context.Context, o *Options, report *report, input *archive) (*
 	return c.found, err
 }
 
-// collectAll is [collect], and a catalog that is not there is an error.
+// collectAll is like [collect], but a catalog that is not there is an error.
 func collectAll(ctx context.Context, o *Options, report *report, input *archive) (*collection, error) {
 	found, err := collect(ctx, o, report, input)
 	var errs []error
@@ -152,9 +153,7 @@ func (r *collector) openCatalog(ctx context.Context, op imageset.Operator) (_ *c
 	}
 	c.account.Digest = c.digest
 	c.account.FilterHash = op.FilterHash(c.digest)
-	if c.source == "" {
-		c.source = c.name
-	}
+	c.source = cmp.Or(c.source, c.name)
 	r.report.log.info("reading the catalog " + c.source)
 	c.index, err = indeximage.Open(ctx, c.name, indeximage.Options{
 		Change: change.Options{Jobs: r.o.Render.Jobs, Reuse: true, Warn: r.o.Render.Warn},
@@ -198,7 +197,6 @@ func (r *collector) resolveCatalog(ctx context.Context, c *catalog) error {
 	return at.Close()
 }
 
-// addAbsent notes a catalog that is not there.
 func (r *collector) addAbsent(c *catalog, err error) {
 	r.found.absent = append(r.found.absent, c)
 	c.account.Error, c.failed = err.Error(), err
@@ -209,7 +207,7 @@ func (r *collector) addAbsent(c *catalog, err error) {
 func (r *collector) addCatalog(c *catalog) error {
 	c.setDestination(r.o.destination().Catalog(c.op, !c.asIs, "", c.account.FilterHash), "")
 	for _, p := range c.result.Problems {
-		if p.Code != filter.UnusableImage { // it is a reason to leave the bundle out
+		if p.Code != filter.UnusableImage { // an unusable image only leaves its bundle out
 			r.reportProblem(c, p)
 		}
 		if p.Absent() {
@@ -306,7 +304,7 @@ func (r *collector) explainFilter(c *catalog) {
 	if n := len(c.result.Lost); n > 0 && len(r.o.Filter.Installed) == 0 {
 		channels := "1 channel"
 		if n > 1 {
-			channels = itoa(n) + " channels"
+			channels = strconv.Itoa(n) + " channels"
 		}
 		r.report.log.info(fmt.Sprintf("%s: clusters with some versions of %s cannot upgrade to the mirrored head: "+
 			"\"mirror plan\" lists the versions, --installed PACKAGE=VERSION checks those of a cluster", c.op.Written,
@@ -334,14 +332,13 @@ func (r *collector) reportProblem(c *catalog, p filter.Problem) {
 		r.report.addProblem(Problem{Level: filter.Failure, Object: c.op.Written, Message: p.Sentence(), Hint: p.Fix})
 		return
 	}
-	if p.Absent() { // it is in the account of the catalog
+	if p.Absent() { // the account of the catalog has it
 		r.report.addProblem(Problem{Level: p.Level, Object: c.op.Written, Message: p.Sentence(), Hint: p.Fix})
 		return
 	}
 	r.report.problem(p.Level, c.op.Written, p.Fix, "%s", p.Sentence())
 }
 
-// addAdditional lists an additional image.
 func (r *collector) addAdditional(a imageset.AdditionalImage) error {
 	to, err := r.o.destination().Additional(a)
 	if err != nil {

@@ -55,7 +55,7 @@ func Delete(ctx context.Context, list *DeleteList, target imageset.Target, o Del
 		}
 		items[n].Reference = at
 	}
-	for _, k := range list.Kept { // they are asked for
+	for _, k := range list.Kept { // requests are sent about them
 		if _, ok := atmirror.WithHost(k.Reference, target.Host); !ok {
 			outside = append(outside, fmt.Errorf("%s is not at %s", fault.Quote(k.Reference), target.Host))
 		}
@@ -64,11 +64,11 @@ func Delete(ctx context.Context, list *DeleteList, target imageset.Target, o Del
 		return nil, errOutside{errors.Join(outside...)}
 	}
 	if err := o.Remote.Ping(ctx, target.String()); err != nil {
-		return nil, err // it names the registry
+		return nil, err // the error names the registry
 	}
 	decisions, err := decideAll(ctx, items, &DeleteList{Catalogs: list.Catalogs, Kept: list.Kept, Shared: o.Shared},
 		staying.Options{Remote: o.Remote, Target: target, Workspace: o.Workspace.files(), Render: o.Render,
-			WithoutRecord: o.WithoutRecord, Warn: logger{o.Log}.warn})
+			WithoutRecord: o.WithoutRecord, Warn: newLogger(o.Log).warn})
 	if err != nil {
 		return nil, err
 	}

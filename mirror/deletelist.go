@@ -30,7 +30,7 @@ import (
 	"github.com/operator-bindery/bindery/mirror/internal/workdir"
 )
 
-// deleteKind is the kind of a list of images to delete (MIRROR 12.1).
+// deleteKind is the kind of the file that "oc-mirror delete --generate" writes.
 const deleteKind = "DeleteImageList"
 
 // DeleteList are images to delete at a target. Its YAML form is that of oc-mirror, with what [Delete] compares again.
@@ -100,7 +100,7 @@ type DeleteOptions struct {
 func ListDeletions(ctx context.Context, o DeleteOptions) (_ *DeleteList, problems []Problem, err error) {
 	o.Render.Opened = nil // the list says what becomes of a catalog
 	if err := o.Remote.Ping(ctx, o.Target.String()); err != nil {
-		return nil, nil, err // it names the registry
+		return nil, nil, err // the error names the registry
 	}
 	rec, err := workdir.ReadRecord(o.Workspace.files(), o.Target)
 	if err != nil {
@@ -240,7 +240,7 @@ func (l *DeleteList) addCatalog(ctx context.Context, o *Options, report *report,
 		for image, own := range atmirror.ImagesOf(b) {
 			ref, err := imageset.ParseRef(image)
 			if err != nil {
-				continue // it cannot have been mirrored
+				continue // an image with such a name cannot have been mirrored
 			}
 			kind := Related
 			if own {

@@ -261,7 +261,7 @@ func (e *replacedSourceError) Unwrap() error { return fault.ErrInvalid }
 // if the registry has the source: it may be another registry of the same name.
 func (r *destinationCheck) replaces(ctx context.Context, p, s collisions.Pair) bool {
 	if p.Source == s.Source && !p.Made {
-		return false // it is copied onto itself
+		return false // the image is copied onto itself
 	}
 	content := func(of collisions.Pair) digest.Digest {
 		if of.Content != "" {

@@ -32,7 +32,8 @@ type forecast struct {
 	total     sizes.Total // what would be sent
 }
 
-// make writes the mapping of all images, and finds out how many bytes would be sent to each repository (MIRROR 11.1).
+// make writes the mapping of all images (SOURCE=DESTINATION), and finds out how many bytes would be sent to each
+// repository.
 func (r *forecast) make(ctx context.Context) (err error) {
 	list, err := r.found.keepShard(ctx, r.o, r.places.from)
 	if err != nil {
@@ -127,7 +128,7 @@ func (r *forecast) openNeighbour(ctx context.Context) (end func() error, err err
 		return nil, context.Cause(ctx)
 	}
 	if err != nil {
-		return func() error { return nil }, nil // there is none; another one ends the run
+		return func() error { return nil }, nil // there is no archive yet; the run itself reports one that cannot be read
 	}
 	r.places.other.addArchive(reader)
 	return reader.Close, nil

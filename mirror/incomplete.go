@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strconv"
 
 	"github.com/operator-bindery/bindery/edit"
 	"github.com/operator-bindery/bindery/mirror/filter"
@@ -17,7 +18,7 @@ func removeIncompleteBundles(ctx context.Context, o *Options, report *report, c 
 		return nil
 	}
 	if o.OnMissing == FailMissing {
-		return fmt.Errorf("%s of %s lack images: %s", itoa(len(out)), bundlesText(len(c.bundles)), summary(out))
+		return fmt.Errorf("%s of %s lack images: %s", strconv.Itoa(len(out)), bundlesText(len(c.bundles)), summary(out))
 	}
 	if n := c.countWaiting(); n > 0 {
 		return fmt.Errorf("%d of its images are not at the target, and their sources have them: the run of a "+
@@ -124,7 +125,7 @@ func bundlesText(n int) string {
 	if n == 1 {
 		return "1 bundle"
 	}
-	return itoa(n) + " bundles"
+	return strconv.Itoa(n) + " bundles"
 }
 
 // summary names the first of what is left out.

@@ -1,9 +1,9 @@
 package mirror
 
 import (
+	"cmp"
 	"errors"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -27,8 +27,8 @@ type item struct {
 	all       bool // some entry asks for all platforms
 	users     []user
 
-	damaged bool // what an archive has of it is not what its digest says
-	waiting bool // it is not at the target, and its source has it; only when catalogs are published
+	damaged bool // its content in an archive does not match its digest
+	waiting bool // the target lacks it and the source has it; only set when catalogs are published
 
 	account imageAccount
 	cause   error // of account.Error
@@ -102,13 +102,8 @@ func (s *items) add(source, destination imageset.Ref, kind Kind, platforms []v1.
 // sorted returns the items in the order in which they are copied.
 func (s *items) sorted() []*item {
 	slices.SortFunc(s.list, func(a, b *item) int {
-		if d := a.kind.rank() - b.kind.rank(); d != 0 {
-			return d
-		}
-		if d := strings.Compare(a.destination.String(), b.destination.String()); d != 0 {
-			return d
-		}
-		return strings.Compare(a.source.String(), b.source.String())
+		return cmp.Or(a.kind.rank()-b.kind.rank(), cmp.Compare(a.destination.String(), b.destination.String()),
+			cmp.Compare(a.source.String(), b.source.String()))
 	})
 	return s.list
 }

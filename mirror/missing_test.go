@@ -202,7 +202,7 @@ func TestMissingImagesFailTheCatalog(t *testing.T) {
 	w.servable()
 }
 
-// With --strict-archive a layer that is larger than a segment ends the run, and no archive is written (MIRROR 10.2).
+// With --strict-archive a layer that is larger than a segment ends the run, and no archive is written.
 func TestStrictArchive(t *testing.T) {
 	w := newWorld(t, mirrortest.Shape{Images: 2, LayerBytes: 20_000, LargeBytes: 3 << 20, LargeEvery: 2})
 	a, err := w.run(mirror.ToDisk, func(o *mirror.Options) {

@@ -26,7 +26,7 @@ func (p *places) open(ctx context.Context, o *Options, report *report) error {
 		report.account.Destination = o.Target.String()
 		if !o.DryRun {
 			if err := o.Remote.Ping(ctx, o.Target.String()); err != nil {
-				return err // it names the registry
+				return err // the error names the registry
 			}
 		}
 		p.to = remoteTarget{o.Remote}
@@ -74,7 +74,6 @@ func (p *places) openOutput(ctx context.Context, o *Options, report *report) (er
 	return nil
 }
 
-// close closes the archives.
 func (p *places) close() error {
 	var err error
 	if p.output != nil {

@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"strconv"
@@ -129,12 +130,8 @@ type Options struct {
 
 // withDefaults returns the options with what is used where they are zero.
 func (o Options) withDefaults() *Options {
-	if o.Jobs == 0 {
-		o.Jobs = 4
-	}
-	if o.Base == "" {
-		o.Base = KeepBase
-	}
+	o.Jobs = cmp.Or(o.Jobs, 4)
+	o.Base = cmp.Or(o.Base, KeepBase)
 	return &o
 }
 
@@ -207,7 +204,7 @@ const (
 // Shard is one part of N parts of the images; parts are counted from 1. The zero value is all images.
 type Shard struct{ Index, Count int }
 
-func (s Shard) String() string { return itoa(s.Index) + "/" + itoa(s.Count) }
+func (s Shard) String() string { return strconv.Itoa(s.Index) + "/" + strconv.Itoa(s.Count) }
 
 // ParseShard reads I/N.
 func ParseShard(text string) (Shard, error) {
@@ -220,8 +217,6 @@ func ParseShard(text string) (Shard, error) {
 	}
 	return s, nil
 }
-
-func itoa(n int) string { return strconv.Itoa(n) }
 
 // Event is a step of a run.
 type Event struct {

@@ -5,8 +5,8 @@ import (
 
 	"github.com/opencontainers/go-digest"
 
-	"github.com/operator-bindery/bindery/internal/regularfile"
 	"github.com/operator-bindery/bindery/mirror/imageset"
+	"github.com/operator-bindery/bindery/mirror/internal/nolink"
 	"github.com/operator-bindery/bindery/mirror/medium"
 	"github.com/operator-bindery/bindery/mirror/stock"
 )
@@ -32,7 +32,7 @@ func readOtherSide(o *Options, report *report) (*otherSide, error) {
 	case o.All, o.isPart():
 		return s, nil
 	}
-	h, err := medium.ReadHistory(regularfile.FS(o.Workspace.Dir()), o.Since)
+	h, err := medium.ReadHistory(nolink.FS(o.Workspace.Dir()), o.Since)
 	if err != nil || h.Time.IsZero() {
 		return s, err
 	}

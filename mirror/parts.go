@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -26,7 +27,7 @@ func partIsComplete(ctx context.Context, o *Options, from origin, found *collect
 	}
 	reader, err := medium.Open(ctx, o.Archive)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fault.ErrIntegrity) || errors.Is(err, fault.ErrInvalid) {
-		return false, nil // it is written, or cannot be kept
+		return false, nil // there is no archive yet, or a damaged one that is written again
 	}
 	if err != nil {
 		return false, err
@@ -92,9 +93,7 @@ func checkParts(o *Options, parts []*medium.Contents) error {
 		if err != nil {
 			return fmt.Errorf("%w: %w", fault.ErrInvalid, err)
 		}
-		if count == 0 {
-			count = s.Count
-		}
+		count = cmp.Or(count, s.Count)
 		if s.Count != count {
 			return fmt.Errorf("%w: part %s is beside one of %d parts: remove what is of another run", fault.ErrInvalid, s,
 				count)

@@ -104,7 +104,7 @@ func (r *publisher) write(ctx context.Context, c *catalog, from store.Reader, to
 			if image.Name = dest.Name(); r.places.output != nil {
 				image.Name = "" // signatures for policies need the name that it gets at a registry
 			}
-			if c.carrier != nil { // it may have been signed when the medium was written
+			if c.carrier != nil { // the catalog may have been signed when the medium was written
 				attached, err := copyAttached(ctx, r.o.With, c.carrier, to, image)
 				if err != nil {
 					return err

@@ -22,7 +22,7 @@ type report struct {
 }
 
 func newReport(o *Options) *report {
-	r := &report{log: logger{o.Log}, account: &Account{Mode: o.Mode, Config: o.Config, DryRun: o.DryRun,
+	r := &report{log: newLogger(o.Log), account: &Account{Mode: o.Mode, Config: o.Config, DryRun: o.DryRun,
 		Catalogs: []CatalogAccount{}, Images: []imageAccount{}, Resources: []string{}, Problems: []Problem{}}}
 	r.progress.events = o.Events
 	r.moved = tally.New(func(bytes, all int64) {
@@ -106,23 +106,16 @@ func (p *progress) add(change func(*Event)) {
 	p.sums.Image, p.sums.Status, p.sums.Err = "", "", nil
 }
 
-// logger writes to the caller's log, if there is one.
+// logger writes to the caller's log, if there is one, without control characters and credentials.
 type logger struct{ to *slog.Logger }
 
-func (l logger) info(text string) {
-	if l.to != nil {
-		l.to.Info(printable.Text(text))
+func newLogger(to *slog.Logger) logger {
+	if to == nil {
+		to = slog.New(slog.DiscardHandler)
 	}
+	return logger{to}
 }
 
-func (l logger) debug(text string) {
-	if l.to != nil {
-		l.to.Debug(printable.Text(text))
-	}
-}
-
-func (l logger) warn(text string) {
-	if l.to != nil {
-		l.to.Warn(printable.Text(text))
-	}
-}
+func (l logger) info(text string)  { l.to.Info(printable.Text(text)) }
+func (l logger) debug(text string) { l.to.Debug(printable.Text(text)) }
+func (l logger) warn(text string)  { l.to.Warn(printable.Text(text)) }

@@ -118,7 +118,7 @@ func (r *resultWriter) writePinned() error {
 	return nil
 }
 
-// writeErrors writes the list of images that failed, if there are any (MIRROR 13.3).
+// writeErrors writes the list of images that failed, if there are any, where oc-mirror writes it.
 func (r *resultWriter) writeErrors() error {
 	var b strings.Builder
 	for _, i := range r.found.items.list {

@@ -29,7 +29,7 @@ type copier struct {
 	presence *presence
 	tags     *taglists.Lists // of the repositories that images come from; nil if they are not listed
 	outages  outage.Counter
-	sparse   sync.Once // for the advice about indexes that the target does not take
+	sparse   sync.Once // the advice about indexes that the target refuses is given once
 }
 
 // copyAll copies the images, those of a kind together: related images, additional images, bundles. An image that cannot
@@ -244,7 +244,7 @@ func checkAttachmentTag(ctx context.Context, i *item, from *opened) error {
 }
 
 // copyAttached copies what is attached to an image. What the source does not show is no reason to leave the image out:
-// registries answer 403 for tags that do not exist (MIRROR 8.5).
+// some registries answer 403 for tags that do not exist.
 func copyAttached(ctx context.Context, with referrers.Kinds, from store.Reader, to store.Writer,
 	image store.Image) (referrers.Account, error) {
 	if with == (referrers.Kinds{}) {

@@ -118,7 +118,7 @@ type expected struct {
 // targetCheck is one call of [Verify].
 type targetCheck struct {
 	VerifyOptions
-	selected map[string]imageset.Operator // what the image set selects, by where its catalogs are
+	selected map[string]imageset.Operator // what the image set selects, by the place of the catalog at the target
 	expected map[string]*expected         // the images that should be there, by their names
 }
 
@@ -141,7 +141,7 @@ func Verify(ctx context.Context, options VerifyOptions) (*Verification, error) {
 		return nil, ErrNoCatalog
 	}
 	if err := o.Remote.Ping(ctx, o.Target.String()); err != nil {
-		return nil, err // it names the registry
+		return nil, err // the error names the registry
 	}
 	for _, ref := range catalogs {
 		one, err := o.checkCatalog(ctx, ref)

@@ -75,11 +75,11 @@ type mediumCheck struct {
 	// leftOut is what the other side is to have, and broken what is not what its digest says.
 	leftOut map[digest.Digest]bool
 	broken  map[digest.Digest]error
-	// blamed are the broken ones that are noted with an image.
+	// blamed are the broken blobs and manifests that are reported with an image.
 	blamed map[digest.Digest]bool
-	// byDigest are images that are found by their digests only, and platforms those of images, by PATH:TAG, that are
-	// wanted.
-	byDigest  []stock.Wanted
+	// byDigest are images that no tag leads to.
+	byDigest []stock.Wanted
+	// platforms are the wanted platforms of images, by PATH:TAG; none means all.
 	platforms map[string][]v1.Platform
 	faults    map[string]*imageFault
 	progress  progress
@@ -120,7 +120,7 @@ func (m *mediumCheck) listLeftOut(ctx context.Context) error {
 	if about == nil {
 		return nil
 	}
-	for _, i := range about.Images { // by an inventory, all of them
+	for _, i := range about.Images { // images that an inventory has are left out whole
 		if i.AtTarget && !m.leftOut[i.Digest] && m.reader.Tag(i.Path, i.Tag) == "" {
 			m.out.LeftOut++
 		}
@@ -457,7 +457,7 @@ func (m *mediumCheck) checkTagged(ctx context.Context) error {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			if err == nil { // others are noted
+			if err == nil { // checkStock reports manifests that cannot be read
 				err = referrers.CheckTagged(tag, text)
 				if err != nil {
 					m.addFault(path+":"+tag, err.Error())

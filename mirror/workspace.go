@@ -13,11 +13,11 @@ import (
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/filelock"
-	"github.com/operator-bindery/bindery/internal/regularfile"
+	"github.com/operator-bindery/bindery/mirror/internal/nolink"
 	"github.com/operator-bindery/bindery/mirror/internal/workdir"
 )
 
-// workingDir is the name of oc-mirror's directory for what it leaves (MIRROR section 3).
+// workingDir is the directory of a workspace in which oc-mirror keeps cluster resources, logs and unpacked catalogs.
 const workingDir = "working-dir"
 
 // lockDir is locked while a run uses the workspace. It is not the workspace itself: every atomic write locks the
@@ -48,7 +48,7 @@ func OpenWorkspace(dir string) (*Workspace, error) {
 	if err != nil {
 		return nil, err
 	}
-	lock, err := regularfile.MakeDir(w.Dir(), lockDir)
+	lock, err := nolink.MakeDir(w.Dir(), lockDir)
 	if err == nil {
 		err = atomicfs.CheckFile(filepath.Join(w.Dir(), workdir.CarriedFile))
 	}
@@ -84,7 +84,7 @@ func workspaceIn(dir string) (*Workspace, error) {
 		}
 		dir = filepath.Join(dir, workingDir)
 	}
-	if _, err := regularfile.Below(filepath.Dir(dir), workingDir, lockDir); err != nil {
+	if _, err := nolink.Below(filepath.Dir(dir), workingDir, lockDir); err != nil {
 		return nil, fmt.Errorf("workspace: %w", err)
 	}
 	return &Workspace{dir: workdir.Dir(dir)}, nil

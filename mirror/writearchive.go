@@ -75,7 +75,6 @@ func (r *archiveWriter) finish(ctx context.Context) error {
 	return err
 }
 
-// describe returns the description of the archive.
 func (r *archiveWriter) describe() (*medium.Contents, error) {
 	about := &medium.Contents{Program: version.Program(), ImageSet: string(r.o.Set.Text), Created: &r.o.Now,
 		Parts: r.o.PublishOnly}

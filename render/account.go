@@ -45,7 +45,6 @@ type OpenedImage struct {
 	Digest string
 }
 
-// opened reports an image to the caller.
 func (o *Options) opened(i OpenedImage) {
 	a := o.account
 	a.mu.Lock()
@@ -63,7 +62,6 @@ func (a *Account) leaveOut(pkg string, reason error) {
 	a.LeftOut = append(a.LeftOut, leftOut{pkg, reason})
 }
 
-// repaired records a repair.
 func (a *Account) repaired(r declcfg.Repair) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -18,7 +18,6 @@ import (
 // sets another one ([images.Limits]).
 const MaxBundleImage = 256 << 20
 
-// bundleImage renders the bundle in an image.
 func bundleImage(ctx context.Context, img *images.Image, ref string, o *Options) (*declcfg.Bundle, error) {
 	b, err := readBundleImage(ctx, img, o)
 	if err != nil {
@@ -27,7 +26,6 @@ func bundleImage(ctx context.Context, img *images.Image, ref string, o *Options)
 	return o.blob(b, o.imageName(img, ref))
 }
 
-// readBundleImage reads the bundle in an image.
 func readBundleImage(ctx context.Context, img *images.Image, o *Options) (*bundle.Bundle, error) {
 	b, tree, err := extractBundle(ctx, img, o)
 	if err != nil {
@@ -66,7 +64,6 @@ func extractBundle(ctx context.Context, img *images.Image, o *Options) (*bundle.
 	return b, tree, nil
 }
 
-// bundleOptions returns how bundles are read.
 func (o *Options) bundleOptions() bundle.ReadOptions {
 	return bundle.ReadOptions{AnyProperties: o.Compat == sqlite.CompatOPM}
 }
@@ -114,7 +111,6 @@ func (o *Options) warnOf(name string, b *bundle.Bundle, err error) {
 	}
 }
 
-// bundleDirectory renders the bundle in a directory.
 func bundleDirectory(ctx context.Context, dir string, o *Options) (*declcfg.Bundle, error) {
 	b, _, err := readBundleDirectory(ctx, dir, o)
 	if err != nil {

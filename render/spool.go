@@ -48,7 +48,6 @@ func (s *blobSpool) store(b *declcfg.Bundle) (spooled, error) {
 	return spooled{blob: &declcfg.Bundle{Name: b.Name, Package: b.Package}, at: at}, nil
 }
 
-// get returns a stored blob.
 func (s *blobSpool) get(k spooled) (declcfg.Blob, error) {
 	if k.at.Len == 0 {
 		return k.blob, nil

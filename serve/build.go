@@ -182,7 +182,8 @@ func (b *builder) finishPackage(ctx context.Context, name string, parts []*part)
 				return nil
 			}
 			taken, err := spill.takeRead(r, bundle)
-			return manifests.add(bundle, taken, err)
+			manifests.add(bundle, taken)
+			return err
 		})
 		if err != nil {
 			return nil, err
@@ -214,7 +215,8 @@ func (b *builder) group(ctx context.Context, files []string) (map[string]*part, 
 				found[bundle.Package] = m
 			}
 			taken, err := spill.takeRead(r, bundle)
-			return m.add(bundle, taken, err)
+			m.add(bundle, taken)
+			return err
 		})
 		if err != nil {
 			errs = append(errs, err)

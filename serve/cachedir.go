@@ -22,7 +22,6 @@ import (
 	"github.com/operator-bindery/bindery/serve/internal/opmformat"
 )
 
-// cacheFileExtension is the extension of cache files.
 const cacheFileExtension = ".cache"
 
 // CacheFileName returns the name of a package's file in a cache directory. Names of packages need no change; other
@@ -277,7 +276,7 @@ func (w withoutCache) isCache() bool {
 	var json []string
 	for _, e := range entries {
 		switch name := e.Name(); {
-		case strings.HasPrefix(name, "."): // in the making
+		case strings.HasPrefix(name, "."): // a temporary file
 		case !e.IsDir() && strings.HasSuffix(name, cacheFileExtension):
 		case e.IsDir() && name == opmformat.PogrebDir:
 		case e.IsDir() && name == opmformat.JSONDir, !e.IsDir() && name == opmformat.DigestName:

@@ -99,10 +99,10 @@ func replacement(c *indexChannel, name string) *indexEntry {
 
 // providing yields a package's entries that provide an API: each bundle, and once more for each bundle that it skips.
 // With heads only the heads of channels count, and only skips of bundles in the channel.
-func providing(p *Package, k gvk, heads bool, yield func(c *indexChannel, e *indexEntry, replaces string) bool) bool {
+func providing(p *Package, k gvk, heads bool, yield func(c *indexChannel, e *indexEntry, replaces string) bool) {
 	providers := p.providers(k)
 	if len(providers) == 0 {
-		return true
+		return
 	}
 	for i := range p.channels {
 		c := &p.channels[i]
@@ -115,17 +115,16 @@ func providing(p *Package, k gvk, heads bool, yield func(c *indexChannel, e *ind
 				continue
 			}
 			if !yield(c, e, e.replaces) {
-				return false
+				return
 			}
 			for _, s := range e.skips {
 				if s == e.replaces || heads && p.entry(c, s) == nil {
 					continue
 				}
 				if !yield(c, e, s) {
-					return false
+					return
 				}
 			}
 		}
 	}
-	return true
 }

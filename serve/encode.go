@@ -319,7 +319,6 @@ func appendElement(dst []byte, field protowire.Number, s string) []byte {
 	return protowire.AppendString(dst, s)
 }
 
-// appendMessage appends a message field.
 func appendMessage(dst []byte, field protowire.Number, m []byte) []byte {
 	dst = protowire.AppendTag(dst, field, protowire.BytesType)
 	return protowire.AppendBytes(dst, m)

@@ -71,7 +71,7 @@ func (f *fingerprinter) file(name string, info fs.FileInfo) {
 // them.
 func lookAt(paths ...string) fingerprint { return lookPast("", paths...) }
 
-// lookPast is [lookAt] without a cache directory below.
+// lookPast is like [lookAt] without a cache directory below.
 func lookPast(cacheDir string, paths ...string) fingerprint {
 	f := &fingerprinter{hash: sha256.New(), cacheDir: cacheDir}
 	for _, path := range paths {

@@ -17,9 +17,9 @@ import (
 const greetingSize = 24
 
 // gate is a listener in front of a server. It limits the number of connections, so that file descriptors and memory are
-// bounded, and takes from clients that say nothing what others need. In front of gRPC it passes a connection on when the
-// client has sent its first bytes, because from then on the connection costs many times as much memory. In front of HTTP
-// it passes connections on at once, and the server reports their states to [gate.observe].
+// bounded, and takes from clients that say nothing what others need. In front of gRPC it passes a connection on when
+// the client has sent its first bytes, because from then on the connection costs many times as much memory. In front of
+// HTTP it passes connections on at once, and the server reports their states to [gate.observe].
 type gate struct {
 	net.Listener
 	greeting int // bytes that a client sends before its connection is passed on; 0: none
@@ -37,9 +37,9 @@ type gate struct {
 	err     error
 }
 
-// A quarter of the connections, or half of a few, are a reserve. When all others are taken, a connection of the reserve is closed after
-// reserveQuiet without a byte in either direction, if there is a new client: so probes find a place within their timeout,
-// of a second by default, however many clients began properly and then fell silent.
+// A quarter of the connections, or half of a few, are a reserve. When all others are taken, a connection of the reserve
+// is closed after reserveQuiet without a byte in either direction, if there is a new client: so probes find a place
+// within their timeout, of a second by default, however many clients began properly and then fell silent.
 const reserveQuiet = 100 * time.Millisecond
 
 func reserve(connections int) int {
@@ -266,7 +266,7 @@ type gatedConn struct {
 	once    sync.Once
 
 	// The following fields are guarded by the gate's lock.
-	place *list.Element // in the list of those that wait; nil: in none
+	place *list.Element // its place among the waiting connections; nil if it does not wait
 	gone  bool          // closed
 }
 

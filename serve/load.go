@@ -96,10 +96,7 @@ func (l *loader) fromBlobs(ctx context.Context) (_ Store, err error) {
 		if yielded, ok := blob.(*declcfg.Bundle); ok {
 			bundle := *yielded
 			bundle.Properties = slices.Clone(yielded.Properties)
-			taken, err := spill.takeManifests(&bundle)
-			if err := found.add(&bundle, taken, err); err != nil {
-				return nil, err
-			}
+			found.add(&bundle, spill.takeManifests(&bundle))
 			blob = &bundle
 		}
 		part.Add(blob)
@@ -282,7 +279,7 @@ func (l *loader) removeStale(cache *cacheDir, check *cacheCheck, built []*Packag
 type cacheCheck struct {
 	fresh   map[string]*Package
 	build   []string        // the files to build from, sorted
-	dirty   map[string]bool // those with a content that no cache file has as source
+	dirty   map[string]bool // files whose present content no cache file was made from
 	reasons []string        // why the cache does not match
 }
 

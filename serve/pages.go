@@ -29,7 +29,7 @@ type pages struct {
 
 	mu    sync.Mutex
 	used  int
-	calls int // that are open
+	calls int // open calls
 	list  []page
 	// idle are the pages in memory that no call uses. Any of them may be evicted: lists are read from beginning to end,
 	// so the least recently used page would always be the one needed next.

@@ -21,7 +21,7 @@ type profiles struct {
 
 	mu      sync.Mutex
 	running bool         // the profile of the start is being taken
-	start   bytes.Buffer // that profile, once it is complete
+	start   bytes.Buffer // the profile of the start, once it is complete
 	ready   bool
 }
 

@@ -128,7 +128,6 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// open opens the source again.
 func (c *catalogLoader) open(ctx context.Context) (Source, error) {
 	if c.src.open == nil {
 		return Source{}, errors.New("it cannot be opened again")

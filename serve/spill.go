@@ -55,21 +55,21 @@ type spilled struct {
 
 // takeManifests encodes the manifests of a bundle and drops them from it. It returns nil for a bundle without
 // manifests.
-func (s *spill) takeManifests(b *declcfg.Bundle) (*spilled, error) {
+func (s *spill) takeManifests(b *declcfg.Bundle) *spilled {
 	if !b.HasObjects {
-		return nil, nil
+		return nil
 	}
 	objects, csv, err := b.Manifests()
 	b.DropObjects()
 	if err != nil {
-		return &spilled{err: err}, nil
+		return &spilled{err: err}
 	}
 	s.open()
 	s.message = appendManifests(s.message[:0], csv, objects)
-	return s.storeMessage(s.message, csv != nil), nil
+	return s.storeMessage(s.message, csv != nil)
 }
 
-// takeRead is take for a bundle that the reader has just returned, not yet validated.
+// takeRead is like takeManifests, for a bundle that the reader has just returned and that is not yet validated.
 func (s *spill) takeRead(r *declcfg.Reader, b *declcfg.Bundle) (*spilled, error) {
 	if !b.HasObjects {
 		return nil, nil
@@ -157,13 +157,12 @@ func (m *spilled) read(buf []byte) error {
 // manifests are the spilled manifests of a package by bundle name.
 type manifests map[string]*spilled
 
-// add stores the result of [spill.take] or [spill.takeRead] for a bundle. If two bundles have the same name, which is
-// invalid, the manifests of one stay.
-func (m manifests) add(b *declcfg.Bundle, taken *spilled, err error) error {
+// add stores what [spill.takeManifests] or [spill.takeRead] has returned for a bundle. If two bundles have the same
+// name, which is invalid, the manifests of one stay.
+func (m manifests) add(b *declcfg.Bundle, taken *spilled) {
 	if taken != nil {
 		m[b.Name] = taken
 	}
-	return err
 }
 
 // encoded is a cache file with the findings to report about it. Manifests may still be in the spill, which must stay

@@ -32,7 +32,6 @@ func (s *store) Close() error {
 	return errors.Join(errs...)
 }
 
-// sortPackages sorts by name.
 func sortPackages(packages []*Package) {
 	slices.SortFunc(packages, func(a, b *Package) int { return cmp.Compare(a.name, b.name) })
 }

@@ -19,7 +19,6 @@ type Facts struct {
 	Bundles  map[string]*bundleFacts // including those in no channel
 }
 
-// packageFacts are the facts of one package.
 type packageFacts struct {
 	DefaultChannel string
 	Channels       map[string]*ChannelFacts

@@ -13,7 +13,7 @@ import (
 type plan struct {
 	skipRange string
 	skips     []string
-	replaced  []string // what it replaces in its channels, without duplicates; those of the default channel first
+	replaced  []string // bundles that it replaces in its channels, each once; those of the default channel first
 	chained   bool     // reachable from the head of some channel by replaces
 	head      bool     // head of some channel
 	shown     bool     // the head of the default channel, whose ClusterServiceVersion has the package's icon

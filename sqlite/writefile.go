@@ -59,9 +59,9 @@ func writeDatabase(ctx context.Context, path string, blobs iter.Seq2[declcfg.Blo
 	pool, err := openPool(path, "mode=rw", "_defensive=1", "_dqs=0",
 		fmt.Sprintf("_pragma=page_size(%d)", pageSize),
 		"_pragma=journal_mode(off)",
-		"_pragma=synchronous(off)", // it is synced as a whole before it gets its name
+		"_pragma=synchronous(off)", // the file is synced as a whole before it gets its name
 		"_pragma=locking_mode(exclusive)",
-		"_pragma=foreign_keys(0)", // they are checked as a whole
+		"_pragma=foreign_keys(0)", // foreign keys are checked as a whole
 		"_pragma=temp_store(2)",
 		"_pragma=mmap_size(0)",
 		"_pragma=cache_size(-8192)")

@@ -179,7 +179,6 @@ func (l *writeLock) unchanged(path string) error {
 	return errors.Join(err, l.checkCompanions())
 }
 
-// release releases the locks.
 func (l *writeLock) release() error {
 	var errs []error
 	if l.conn != nil {

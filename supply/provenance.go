@@ -1,6 +1,7 @@
 package supply
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -40,9 +41,7 @@ func (p *Provenance) Attach(ctx context.Context, to store.Writer, image store.Im
 			func(context.Context, v1.Descriptor) (json.RawMessage, error) { return predicate, nil })
 	}
 	name := Repository(image.Name)
-	if name == "" {
-		name = p.Name
-	}
+	name = cmp.Or(name, p.Name)
 	for _, subject := range image.Subjects() {
 		text, err := provenance.Statement(subject.Digest, name, provenance.PredicateType, predicate)
 		if err != nil {

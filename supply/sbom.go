@@ -4,6 +4,7 @@ package supply
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -81,9 +82,7 @@ func (s *SBOM) Attach(ctx context.Context, to store.Writer, image store.Image) e
 		return err
 	}
 	name := Repository(image.Name)
-	if name == "" {
-		name = s.Name
-	}
+	name = cmp.Or(name, s.Name)
 	for _, format := range s.Formats {
 		for _, subject := range image.Subjects() {
 			if err := s.one(ctx, to, found, subject, name, format); err != nil {

@@ -98,7 +98,7 @@ func openArchive(ctx context.Context, n *node) (_ *archiveReader, err error) {
 	in := bufio.NewReaderSize(ctxio.Reader{Ctx: ctx, R: raw}, 64<<10)
 	plain, err := r.decompress(in)
 	if err != nil {
-		return nil, r.close() // it has the magic number of a compression and is not compressed
+		return nil, r.close() // the file has the magic number of a compression and is not compressed
 	}
 	r.tar = tar.NewReader(&bounded{r: plain, compressed: n.size})
 	return r, nil

@@ -53,7 +53,7 @@ func (c *copying) changed(n *node) *node {
 
 // newDir creates a missing parent directory of a destination.
 func (c *copying) newDir() *node {
-	d := newDir(0o755)
+	d := newDir()
 	c.x.e.nodes++ // the caller counts what it copies there
 	d.inLayer = true
 	if c.chown != nil {
@@ -114,7 +114,6 @@ func joinPattern(source, pattern string) string {
 	return path.Join(source, pattern)
 }
 
-// chmodOf parses the mode of --chmod.
 func chmodOf(text string) (fs.FileMode, error) {
 	n, err := strconv.ParseUint(text, 8, 32)
 	if err != nil || n > 0o7777 {

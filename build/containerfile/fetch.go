@@ -22,7 +22,6 @@ import (
 // maxDownload is the maximum size of a file that ADD downloads, in bytes.
 const maxDownload = 1 << 30
 
-// downloadTime is the timeout of a download.
 const downloadTime = 10 * time.Minute
 
 func isURL(src string) bool {

@@ -130,7 +130,7 @@ func (i *ignored) matchOne(name string, above patternmatcher.MatchInfo) (bool, p
 	return i.m.MatchesUsingParentResults(name, above)
 }
 
-// matchAt is match for a path whose parent's state is unknown.
+// matchAt is like match, for a path whose parent's state is unknown.
 func (i *ignored) matchAt(name, resolved string) (out bool, info matched, err error) {
 	if i == nil {
 		return false, info, nil

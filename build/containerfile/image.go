@@ -54,12 +54,12 @@ func (f *imageFile) open() (io.ReadCloser, error) {
 
 // list reads the headers of all layers from the bottom up.
 func (t *imageTree) list(ctx context.Context) (map[string]*node, error) {
-	root := newDir(0o755)
+	root := newDir()
 	r := images.NewLayerReader(t.limits)
 	for n := range t.image.Layers {
 		l := &layerList{t: t, root: root, layer: n, seen: map[*node]bool{}}
 		if _, err := r.Read(ctx, t.image, n,
-			func(name string, h *tar.Header, _ io.Reader) error { return l.add(ctx, name, h) }); err != nil {
+			func(name string, h *tar.Header, _ io.Reader) error { return l.add(name, h) }); err != nil {
 			return nil, fmt.Errorf("image %.300q: %w", t.image.Name, err)
 		}
 	}
@@ -76,7 +76,7 @@ type layerList struct {
 	seen  map[*node]bool // nodes of this layer
 }
 
-func (l *layerList) add(ctx context.Context, name string, h *tar.Header) error {
+func (l *layerList) add(name string, h *tar.Header) error {
 	entry := l.n
 	l.n++
 	if name == "." {
@@ -141,7 +141,7 @@ func (l *layerList) parent(dir string) (*node, error) {
 		}
 		next := at.children[name]
 		if next == nil || !next.isDir() {
-			next = newDir(0o755)
+			next = newDir()
 			l.t.nodes++
 			at.children[name] = next
 			l.seen[next] = true

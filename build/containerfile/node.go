@@ -40,8 +40,8 @@ type content interface {
 	id() string
 }
 
-func newDir(mode fs.FileMode) *node {
-	return &node{kind: layers.KindDir, mode: mode, children: map[string]*node{}}
+func newDir() *node {
+	return &node{kind: layers.KindDir, mode: 0o755, children: map[string]*node{}}
 }
 
 func (n *node) isDir() bool { return n.kind == layers.KindDir }

@@ -41,7 +41,8 @@ type Options struct {
 	// Warn, unless nil, is called with each warning.
 	Warn func(string)
 
-	// fill runs the server's --cache-only: [build.CatalogInput.ServeCache] except in tests.
+	// fill builds the serve cache that RUN asks the server in the image for with --cache-only. It is
+	// [build.CatalogInput.ServeCache], which tests replace.
 	fill func(ctx context.Context, configs fs.FS, temp, dir string, kind build.ServeCache) ([]layers.Entry, error)
 }
 

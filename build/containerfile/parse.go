@@ -5,6 +5,7 @@ package containerfile
 import (
 	"bytes"
 	"errors"
+	"maps"
 	"slices"
 	"sort"
 	"strings"
@@ -146,9 +147,7 @@ func (f *File) stages(args, builtin map[string]string) (imagebuilder.Stages, map
 		}
 	}
 	b := imagebuilder.NewBuilder(args)
-	for k, v := range builtin {
-		b.BuiltinArgDefaults[k] = v
-	}
+	maps.Copy(b.BuiltinArgDefaults, builtin)
 	all, err := imagebuilder.NewStages(root, b)
 	if err != nil {
 		return nil, nil, Problems{f.asProblem(0, "", err)}

@@ -81,7 +81,6 @@ func newMendError(mend, format string, args ...any) error {
 	return mended{fmt.Errorf(format, args...), mend}
 }
 
-// asProblem adds the line and instruction to an error.
 func (f *File) asProblem(line int, instruction string, err error) *problem {
 	p := &problem{File: f.Name, Line: line, Instruction: strings.ToUpper(instruction), Err: err}
 	var m mended

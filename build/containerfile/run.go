@@ -111,7 +111,7 @@ func (s *stage) run(ctx context.Context, r imagebuilder.Run) error {
 	if err != nil || !p.node().isDir() {
 		return newMendError("COPY or ADD the catalog there first", "%.200q is no directory in the image", f.configs)
 	}
-	to, err := walk(ctx, s.root, f.dir, true, func() *node { d := newDir(0o755); d.inLayer = true; return d })
+	to, err := walk(ctx, s.root, f.dir, true, func() *node { d := newDir(); d.inLayer = true; return d })
 	if err != nil {
 		return err
 	}
@@ -197,7 +197,7 @@ func (s *stage) cache(ctx context.Context, configs place, dir string, native boo
 	if err != nil {
 		return nil, err
 	}
-	top := newDir(0o755)
+	top := newDir()
 	top.children["configs"] = all
 	_, id, err := entriesOf(ctx, top)
 	if err != nil {
@@ -275,7 +275,7 @@ func (e *Evaluator) spoolEntry(ctx context.Context, entry layers.Entry) (_ layer
 // putEntry puts an entry of a cache into the stage. Directories of the base keep their attributes.
 func (s *stage) putEntry(ctx context.Context, e layers.Entry) error {
 	dir, err := walk(ctx, s.root, path.Dir(e.Name), true,
-		func() *node { d := newDir(0o755); d.inLayer = true; return d })
+		func() *node { d := newDir(); d.inLayer = true; return d })
 	if err != nil {
 		return err
 	}

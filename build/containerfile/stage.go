@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path"
 	"slices"
@@ -77,7 +78,6 @@ func (v *evaluation) stage(ctx context.Context, n int) (*stage, error) {
 	return s, nil
 }
 
-// startStage starts a stage.
 func (s *stage) startStage(ctx context.Context, n int, node *parser.Node) error {
 	name, err := s.ib.From(node)
 	if err != nil {
@@ -95,7 +95,7 @@ func (s *stage) startStage(ctx context.Context, n int, node *parser.Node) error 
 	i := s.e.stageNamed(name, n)
 	switch {
 	case name == imagebuilder.NoBaseImageSpecifier:
-		s.root = newDir(0o755)
+		s.root = newDir()
 	case i >= 0:
 		below, err := s.e.stage(ctx, i)
 		if err != nil || below == nil {
@@ -152,9 +152,7 @@ func (s *stage) inheritArguments(below *stage) {
 
 func cloneMap[K comparable, V any](m map[K]V) map[K]V {
 	out := make(map[K]V, len(m))
-	for k, v := range m {
-		out[k] = v
-	}
+	maps.Copy(out, m)
 	return out
 }
 
@@ -172,7 +170,6 @@ func (s *stage) allEnv() []string {
 	return all
 }
 
-// instruction evaluates one instruction.
 func (s *stage) instruction(ctx context.Context, n *parser.Node) error {
 	step := s.ib.Step()
 	if err := s.e.effort.instruction(n, step.Env); err != nil {
@@ -268,7 +265,7 @@ func (x executor) EnsureContainerPathAs(dir, user string, _ *os.FileMode) error 
 		}
 	}
 	p, err := walk(x.s.ctx, x.s.root, dir, true, func() *node {
-		d := newDir(0o755)
+		d := newDir()
 		d.inLayer, d.uid, d.gid = true, uid, gid
 		return d
 	})

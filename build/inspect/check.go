@@ -64,7 +64,6 @@ func layerIndex(i images.SurveyedImage, f *facts) int {
 	return 0
 }
 
-// layerCheck verifies one layer.
 type layerCheck struct {
 	*examiner
 	f     *facts

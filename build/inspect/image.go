@@ -53,7 +53,6 @@ func (e *examiner) images(ctx context.Context) error {
 	return nil
 }
 
-// imageCheck verifies one image.
 type imageCheck struct {
 	*examiner
 	image    images.SurveyedImage
@@ -274,7 +273,6 @@ func (c *imageCheck) caches(ctx context.Context, v *view) error {
 	return nil
 }
 
-// packagesIn returns the packages of all layers.
 func packagesIn(of []*facts) []string {
 	var out []string
 	for _, f := range of {

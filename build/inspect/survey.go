@@ -128,7 +128,6 @@ func platformName(p v1.Platform) string {
 	return strings.TrimSuffix(path.Join(cmp.Or(p.OS, "?"), cmp.Or(p.Architecture, "?"), p.Variant), "/")
 }
 
-// packagesOf lists the packages of the layers.
 func packagesOf(ls []Layer) []Package {
 	in := map[string][]digest.Digest{}
 	for _, l := range ls {

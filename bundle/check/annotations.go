@@ -70,7 +70,6 @@ func (r *run) annotations(detected bundle.MediaType) {
 // labelPrefix is the prefix of annotations that are also image labels.
 const labelPrefix = "operators.operatorframework.io.bundle."
 
-// annotationCheck checks annotations one by one.
 type annotationCheck struct {
 	r      *run
 	file   string

@@ -65,7 +65,7 @@ func (r *run) runAll() {
 	r.dependencies()
 	r.properties()
 	if r.partial() {
-		return // what has not been read would be reported as missing
+		return // unread files would be reported as missing
 	}
 	switch r.detected {
 	case bundle.Helm:

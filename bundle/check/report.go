@@ -51,7 +51,6 @@ func placeIn(o bundle.Object, path ...any) place {
 	return place{File: o.File, Document: o.Document, Line: o.Line, Path: path}
 }
 
-// inFile returns the place of a whole file.
 func inFile(name string) place { return place{File: name} }
 
 // fail adds an error, with the same message for opm.
@@ -60,7 +59,6 @@ func (r *run) fail(rule string, p place, format string, args ...any) {
 		Message: fmt.Sprintf(format, args...)}, place: p})
 }
 
-// warn adds a warning.
 func (r *run) warn(rule string, p place, format string, args ...any) {
 	r.addFinding(finding{Problem: bundle.Problem{Severity: bundle.SeverityWarning, Rule: rule,
 		Message: fmt.Sprintf(format, args...)}, place: p})

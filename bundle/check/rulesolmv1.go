@@ -102,10 +102,11 @@ func (s *Subject) apis() *APIs {
 	return s.APIs
 }
 
-// unreadable returns the finding about a file that OLM v1 cannot read. The message is that of operator-controller, unless
-// it has types of Go and the other checks find there what is wrong, with the place, the field and the correction.
+// unreadable returns the finding about a file that OLM v1 cannot read. The message is that of operator-controller,
+// unless it has types of Go and the other checks find there what is wrong, with the place, the field and the
+// correction.
 func (s *Subject) unreadable(p manifests.Problem) rules.Finding {
-	f := s.refusal(p)
+	f := s.refusalAt(p, refusalPaths[p.ID])
 	if !slices.ContainsFunc(goWords, func(words string) bool { return strings.Contains(p.Message, words) }) {
 		return f
 	}
@@ -165,11 +166,6 @@ var refusalPaths = map[string][]any{
 	"validator:12":          {"spec", "webhookdefinitions"},
 
 	manifests.IDConversionModes: {"spec", "webhookdefinitions"},
-}
-
-// refusal returns the finding of a problem.
-func (s *Subject) refusal(p manifests.Problem) rules.Finding {
-	return s.refusalAt(p, refusalPaths[p.ID])
 }
 
 // refusalAt returns the finding of a problem with its place in the object.

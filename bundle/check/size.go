@@ -78,7 +78,7 @@ func (r *run) objectSize(o bundle.Object) {
 			o.Name, n, int64(maxObject))
 	}
 	if len(o.JSON) <= maxAnnotations {
-		return // what is in it is smaller
+		return // its annotations are smaller than the object
 	}
 	var v struct {
 		Metadata struct{ Annotations map[string]string }

@@ -66,7 +66,7 @@ func (r *run) validators(objects []object) {
 	for _, o := range objects {
 		switch {
 		case o.crd != nil || o.crdBeta != nil:
-			if len(o.JSON) <= maxObject { // else it is refused already, and not worth the time
+			if len(o.JSON) <= maxObject { // a larger object is refused already
 				tasks = append(tasks, func() { r.definition(o) })
 			}
 		case o.csv != nil && csv.csv == nil:

@@ -104,7 +104,6 @@ type writer struct {
 	from map[string]string // the file of each key
 }
 
-// add adds one file.
 func (w *writer) add(fsys fs.FS, name string) error {
 	content, err := bundlefs.ReadFile(fsys, name)
 	if err != nil {

@@ -21,7 +21,6 @@ type csv struct {
 	} `json:"spec"`
 }
 
-// kindCSV is the kind of a ClusterServiceVersion.
 const kindCSV = "ClusterServiceVersion"
 
 // errNoCSV is returned for a directory without a ClusterServiceVersion, with the files that cannot be read.

@@ -173,7 +173,7 @@ func (m Metadata) infer(dir string, info func(string)) (Metadata, error) {
 	return m, nil
 }
 
-// notInferred is [ErrNotInferred] with opm's text.
+// notInferred is an [ErrNotInferred] with opm's text.
 type notInferred struct{ error }
 
 func (e notInferred) Is(target error) bool { return target == ErrNotInferred }

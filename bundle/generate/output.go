@@ -12,7 +12,6 @@ import (
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 )
 
-// file is a file to write.
 type file struct {
 	path    string
 	content []byte

@@ -98,7 +98,6 @@ func namespaceFormat(format, namespace, installNamespace string) error {
 	return nil
 }
 
-// configSchema returns the schema of the configuration of this bundle.
 func (b *Bundle) configSchema(s Settings) *shape {
 	root := &shape{types: []string{"object"}, properties: map[string]*shape{}, closed: true}
 	if b.watchable() {

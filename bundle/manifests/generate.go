@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math/big"
 	"slices"
 	"strings"
@@ -18,7 +19,7 @@ type generation struct {
 	*Bundle
 	namespace string   // of the operator
 	targets   []string // the target namespaces
-	certs     certificates
+	certs     CertProvider
 	config    *deploymentConfig // nil: none
 	objects   []Object
 	size      int    // bytes of the objects
@@ -40,7 +41,7 @@ func (b *Bundle) generation(o RenderOptions, targets []string) (*generation, err
 	if err != nil {
 		return nil, err
 	}
-	g := &generation{Bundle: b, namespace: o.InstallNamespace, targets: targets, certs: certificatesOf(o.Certs),
+	g := &generation{Bundle: b, namespace: o.InstallNamespace, targets: targets, certs: o.Certs,
 		config: config}
 	for _, step := range []func() error{
 		g.addServiceAccounts, g.addRoles, g.addClusterRoles, g.addDefinitions, g.addOthers, g.addDeployments,
@@ -93,16 +94,9 @@ func (g *generation) addOthers() error {
 // inNamespace returns an object in a namespace; what it does not change is shared. Metadata of another type, null
 // included, stays, as Kubernetes' own method leaves it.
 func inNamespace(u *unstructured.Unstructured, namespace string) *unstructured.Unstructured {
-	top := make(map[string]any, len(u.Object))
-	for k, v := range u.Object {
-		top[k] = v
-	}
-	if old, ok := top["metadata"].(map[string]any); ok {
-		metadata := make(map[string]any, len(old)+1)
-		for k, v := range old {
-			metadata[k] = v
-		}
-		top["metadata"] = metadata
+	top := maps.Clone(u.Object)
+	if metadata, ok := top["metadata"].(map[string]any); ok {
+		top["metadata"] = maps.Clone(metadata)
 	}
 	out := &unstructured.Unstructured{Object: top}
 	out.SetNamespace(namespace)

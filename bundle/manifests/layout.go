@@ -17,7 +17,7 @@ import (
 type layout struct {
 	form   layoutForm
 	fields map[string]*layoutField
-	always []*layoutField // that are printed also if they are absent, by name
+	always []*layoutField // fields that are printed even if they are absent, by name
 	item   *layout        // of lists and maps
 	bits   int            // of whole numbers
 	zero   string         // what an absent value is printed as
@@ -52,7 +52,6 @@ var definitionLayout = sync.OnceValue(func() *layout {
 	return m.makeLayout(reflect.TypeFor[apiextensionsv1.CustomResourceDefinition]())
 })
 
-// layoutMaker makes the layouts of types.
 type layoutMaker map[reflect.Type]*layout
 
 var (

@@ -96,7 +96,7 @@ func objects(name string, text []byte, definitions bool, visit func(found) error
 	return nil
 }
 
-// slowObjects is objects as Kubernetes' client library does it.
+// slowObjects is like objects, with the decoder of Kubernetes' client library.
 func slowObjects(name string, text []byte, visit func(*unstructured.Unstructured) error) error {
 	docs := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096)
 	for {

@@ -47,7 +47,6 @@ func (b *Bundle) readProperties(f *files) error {
 	return b.annotate(append(own, content.Properties...))
 }
 
-// annotatedProperties returns the properties of the annotation.
 func (b *Bundle) annotatedProperties() ([]Property, error) {
 	var own []Property
 	text, ok := b.csv.Annotations[propertiesAnnotation]

@@ -61,10 +61,10 @@ func (b *Bundle) Render(o RenderOptions) ([]Object, error) {
 	return b.generate(o, targets)
 }
 
-// Definitions returns the CustomResourceDefinitions of the manifests, as [Bundle.Manifests] has them, whether or not the
-// bundle can be installed.
+// Definitions returns the CustomResourceDefinitions of the manifests, as [Bundle.Manifests] has them, whether or not
+// the bundle can be installed.
 func (b *Bundle) Definitions(s Settings) ([]Object, error) {
-	g := &generation{Bundle: b, namespace: s.InstallNamespace, certs: certificatesOf(s.Certs)}
+	g := &generation{Bundle: b, namespace: s.InstallNamespace, certs: s.Certs}
 	if err := g.addDefinitions(); err != nil {
 		return nil, err
 	}

@@ -23,7 +23,6 @@ func (b *Bundle) clusterPermissions() []v1alpha1.StrategyDeploymentPermissions {
 	return b.csv.Spec.InstallStrategy.StrategySpec.ClusterPermissions
 }
 
-// account returns the service account of a permission.
 func account(p v1alpha1.StrategyDeploymentPermissions) string {
 	return cmp.Or(p.ServiceAccountName, defaultAccount)
 }

@@ -25,7 +25,7 @@ type shape struct {
 	additional           *shape // of other properties
 	items                *shape
 	allOf, anyOf, oneOf  []*shape
-	ref                  *shape // in place of all else
+	ref                  *shape // if set, the other fields are not used
 	minLength, maxLength int    // in characters; 0: no limit
 	pattern              string
 	format               string

@@ -145,25 +145,12 @@ func servicePort(w v1alpha1.WebhookDescription) corev1.ServicePort {
 	return corev1.ServicePort{Name: strconv.Itoa(int(port)), Port: port, TargetPort: target}
 }
 
-func sortedByCertificate(names []webhookNames) []webhookNames {
-	slices.SortStableFunc(names, func(x, y webhookNames) int { return cmp.Compare(x.certificate, y.certificate) })
-	return names
-}
-
-// certificates is what a certificate provider adds to objects.
-type certificates struct {
-	provider CertProvider
-}
-
-func certificatesOf(p CertProvider) certificates { return certificates{p} }
-
-// provided reports whether there is a provider.
-func (c certificates) provided() bool { return c.provider == CertManager || c.provider == ServiceCA }
+func (p CertProvider) provided() bool { return p == CertManager || p == ServiceCA }
 
 // annotate returns the annotations of a webhook configuration or definition with the one by
 // which the certificate provider inserts the CA bundle.
-func (c certificates) annotate(annotations map[string]string, namespace string, n webhookNames) map[string]string {
-	switch c.provider {
+func (p CertProvider) annotate(annotations map[string]string, namespace string, n webhookNames) map[string]string {
+	switch p {
 	case CertManager:
 		return addEntry(annotations, "cert-manager.io/inject-ca-from", namespace+"/"+n.certificate)
 	case ServiceCA:
@@ -174,8 +161,8 @@ func (c certificates) annotate(annotations map[string]string, namespace string, 
 }
 
 // annotateService returns the annotations of a service with that which makes its certificate.
-func (c certificates) annotateService(n webhookNames) map[string]string {
-	if c.provider == ServiceCA {
+func (p CertProvider) annotateService(n webhookNames) map[string]string {
+	if p == ServiceCA {
 		return map[string]string{"service.beta.openshift.io/serving-cert-secret-name": n.certificate}
 	}
 	return nil
@@ -217,14 +204,15 @@ type issuerRef struct {
 
 // addCertificates adds an Issuer and a Certificate of cert-manager for each deployment with webhooks.
 func (g *generation) addCertificates() error {
-	if g.certs.provider != CertManager {
+	if g.certs != CertManager {
 		return nil
 	}
 	var names []webhookNames
 	for _, d := range g.webhookDeployments() {
 		names = append(names, namesFor(d))
 	}
-	for _, n := range sortedByCertificate(names) {
+	slices.SortStableFunc(names, func(x, y webhookNames) int { return cmp.Compare(x.certificate, y.certificate) })
+	for _, n := range names {
 		own := issuer{TypeMeta: metav1.TypeMeta{APIVersion: certManagerVersion, Kind: "Issuer"},
 			Metadata: metav1.ObjectMeta{Namespace: g.namespace, Name: n.issuer}}
 		if err := g.add(certManagerVersion, "Issuer", g.namespace, n.issuer, own); err != nil {

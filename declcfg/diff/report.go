@@ -115,7 +115,7 @@ type bundleDiff struct {
 	Name          string         `json:"name"`
 	Change        Change         `json:"change"`
 	Version       string         `json:"version,omitempty"`
-	Fields        []fieldDiff    `json:"fields,omitempty"` // image
+	Fields        []fieldDiff    `json:"fields,omitempty"` // of these only the image is compared
 	Properties    []propertyDiff `json:"properties,omitempty"`
 	RelatedImages []imageChange  `json:"relatedImages,omitempty"`
 }

@@ -248,7 +248,6 @@ func (p *picture) drawRow(d *layout, r *row, words []word) error {
 	return err
 }
 
-// legend explains the signs.
 func (p *picture) legend(x, y float64) {
 	p.printf(`<g class="h0">` + "\n")
 	at := x + 8

@@ -159,7 +159,6 @@ func (b *laneBox) rightTrack(track int) float64 {
 	return b.x + headRadius + float64(track+1)*trackWidth
 }
 
-// rowAt returns the centre of a row.
 func (d *layout) rowAt(r *row) float64 {
 	return d.rowsAt + float64(r.index)*rowHeight + rowHeight/2
 }

@@ -199,7 +199,6 @@ func (m *mermaid) write(w *bufio.Writer) error {
 	return m.styles(w)
 }
 
-// writeChannel writes the subgraph of one channel.
 func (m *mermaid) writeChannel(w *bufio.Writer, ch *mermaidChannel) error {
 	id := m.id(ch.Package) + "-" + m.id(ch.Name)
 	fmt.Fprintf(w, "    %%%% channel %q\n    subgraph %s[%s]\n", ch.Name, id, mermaidLabel(ch.Name))

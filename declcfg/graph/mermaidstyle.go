@@ -49,8 +49,8 @@ func (m *mermaid) styles(w *bufio.Writer) error {
 	return nil
 }
 
-// id is [mermaidID] with a replacement for an empty name: two consecutive dashes would be an edge. opm does not replace
-// it.
+// id is like [mermaidID] with a replacement for an empty name: two consecutive dashes would be an edge. opm does not
+// replace it.
 func (m *mermaid) id(name string) string {
 	if name == "" && m.Repair {
 		return "_"

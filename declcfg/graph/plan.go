@@ -81,7 +81,8 @@ func (o Options) sheets(c *declcfg.Catalog) ([]*sheet, error) {
 	return all, nil
 }
 
-// awayFrom returns by package the bundles of a catalog that are in channels, but in none of a part of the catalog.
+// awayFrom returns, by package, the bundles in channels of the whole catalog c that are in no channel of part, which is
+// drawn.
 func awayFrom(part, c *declcfg.Catalog) map[string]map[string]*away {
 	here := map[[2]string]bool{}
 	for i := range part.Channels {

@@ -49,7 +49,6 @@ func (o Options) WriteSVG(w io.Writer, c *declcfg.Catalog) error {
 	return out.Flush()
 }
 
-// title returns the title of the drawing.
 func title(sheets []*sheet) string {
 	if len(sheets) == 1 {
 		return "Upgrade graph of " + shown(sheets[0].name, maxName)

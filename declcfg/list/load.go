@@ -12,8 +12,8 @@ import (
 // *[declcfg.ValidationError].
 func Load(blobs iter.Seq2[declcfg.Blob, error]) (*Listing, error) { return loadListing(blobs, false) }
 
-// LoadPackages is [Load] for listings that are used for [Listing.Packages] only. Display names need the manifests of
-// bundles, all else does without.
+// LoadPackages is like [Load], for listings that are used for [Listing.Packages] only. Display names need the manifests
+// of bundles, all else does without.
 func LoadPackages(blobs iter.Seq2[declcfg.Blob, error]) (*Listing, error) {
 	return loadListing(blobs, true)
 }
@@ -43,7 +43,7 @@ type loader struct {
 	packagesOnly bool
 
 	packages []pkg
-	invalid  declcfg.Catalog // all invalid packages
+	invalid  declcfg.Catalog // the blobs of all invalid packages
 
 	name    string // of the current package
 	part    *declcfg.Catalog

@@ -65,7 +65,6 @@ type entry struct {
 	inRange        func(semver.Version) bool // of skipRange; nil if there is none
 }
 
-// names reports whether an entry replaces or skips a bundle by name.
 func (e *entry) names(bundle string) bool {
 	return e.replaces == bundle || slices.Contains(e.skips, bundle)
 }

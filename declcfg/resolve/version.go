@@ -43,7 +43,7 @@ func (g Gates) Version(b *declcfg.Bundle) (version, release string, err error) {
 	return v.Version.String(), v.Release.String(), nil
 }
 
-// versionOf is Version with parsed results.
+// versionOf is like Version with parsed results.
 func versionOf(b *declcfg.Bundle, g Gates) (declcfg.VersionRelease, error) {
 	for i := range b.Properties {
 		if b.Properties[i].Type == declcfg.PropertyPackage {

@@ -130,7 +130,7 @@ func (r *Run) CheckCatalog(ctx context.Context, s CatalogSubject) error {
 		return context.Cause(ctx)
 	}
 	if err != nil {
-		r.emitOf(RulesOf(blobChecks)) // these have been found to be broken before they are called
+		r.emitOf(RulesOf(blobChecks)) // the rules count as run: loading found what breaks them
 		return c.unreadable("", err)
 	}
 	c.channels = map[string][]*declcfg.Channel{}

@@ -41,7 +41,7 @@ type label struct {
 	Name        string   `json:"name"`
 	Description string   `json:"description,omitempty"`
 	Replacement string   `json:"replacement,omitempty"` // of a deprecated label
-	Values      []string `json:"values,omitempty"`      // that a required label may have; empty: any
+	Values      []string `json:"values,omitempty"`      // the values that a required label may have; empty: any
 	EffectiveOn string   `json:"effective_on,omitempty"`
 }
 

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -228,7 +229,8 @@ func findOverwritten(_ context.Context, c *catalogCheck, emit Emit) {
 		k := key{d.Schema, d.Package, d.Name}
 		if before, ok := last[k]; ok {
 			f := Finding{Package: d.Package, File: before.File, Line: before.Line, Message: fmt.Sprintf(
-				"the %s %q is overwritten by the one in %s", d.Schema, d.Name, placeOf(d))}
+				"the %s %q is overwritten by the one in %s", d.Schema, d.Name,
+				Finding{File: d.File, Line: d.Line}.Place())}
 			switch d.Schema {
 			case declcfg.SchemaBundle:
 				f.Bundle = d.Name
@@ -252,10 +254,6 @@ func findSchemaless(_ context.Context, c *catalogCheck, emit Emit) {
 	}
 }
 
-func placeOf(d declcfg.IndexedDocument) string {
-	return Finding{File: d.File, Line: d.Line}.Place()
-}
-
 // fixVersion is what to do about the version of a bundle.
 const fixVersion = "give the bundle one olm.package property with a version such as 1.2.3, without a leading v"
 
@@ -269,9 +267,7 @@ func (c *catalogCheck) unreadable(pkg string, err error) error {
 	for _, p := range invalid.Problems {
 		f := problem(p)
 		f.Rule = RuleUnreadable.ID
-		if f.Package == "" {
-			f.Package = pkg
-		}
+		f.Package = cmp.Or(f.Package, pkg)
 		emit(f)
 	}
 	return nil

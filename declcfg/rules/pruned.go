@@ -57,10 +57,5 @@ func findPruned(_ context.Context, c *catalogCheck, emit Emit) {
 }
 
 func prunable(channel string) bool {
-	for _, part := range mayPrune {
-		if strings.Contains(channel, part) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(mayPrune, func(part string) bool { return strings.Contains(channel, part) })
 }

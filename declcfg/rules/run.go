@@ -65,9 +65,7 @@ type identity struct {
 
 // NewRun begins a run. known are all rules that there are; an unknown name to skip or waive is an error.
 func NewRun(o Options, known []Rule) (*Run, error) {
-	if o.FailOn == "" {
-		o.FailOn = Error
-	}
+	o.FailOn = cmp.Or(o.FailOn, Error)
 	if o.Data == nil {
 		o.Data = builtin()
 	}
@@ -155,12 +153,8 @@ func (r *Run) emitOf(rules []Rule) Emit {
 		if !wanted {
 			return
 		}
-		if f.Severity == "" {
-			f.Severity = rule.Severity
-		}
-		if f.Fix == "" {
-			f.Fix = rule.Fix
-		}
+		f.Severity = cmp.Or(f.Severity, rule.Severity)
+		f.Fix = cmp.Or(f.Fix, rule.Fix)
 		r.add(f, rule.In(OLMv1) && f.Severity == Error && rule.ID != RuleUpgrade.ID)
 	}
 }

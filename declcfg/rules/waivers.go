@@ -32,7 +32,6 @@ type waiver struct {
 	used bool
 }
 
-// waiverFile is a file of waivers.
 type waiverFile struct {
 	Schema  string   `json:"$schema"` // for editors
 	Waivers []waiver `json:"waivers"`

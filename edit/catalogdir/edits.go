@@ -57,7 +57,6 @@ func (e *fileEdit) empty() bool {
 	return e.file != nil && len(e.dropped) == len(e.file.docs) && len(e.added) == 0
 }
 
-// sorted returns the edits sorted by file name.
 func (es *edits) sorted() []*fileEdit {
 	return slices.SortedFunc(maps.Values(es.byName), func(a, b *fileEdit) int { return compareNames(a.name, b.name) })
 }

@@ -26,7 +26,7 @@ type file struct {
 // document is the position of a blob in a file.
 type document struct {
 	file              *file
-	n                 int // its index in the file
+	n                 int // the index of the document in the file
 	schema, pkg, name string
 	start, end        int64
 	json              bool

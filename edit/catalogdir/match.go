@@ -207,7 +207,6 @@ func (d *Dir) unchanged(f *file) error {
 	return nil
 }
 
-// text returns the bytes from start to end.
 func (r *documentReader) text(start, end int64) ([]byte, error) {
 	text := make([]byte, end-start)
 	return text, r.fill(text, start)
@@ -221,7 +220,6 @@ func (r *documentReader) fill(text []byte, start int64) error {
 	return err
 }
 
-// read reads the blob of a document.
 func (r *documentReader) read(doc *document) (declcfg.Blob, error) {
 	r.buf = slices.Grow(r.buf[:0], int(doc.end-doc.start))[:doc.end-doc.start]
 	if err := r.fill(r.buf, doc.start); err != nil {

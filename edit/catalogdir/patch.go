@@ -42,7 +42,7 @@ func patch(text, fresh string, before, now []byte, depth int) (patched string, o
 		switch {
 		case j < 0 && i < 0:
 			return "", false
-		case j < 0 && was.values[key] != nil: // it goes
+		case j < 0 && was.values[key] != nil: // the key is removed
 		case j < 0 || i >= 0 && was.values[key] != nil && canonical(was.values[key]) == canonical(is.values[key]):
 			out.WriteString(old[i].text)
 		case i < 0:
@@ -142,7 +142,6 @@ func entriesOf(text string) ([]entry, bool) {
 	return entries, true
 }
 
-// plainKey returns the plain key at the start of a line.
 func plainKey(line string) (string, bool) {
 	for i := range len(line) {
 		switch c := line[i]; {
@@ -157,7 +156,7 @@ func plainKey(line string) (string, bool) {
 	return "", false
 }
 
-// patchList is patch for a key with a list.
+// patchList is like patch, for a key with a list.
 func patchList(text, fresh string, before, now []byte, depth int) (string, bool) {
 	was, okWas := array(before)
 	is, okIs := array(now)

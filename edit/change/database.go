@@ -3,7 +3,6 @@ package change
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"iter"
 	"os"
 	"path/filepath"
@@ -124,6 +123,3 @@ func (empty) blobs(context.Context, func(string) bool) iter.Seq2[declcfg.Blob, e
 }
 
 func (empty) extras(context.Context) (*extras, error) { return &extras{}, nil }
-
-// isAbsent reports whether the path does not exist.
-func isAbsent(err error) bool { return errors.Is(err, fs.ErrNotExist) }

@@ -3,6 +3,7 @@ package change
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"iter"
 	"maps"
 	"os"
@@ -102,7 +103,7 @@ func openDirectory(ctx context.Context, path string, o Options) (_ *catalogdir.D
 		dir, err := catalogdir.Open(ctx, path, catalogdir.Options{
 			Wait: o.Wait, Jobs: o.Jobs, Format: o.Format, ReadOnly: o.DryRun, Warn: o.Warn,
 		})
-		if !isAbsent(err) || !o.Create {
+		if !errors.Is(err, fs.ErrNotExist) || !o.Create {
 			return dir, made, err
 		}
 		if o.DryRun {

@@ -39,7 +39,7 @@ func locate(path string, o Options) (string, Kind, error) {
 		}
 	}
 	target, err := filepath.EvalSymlinks(path)
-	if isAbsent(err) && o.Create {
+	if errors.Is(err, fs.ErrNotExist) && o.Create {
 		switch info, lerr := os.Lstat(path); {
 		case lerr != nil:
 		case info.Mode()&fs.ModeSymlink != 0:

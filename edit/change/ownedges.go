@@ -87,7 +87,7 @@ func (p *places) fit(was edit.Origin) bool {
 	}
 	for channel, e := range p.now.edges {
 		if before := p.then.edges[channel]; !e.skipped && before.replaces+before.skips != "" {
-			return false // it is now the end of a chain
+			return false // the bundle is now the end of a chain
 		}
 	}
 	return true

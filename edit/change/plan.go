@@ -264,7 +264,6 @@ func (s *cursor) find(pkg, name string) (*declcfg.Bundle, error) {
 	return nil, fmt.Errorf("package %q: the manifests of bundle %q are not there any more", pkg, name)
 }
 
-// origin converts an edit.Origin to a sqlite.Origin.
 func origin(o edit.Origin) sqlite.Origin {
 	return sqlite.Origin{Replaces: o.Replaces, Skips: o.Skips, SubstitutesFor: o.SubstitutesFor}
 }

@@ -19,10 +19,10 @@ stated() { sed -nE "s#.*$2.*#\1#p" "$1"; }
 
 target=${1:-build} ci=docs/guides/ci.md
 program=dist/bindery${target#build}
-servers=$(cat internal/serverbin/bin/*.layer | wc -c) # what is embedded
+servers=$(cat build/internal/serverbin/bin/*.layer | wc -c) # what is embedded
 bytes=$(stat -c %s "$program")
 documented "$program without servers ($ci)" "$(stated $ci "^\| .make $target. .* MB \(([0-9.]+)\) \|")" $((bytes - servers))
-if [ -e internal/serverbin/bin/opm-server-linux-s390x.layer ]; then
+if [ -e build/internal/serverbin/bin/opm-server-linux-s390x.layer ]; then
     documented "$program ($ci)" "$(stated $ci "^\| .make $target. .* ([0-9.]+) MB \([0-9.]+\) \|")" "$bytes"
 fi
 [ "$target" = build ] || exit $over
@@ -39,5 +39,5 @@ for arch in amd64 arm64 ppc64le s390x; do
 done
 documented "the server (docs/guides/install.md)" "$(stated docs/guides/install.md 'the server of ([0-9.]+) MB')" "$(stat -c %s dist/opm-server-linux-amd64)"
 documented "its layer (docs/guides/mirror.md)" "$(stated docs/guides/mirror.md 'the server \(([0-9.]+) MB\)')" \
-    "$(stat -c %s internal/serverbin/bin/opm-server-linux-amd64.layer)"
+    "$(stat -c %s build/internal/serverbin/bin/opm-server-linux-amd64.layer)"
 exit $over

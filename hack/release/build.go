@@ -14,7 +14,7 @@ const (
 	tags   = "containers_image_openpgp,exclude_graphdriver_btrfs"
 	module = "github.com/operator-bindery/bindery"
 	// bins is where the program embeds servers from.
-	bins = "internal/serverbin/bin"
+	bins = "build/internal/serverbin/bin"
 )
 
 // serverArches are the processors whose server is embedded in every program.

@@ -97,9 +97,7 @@ func Open(dir string, o Options) (*Cache, error) {
 		return nil, fmt.Errorf("blob cache: a negative size")
 	}
 	o.MaxBytes = cmp.Or(o.MaxBytes, defaultCacheBytes)
-	if o.MaxBlob == 0 {
-		o.MaxBlob = o.MaxBytes / 2
-	}
+	o.MaxBlob = cmp.Or(o.MaxBlob, o.MaxBytes/2)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -152,7 +150,6 @@ func (c *Cache) Close() error {
 	return err
 }
 
-// blobEntry returns the path of a blob in the cache.
 func blobEntry(d digest.Digest) string {
 	hex := d.Encoded()
 	return path.Join(cacheBlobs, hex[:2], hex)

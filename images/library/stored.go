@@ -93,7 +93,6 @@ func findStorable(ctx context.Context, c transport.Content) (top v1.Descriptor, 
 	return top, config, err
 }
 
-// configuration reads a configuration.
 func configuration(ctx context.Context, from store.Reader, d v1.Descriptor) (text []byte, err error) {
 	if d.Size > limit.MaxManifest {
 		return nil, fmt.Errorf("configuration: %w: %d bytes (limit %d)", fault.ErrLimit, d.Size, limit.MaxManifest)

@@ -36,7 +36,7 @@ func Read(ctx context.Context, path string) (trust.Policy, error) {
 				`{"default":[{"type":"insecureAcceptAnything"}]} accepts every image`, fault.ErrInvalid)}
 		}
 		if !json.Valid(content) {
-			err = json.Unmarshal(content, new(any)) // it has the position
+			err = json.Unmarshal(content, new(any)) // this error has the position
 		}
 		if errors.As(err, &syntax) {
 			err = fmt.Errorf("not JSON: %w, after %d bytes", err, syntax.Offset)

@@ -66,19 +66,19 @@ type unread struct {
 const subjectsAtOnce = 4
 
 // Copy copies what is attached to images: of each digest the tagged attachments and the referrers, and what is attached
-// to these, as deep as [store.Limits] allow. Every manifest is copied byte for byte, and what the destination has is not sent
-// again. A tag that stands for something else at the destination loses nothing: its layers stay, and those that are
-// missing are added, which gives a manifest of another digest. Errors are those of the two places, and of the class
-// [fault.ErrLimit]; what is listed wrongly is a problem in the account, and so is, as unread, a tag that the source does
-// not allow to look at: registries refuse tags that are not there.
+// to these, as deep as [store.Limits] allow. Every manifest is copied byte for byte, and what the destination has is
+// not sent again. A tag that stands for something else at the destination loses nothing: its layers stay, and those
+// that are missing are added, which gives a manifest of another digest. Errors are those of the two places, and of the
+// class [fault.ErrLimit]; what is listed wrongly is a problem in the account, and so is, as unread, a tag that the
+// source does not allow to look at: registries refuse tags that are not there.
 func Copy(ctx context.Context, from store.Reader, to store.Writer, digests []digest.Digest, what Kinds,
 	limits store.Limits) (Account, error) {
 	return (&copying{budget: store.NewBudget(limits), from: from, to: to, what: what}).run(ctx, digests)
 }
 
-// CopyReadable is [Copy] for images whose attachments may be missing: what the source does not show is in the account
-// and no error. Errors are those of the destination and of the context, and of the class images.ErrLimit for all
-// together.
+// CopyReadable is like [Copy], for images whose attachments may be missing: what the source does not show is in the
+// account and no error. Errors are those of the destination and of the context, and of the class images.ErrLimit for
+// all together.
 func CopyReadable(ctx context.Context, from store.Reader, to store.Writer, digests []digest.Digest, what Kinds,
 	limits store.Limits) (Account, error) {
 	return (&copying{budget: store.NewBudget(limits), from: from, to: to, what: what, lenient: true}).run(ctx, digests)
@@ -275,7 +275,7 @@ func (c *copying) tag(ctx context.Context, subject digest.Digest, tag string, fo
 			return nil, "", fmt.Errorf("the manifest of %s at the destination: %w: %v", tag, fault.ErrInvalid, err)
 		}
 		if hasLayersOf(found.Text, &Referrer{Layers: has.Layers}) {
-			return found.Text, found.MediaType, nil // nothing is lost
+			return found.Text, found.MediaType, nil // the new manifest has all layers of the old one
 		}
 		if tag == TagOf(subject, SBOM) {
 			return nil, "", fmt.Errorf("%w: the destination has another, which stays", fault.ErrInvalid)
@@ -338,7 +338,6 @@ func (c *copying) content(ctx context.Context, of *Referrer, parts *store.Parts)
 		store.WalkOptions{Read: read, Visit: visit, Leave: leave})
 }
 
-// blob copies a blob.
 func (c *copying) blob(ctx context.Context, d v1.Descriptor) error {
 	if err := c.budget.TakeContent(d.Size, "attachments"); err != nil {
 		return errBudget{err}

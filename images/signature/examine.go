@@ -62,7 +62,7 @@ func (v *verifier) simpleClaim(d document) (Claim, bool) {
 	return c, true
 }
 
-// claim is simpleClaim for a statement in an envelope.
+// claim is like simpleClaim, for a statement in an envelope.
 func (v *verifier) claim(d document) (Claim, bool) {
 	e, err := d.envelope()
 	if err != nil {

@@ -2,6 +2,7 @@ package signature
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"fmt"
@@ -79,9 +80,7 @@ var _ store.Attachment = (*Signing)(nil)
 
 // NewSigning returns an attachment that signs.
 func NewSigning(o SignOptions) *Signing {
-	if o.Format == "" {
-		o.Format = FormatBoth
-	}
+	o.Format = cmp.Or(o.Format, FormatBoth)
 	return &Signing{o: o}
 }
 
@@ -207,7 +206,7 @@ func (a *account) bundle(ctx context.Context, to store.Writer, subject v1.Descri
 		return err
 	}
 	if predicateType == PredicateSign {
-		wanted.Predicate = nil // that of a signature says nothing, and findings do not have it
+		wanted.Predicate = nil // a signature's predicate is empty, and findings have none
 	} else {
 		made.PredicateType = predicateType
 	}

@@ -21,12 +21,12 @@ func (c *imageCopy) attach(ctx context.Context) error {
 	}
 	for i, n := range names {
 		if slices.ContainsFunc(names[:i], func(o Name) bool { return o.Image == n.Image }) {
-			continue // several names in one layout, which are none of a registry
+			continue // several names in one layout, where Image is empty
 		}
 		err := c.o.Attach(ctx, &beside{Writer: c.to, c: c, top: top.Digest.String()},
 			Image{Name: n.Image, Top: top, Instances: c.account.Instances})
 		if err == nil {
-			err = c.refused // perhaps taken for an attachment that may be missing
+			err = c.refused // Attach may have ignored it, as if an attachment were missing
 		}
 		if err != nil {
 			return nameError(ctx, n, err)

@@ -60,7 +60,7 @@ func (c *imageCopy) currentTag(ctx context.Context, tag string) (digest.Digest, 
 		return "", fmt.Errorf("what %s:%s stands for: %w", c.to.Name(), tag, err)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		err = nil // it is not shown
+		err = nil // there is no such tag
 	}
 	return is, err
 }

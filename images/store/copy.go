@@ -52,11 +52,11 @@ type CopyOptions struct {
 	// error is a [*ConflictError]. Tags are compared before anything is written, and again just before each is written,
 	// since most registries cannot compare and set in one step. A tag that stands for the image already is no conflict.
 	If string
-	// Absent tells that the tags are known not to be there, so that neither the image is asked for, nor what belongs to an
-	// index, nor small blobs.
+	// Absent tells that the tags are known not to be there, so that neither the image is asked for, nor what belongs to
+	// an index, nor small blobs.
 	Absent bool
-	// Named tells that images are named by their digests, so that a tag derived from one that stands for the image gives
-	// way to the list of what is attached to it, see [WriteOptions].
+	// Named tells that images are named by their digests, so that a tag derived from one that stands for the image
+	// gives way to the list of what is attached to it, see [WriteOptions].
 	Named bool
 	// Confirm has the manifest read back before the tags are written, to detect servers that accept everything and
 	// store nothing. A place that allows no reading is trusted.
@@ -180,9 +180,9 @@ type imageCopy struct {
 	top    v1.Descriptor
 	trust  bool
 	root   *node
-	// writing is held while beside makes sure of the top manifest, and refused is the error of that.
+	// writing is held while beside writes the top manifest, which the attachments need.
 	writing sync.Mutex
-	refused error
+	refused error // why it could not be written
 	// attached tells that something was written beside the image, or is there.
 	attached atomic.Bool
 

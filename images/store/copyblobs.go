@@ -21,7 +21,7 @@ import (
 func (c *imageCopy) blobs(ctx context.Context, root *node) error {
 	var all []v1.Descriptor
 	sizes := verify.Sizes{}           // of the blobs of all manifests
-	there := map[digest.Digest]bool{} // those of manifests that are there
+	there := map[digest.Digest]bool{} // blobs of manifests that the target has
 	for _, n := range root.list() {
 		if n.parts == nil {
 			continue
@@ -67,7 +67,6 @@ func (c *imageCopy) blobs(ctx context.Context, root *node) error {
 	return g.Wait()
 }
 
-// blob copies one blob.
 func (c *imageCopy) blob(ctx context.Context, d v1.Descriptor) error {
 	var sent atomic.Int64
 	var opened atomic.Bool
@@ -246,7 +245,6 @@ func (c *imageCopy) manifests(ctx context.Context, n *node) error {
 	return c.write(ctx, n, WriteOptions{Sparse: len(n.leftOut) > 0})
 }
 
-// write writes a manifest.
 func (c *imageCopy) write(ctx context.Context, n *node, o WriteOptions) error {
 	o.OverImage = c.o.Named
 	err := c.to.WriteManifest(ctx, n.text, n.MediaType, o)

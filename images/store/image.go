@@ -13,7 +13,7 @@ import (
 // that are no indexes are not read, and may be missing. The name of the result is empty. Errors are of the classes
 // [fault.ErrInvalid], [fault.ErrLimit] and [fault.ErrIntegrity], or those of the reader.
 func ReadImage(ctx context.Context, r Reader, top v1.Descriptor) (Image, error) {
-	top.Annotations = nil // those of an entry of a layout
+	top.Annotations = nil // they belong to the entry of a layout
 	image := Image{Top: top}
 	if !manifest.MIMETypeIsMultiImage(top.MediaType) {
 		return image, verify.Digest(top.Digest)

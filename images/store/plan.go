@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,7 +26,7 @@ type node struct {
 	children []*node         // the entries that are copied, in their order
 	leftOut  []v1.Descriptor // the other entries
 	present  bool            // the destination has it
-	written  bool            // it was written, or need not be
+	written  bool            // written, or not needed
 	whole    digest.Digest   // of the index at the source, if it was replaced by a smaller one
 }
 
@@ -160,7 +161,7 @@ func (c *imageCopy) ask(ctx context.Context, n *node, withText bool) error {
 		return nil
 	}
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrNoManifest) {
-		return nil // what answers with something else is found out when it is written, or read back
+		return nil // if the target has other content there, writing or reading back finds out
 	}
 	if err != nil {
 		return err
@@ -173,14 +174,11 @@ func (c *imageCopy) ask(ctx context.Context, n *node, withText bool) error {
 	}
 	n.present, n.written = true, true
 	// What the entry says is compared with the text when that is read.
-	if n.MediaType == "" {
-		n.MediaType = is.MediaType
-	}
+	n.MediaType = cmp.Or(n.MediaType, is.MediaType)
 	n.Size = is.Size
 	return nil
 }
 
-// read reads a manifest at the source.
 func (c *imageCopy) read(ctx context.Context, n *node) error {
 	text, mediaType, err := c.from.Manifest(ctx, n.Digest.String())
 	if err != nil {

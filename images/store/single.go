@@ -66,7 +66,7 @@ func (Single) Referrers(context.Context, digest.Digest, func(string) bool) ([]v1
 	return nil, nil
 }
 
-// HeadOf is [Reader.Head] for places that read a manifest for its descriptor, by [Reader.Manifest].
+// HeadOf is like [Reader.Head], for places that read a manifest for its descriptor, by [Reader.Manifest].
 func HeadOf(ctx context.Context, read func(context.Context, string) ([]byte, string, error),
 	name string) (v1.Descriptor, error) {
 	text, mediaType, err := read(ctx, name)

@@ -60,7 +60,8 @@ type Writer interface {
 
 // WriteOptions are how a manifest is written.
 type WriteOptions struct {
-	// Tag is the name that it gets, whatever that stood for; by default the manifest is written under its digest.
+	// Tag is the tag to write the manifest under, in place of what had the tag before; if it is empty, the manifest is
+	// written under its digest.
 	Tag string
 	// If, unless empty, is what the tag must stand for: a digest, or [IfNone]. The error of a place that compares it is
 	// [ErrChanged]; others do not look at it, see [Abilities].

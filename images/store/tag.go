@@ -43,7 +43,7 @@ func (c *imageCopy) tag(ctx context.Context, n Name) error {
 		if kept {
 			return c.ensureTop(ctx)
 		}
-	case c.o.If != "" || c.root.complete() && !reflist.Belongs(n.Tag): // others of those the caller has chosen
+	case c.o.If != "" || c.root.complete() && !reflist.Belongs(n.Tag): // or the condition of CopyOptions.If decides about the tag
 		is, err := c.currentTag(ctx, n.Tag)
 		if err != nil || is == c.root.Digest {
 			return err

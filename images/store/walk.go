@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -26,16 +27,16 @@ type Node struct {
 	Kind string
 	// Parts is what it refers to; nil if it was not read. Blobs are the configuration and then the layers.
 	Parts *Parts
-	// Entries are the entries of an index that are visited after it. Visit may choose some of them; of nil nothing below
-	// is read.
+	// Entries are the entries of an index that are visited after it. Visit may choose some of them; of nil nothing
+	// below is read.
 	Entries []v1.Descriptor
 }
 
 // WalkOptions say what [Walk] does with each manifest. A nil function does nothing.
 type WalkOptions struct {
 	// Read sets Text and Kind, or Parts, of a node that has neither. One that it leaves as it is, for it is missing or
-	// need not be read, is visited without. With AtOnce it is called concurrently and ahead: then Above and Depth may be
-	// those of another index that names it, too.
+	// need not be read, is visited without. With AtOnce it is called concurrently and ahead: then Above and Depth may
+	// be those of another index that names it, too.
 	Read func(ctx context.Context, n *Node) error
 	// Visit is called for each manifest before anything below it is read, and Leave after all that is below it. Both
 	// are called one at a time and in order.
@@ -119,7 +120,6 @@ func call(ctx context.Context, f func(context.Context, *Node) error, n *Node) er
 	return f(ctx, n)
 }
 
-// visitEntries visits the entries of an index.
 func (w *walk) visitEntries(ctx context.Context, n *Node) error {
 	if len(n.Entries) > 0 && n.Depth >= limit.MaxIndexDepth {
 		return fmt.Errorf("%w: indexes in indexes, more than %d deep", fault.ErrLimit, limit.MaxIndexDepth)
@@ -172,9 +172,7 @@ func (n *Node) parse() (err error) {
 	if n.Parts != nil {
 		return nil
 	}
-	if n.Kind == "" {
-		n.Kind = n.MediaType
-	}
+	n.Kind = cmp.Or(n.Kind, n.MediaType)
 	if n.Kind, err = verify.ManifestKind(n.Text, n.Kind); err == nil {
 		n.Parts, err = PartsOf(n.Text)
 	}

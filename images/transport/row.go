@@ -107,8 +107,8 @@ type Place struct {
 type Content struct {
 	From store.Reader
 	Top  v1.Descriptor
-	// Platform is that of the image that a place for one image gets of an index; zero means that of this machine, else
-	// any for Linux.
+	// Platform selects the image of an index for a place that holds only one image; zero means the platform of this
+	// machine, else any for Linux.
 	Platform v1.Platform
 	// Private is a directory for temporary files that exists until the image is in its place.
 	Private string

@@ -95,7 +95,6 @@ func Decompress(r io.Reader, mediaType string, size int64) (io.ReadCloser, error
 	return &wholeStream{io.NopCloser(in), in}, nil
 }
 
-// codecOf returns the codec of a media type.
 func codecOf(mediaType string) (string, error) {
 	switch mediaType {
 	case v1.MediaTypeImageLayerGzip, manifest.DockerV2Schema2LayerMediaType:
@@ -189,8 +188,8 @@ func isSettled(err error) bool {
 	return errors.As(err, &file)
 }
 
-// Error gives an error of reading an archive its class: [fault.ErrInvalid] for what is none, unless it has one or is
-// about the machine.
+// Error gives an error of reading an archive a class, unless it already has one or is about the machine:
+// [fault.ErrIntegrity] for an archive that was cut off, else [fault.ErrInvalid].
 func Error(err error) error {
 	switch {
 	case isSettled(err):

@@ -265,8 +265,8 @@ func (f *File) Commit() error {
 	return f.forget(kept)
 }
 
-// CommitNew is Commit for a file that must not exist: if something has the name by now, even of a moment ago, the error
-// is [fs.ErrExist] and nothing has changed.
+// CommitNew is like Commit, for a file that must not exist: if something has the name by now, even of a moment ago, the
+// error is [fs.ErrExist] and nothing has changed.
 func (f *File) CommitNew() error {
 	kept, err := f.create()
 	if err != nil {
@@ -275,7 +275,7 @@ func (f *File) CommitNew() error {
 	return f.forget(kept)
 }
 
-// create is swap for a file that must not exist.
+// create is like swap, for a file that must not exist.
 func (f *File) create() (old, error) {
 	if err := f.Sync(); err != nil {
 		return old{}, err
@@ -352,7 +352,6 @@ func (f *File) swapBack(o old) error {
 	return f.Close()
 }
 
-// forget removes the second link of the old file.
 func (f *File) forget(o old) error {
 	f.done = true
 	err := f.Close()

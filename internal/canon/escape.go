@@ -40,15 +40,13 @@ func plainPrefix(s []byte, i int) int {
 const hexDigits = "0123456789abcdef"
 
 // appendEscaped appends text as the inside of a JSON string, escaped as encoding/json does without HTML escaping.
-// Invalid UTF-8 becomes U+FFFD. It reports whether anything had to be escaped.
-func appendEscaped(dst, text []byte) ([]byte, bool) {
-	escaped := false
+// Invalid UTF-8 becomes U+FFFD.
+func appendEscaped(dst, text []byte) []byte {
 	start := 0
 	for i := plainPrefix(text, 0); i < len(text); i = plainPrefix(text, i) {
 		if c := text[i]; c < utf8.RuneSelf {
 			dst = append(dst, text[start:i]...)
 			dst = appendRune(dst, rune(c))
-			escaped = true
 			i++
 			start = i
 			continue
@@ -57,12 +55,11 @@ func appendEscaped(dst, text []byte) ([]byte, bool) {
 		if r == '\u2028' || r == '\u2029' || r == utf8.RuneError && size == 1 {
 			dst = append(dst, text[start:i]...)
 			dst = appendRune(dst, r)
-			escaped = escaped || r != utf8.RuneError
 			start = i + size
 		}
 		i += size
 	}
-	return append(dst, text[start:]...), escaped
+	return append(dst, text[start:]...)
 }
 
 // appendRune appends one rune as encoding/json writes it within a string.

@@ -13,13 +13,13 @@ import (
 // control character, or a byte of a multi-byte rune.
 func textStop(w uint64) uint64 { return findSpecial(w) | (w+low)&high }
 
-// plainStop is textStop for plain scalars, which also end at colons and number signs.
+// plainStop is like textStop, for plain scalars, which also end at colons and number signs.
 func plainStop(w uint64) uint64 {
 	quoteOrSign := (w^low*'"')&^low - low // a number sign is the byte that follows the quote in ASCII
 	return ((w - low*0x20) | quoteOrSign | ((w ^ low*'\\') - low) | ((w ^ low*':') - low) | (w + low) | w) & high
 }
 
-// singleStop is textStop for single-quoted scalars.
+// singleStop is like textStop, for single-quoted scalars.
 func singleStop(w uint64) uint64 { return textStop(w) | ((w^low*'\'')-low)&high }
 
 // textPrefix returns the offset of the first byte from i on that textStop stops at.
@@ -71,7 +71,7 @@ func (r *fastReader) plainLine(i int) span {
 	return r.restOfPlain(i)
 }
 
-// restOfPlain is plainLine for the second and following lines, which may start with any character.
+// restOfPlain is like plainLine, for the second and following lines, which may start with any character.
 func (r *fastReader) restOfPlain(i int) (s span) {
 	src, start := r.src, i
 	for {
@@ -129,7 +129,7 @@ func (s span) endAt(src []byte, i int) span {
 
 func (r *fastReader) appendText(text []byte, escape bool) {
 	if escape {
-		r.dst, _ = appendEscaped(r.dst, text)
+		r.dst = appendEscaped(r.dst, text)
 	} else {
 		r.dst = append(r.dst, text...)
 	}

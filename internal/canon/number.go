@@ -1,6 +1,7 @@
 package canon
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 )
@@ -35,9 +36,7 @@ func exactFloat(text string, f float64) string {
 	}
 	whole, fraction, _ := strings.Cut(mantissa, ".")
 	whole = strings.TrimLeft(whole, "0")
-	if whole == "" {
-		whole = "0"
-	}
+	whole = cmp.Or(whole, "0")
 	if fraction != "" {
 		fraction = "." + fraction
 	}

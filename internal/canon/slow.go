@@ -191,6 +191,6 @@ func (w *valueWriter) collection(v value) error {
 
 func (w *valueWriter) str(s string) {
 	w.dst = append(w.dst, '"')
-	w.dst, _ = appendEscaped(w.dst, []byte(s))
+	w.dst = appendEscaped(w.dst, []byte(s))
 	w.dst = append(w.dst, '"')
 }

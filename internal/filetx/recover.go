@@ -73,13 +73,9 @@ func recoverStage(root *os.Root, stage string) error {
 func Check(root *os.Root) error {
 	stage, err := pending(root)
 	if err == nil && stage != "" {
-		err = errInterrupted(stage)
+		err = fmt.Errorf("%s: an edit of the catalog was interrupted; the next edit that writes undoes it", stage)
 	}
 	return err
-}
-
-func errInterrupted(stage string) error {
-	return fmt.Errorf("%s: an edit of the catalog was interrupted; the next edit that writes undoes it", stage)
 }
 
 // pending returns the staging directory with a journal; empty if there is none.

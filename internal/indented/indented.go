@@ -1,6 +1,6 @@
-// Package indented writes JSON with indentation, and bounds what indentation makes of a document. A list in ninety lists
-// makes every one of its items a line of hundreds of blanks: a megabyte would become two hundred, and YAML repeats the
-// indentation even within texts of many lines.
+// Package indented writes JSON with indentation, and bounds what indentation makes of a document. A list in ninety
+// lists makes every one of its items a line of hundreds of blanks: a megabyte would become two hundred, and YAML
+// repeats the indentation even within texts of many lines.
 //
 //	Most, Budget    how long an output may become
 //	Append          compact JSON, indented
@@ -51,8 +51,8 @@ func (b *Budget) Add(compact, written int) error {
 }
 
 // Append appends the compact JSON value src with each level indented by unit, as a value at a depth: the text of
-// [json.Indent]. White space outside of strings is dropped. src must be valid JSON. With more than most bytes it returns
-// dst and false.
+// [json.Indent]. White space outside of strings is dropped. src must be valid JSON. With more than most bytes it
+// returns dst and false.
 func Append(dst, src []byte, unit string, depth, most int) ([]byte, bool) {
 	start := len(dst)
 	for i := 0; i < len(src); i++ {
@@ -110,7 +110,7 @@ func Newline(dst []byte, unit string, depth int) []byte {
 // [json.Marshal].
 func Encode(v any, unit string) ([]byte, error) { return EncodeWithin(v, unit, &Budget{}) }
 
-// EncodeWithin is [Encode] for one of several values that have a budget together.
+// EncodeWithin is like [Encode], for one of several values that have a budget together.
 func EncodeWithin(v any, unit string, b *Budget) ([]byte, error) {
 	compact, err := canon.Encode(v)
 	if err != nil {

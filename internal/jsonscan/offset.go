@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 )
 
-// spaces are eight spaces.
 const spaces = 0x2020202020202020
 
 // SkipSpace returns the offset of the first byte from i on that is not JSON white space.

@@ -66,8 +66,8 @@ var (
 	inQuery = expression(`(?i)([?&;]|%3f|%26)((?:sig|key|code|auth|pass|hmac|jwt)(?:=|%3d))([^\s"'&#;\\]+)`)
 	digests = expression(`^[a-z0-9]+(?:[.+_-][a-z0-9]+)*:[0-9a-fA-F]{8,}`)
 	port    = expression(`^[0-9]{1,5}(?:/|$)`)
-	// sentence begins what an error says about a file that is called password, or about a password, or about a field that
-	// is called so: the name of a check of schemas.
+	// sentence begins what an error says about a file that is called password, or about a password, or about a field
+	// that is called so: the name of a check of schemas.
 	sentence = expression(`^(?:[a-z]+:|(?:min|max)[A-Z][a-z]+:|oneOf:|no|not|is|the|an?|must|cannot|permission|invalid|wrong|incorrect|required|` +
 		`missing|expired|empty|unexpected|unsupported)$`)
 	plain = expression(`^(?:[a-z]+|[A-Z][a-z]+|[A-Z]+)[.!?]?$`)
@@ -101,7 +101,7 @@ func Text(text string) string {
 	return b.String()
 }
 
-// clean is Text for one line. Only what the line has words for is looked for: expressions are slow.
+// clean is like Text, for one line. It runs only the expressions whose words occur in the line, as they are slow.
 func clean(text string, has kind) string {
 	if has&aUser != 0 {
 		text = inURL().ReplaceAllStringFunc(text, func(s string) string {
@@ -241,7 +241,7 @@ func findSuspicious(text string) (has kind) {
 	return has &^ aValue
 }
 
-// JSON is Text for the strings of a text in JSON.
+// JSON is like Text, for the strings of a text in JSON.
 func JSON(text []byte) []byte {
 	if findSuspicious(string(text)) == 0 {
 		return text
@@ -270,7 +270,7 @@ func JSON(text []byte) []byte {
 	return b.Bytes()
 }
 
-// jsonString is Text for one string.
+// jsonString is like Text, for one string.
 func jsonString(quoted []byte) []byte {
 	var s string
 	if !bytes.ContainsRune(quoted, '\\') {

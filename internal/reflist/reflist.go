@@ -3,6 +3,7 @@
 package reflist
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -53,9 +54,7 @@ func Describe(text []byte, mediaType string) (d v1.Descriptor, subject *v1.Descr
 	if err := json.Unmarshal(text, &m); err != nil {
 		return d, nil, fmt.Errorf("%w: manifest: %v", fault.ErrInvalid, err)
 	}
-	if mediaType == "" {
-		mediaType = m.MediaType
-	}
+	mediaType = cmp.Or(mediaType, m.MediaType)
 	if m.ArtifactType == "" && m.Config != nil {
 		m.ArtifactType = m.Config.MediaType
 	}
@@ -147,8 +146,8 @@ func Add(old []byte, d v1.Descriptor) ([]byte, error) {
 	return text, err
 }
 
-// ParseTag is [Parse] for the manifest of the fallback tag of a subject. The tag may stand for the subject itself, as
-// mirrors name images by their digests: that is no list, also if the image is an index.
+// ParseTag is like [Parse], for the manifest of the fallback tag of a subject. The tag may stand for the subject
+// itself, as mirrors name images by their digests: that is no list, also if the image is an index.
 func ParseTag(text []byte, subject digest.Digest) ([]v1.Descriptor, error) {
 	if digest.FromBytes(text) == subject {
 		return nil, ErrNotList
@@ -156,7 +155,7 @@ func ParseTag(text []byte, subject digest.Digest) ([]v1.Descriptor, error) {
 	return Parse(text)
 }
 
-// AddTag is [Add] for the manifest of the fallback tag of a subject. The error is [ErrNotList], and of the class
+// AddTag is like [Add], for the manifest of the fallback tag of a subject. The error is [ErrNotList], and of the class
 // [fault.ErrInvalid], if the tag stands for the subject itself, which an addition would replace.
 func AddTag(old []byte, subject digest.Digest, d v1.Descriptor) ([]byte, error) {
 	if old != nil && digest.FromBytes(old) == subject {

@@ -97,7 +97,7 @@ func ReadNamed(ctx context.Context, path string, limit int64) ([]byte, error) {
 	return append([]byte{}, k.content...), nil
 }
 
-// ReadMounted is [ReadNamed] of a small file.
+// ReadMounted is like [ReadNamed], for a small file.
 func ReadMounted(ctx context.Context, path string) ([]byte, error) {
 	return ReadNamed(ctx, path, maxMounted)
 }
@@ -148,8 +148,8 @@ func keptOf(info fs.FileInfo) *kept {
 	return k
 }
 
-// OpenSeekable opens a file that the user names and that is read in any order, or more than once: a regular file, a link
-// to one, or /dev/null, which is empty. A pipe is a [*KindError], at once.
+// OpenSeekable opens a file that the user names and that is read in any order, or more than once: a regular file, a
+// link to one, or /dev/null, which is empty. A pipe is a [*KindError], at once.
 func OpenSeekable(path string) (*os.File, error) {
 	if info, err := os.Stat(path); err == nil {
 		if err := CheckSeekable(path, info); err != nil {

@@ -10,7 +10,7 @@ import (
 // For returns the shape of what encoding/json decodes to a type. Objects may have other fields.
 func For[T any]() *Shape { return of(reflect.TypeFor[T](), Open) }
 
-// Strict is [For] of documents in which other fields are mistakes.
+// Strict is like [For], for documents in which other fields are mistakes.
 func Strict[T any]() *Shape { return of(reflect.TypeFor[T](), Object) }
 
 // FieldsOf returns the fields of the shape that [For] returns for a struct.

@@ -32,18 +32,14 @@ var restrictions = []restriction{
 		"AppArmor denies them to programs without a profile (sysctl kernel.apparmor_restrict_unprivileged_userns)"},
 }
 
-// cause determines what keeps the kernel from creating a namespace.
-func cause(err error) error { return causeOf(err, os.ReadFile) }
-
+// causeOf determines what keeps the kernel from creating a namespace.
 func causeOf(err error, read func(string) ([]byte, error)) error {
 	var path *os.PathError
 	if errors.As(err, &path) {
 		err = path.Err // the path of the program explains nothing
 	}
-	for _, r := range restrictions {
-		if text, e := read(r.file); e == nil && strings.TrimSpace(string(text)) == r.value {
-			return &Error{r.reason, err}
-		}
+	if reason := restricted(read); reason != "" {
+		return &Error{reason, err}
 	}
 	e := &Error{"the kernel refuses", err}
 	switch {
@@ -59,9 +55,11 @@ func causeOf(err error, read func(string) ([]byte, error)) error {
 }
 
 // Restricted explains why a created namespace may be useless; empty if no reason is known.
-func Restricted() string {
+func Restricted() string { return restricted(os.ReadFile) }
+
+func restricted(read func(string) ([]byte, error)) string {
 	for _, r := range restrictions {
-		if text, err := os.ReadFile(r.file); err == nil && strings.TrimSpace(string(text)) == r.value {
+		if text, err := read(r.file); err == nil && strings.TrimSpace(string(text)) == r.value {
 			return r.reason
 		}
 	}

@@ -62,7 +62,7 @@ func Enter(stdin []byte) (status int, started bool) {
 	if err != nil {
 		stop()
 		runtime.UnlockOSThread()
-		err = cause(err)
+		err = causeOf(err, os.ReadFile)
 		failure.Store(&err)
 		return 0, false
 	}
@@ -77,8 +77,8 @@ func Enter(stdin []byte) (status int, started bool) {
 	return state.ExitCode(), true
 }
 
-// Relay holds back the signals of this process and forwards them to another one once to is called, except those that
-// the terminal sends to both. stop restores the default handling.
+// Relay holds back the signals of this process until its first result is called with another process, and forwards them
+// to that one, except those that the terminal sends to both. stop restores the default handling.
 func Relay() (to func(*os.Process), stop func()) {
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGUSR1, unix.SIGUSR2)

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"mime"
@@ -37,9 +38,7 @@ func ManifestKind(text []byte, kind string) (string, error) {
 	if given, _, err := mime.ParseMediaType(kind); err == nil {
 		kind = given
 	}
-	if kind == "" {
-		kind = m.MediaType
-	}
+	kind = cmp.Or(kind, m.MediaType)
 	if m.MediaType != "" && m.MediaType != kind {
 		return "", fmt.Errorf("%w: media type %.80q, but the manifest says %.80q", fault.ErrInvalid, kind, m.MediaType)
 	}

@@ -19,7 +19,7 @@ import (
 // sigs.k8s.io/yaml sorts them.
 func AppendYAML(dst, src []byte) ([]byte, error) { return AppendWithin(dst, src, &indented.Budget{}) }
 
-// AppendWithin is [AppendYAML] for one of several values that have a budget together.
+// AppendWithin is like [AppendYAML], for one of several values that have a budget together.
 func AppendWithin(dst, src []byte, b *indented.Budget) ([]byte, error) {
 	most := b.Most(len(src))
 	out, ok, err := Append(dst, src, most)
@@ -32,7 +32,8 @@ func AppendWithin(dst, src []byte, b *indented.Budget) ([]byte, error) {
 	return out, b.Add(len(src), len(out)-len(dst))
 }
 
-// Append is [AppendYAML] with a limit: a value whose YAML has more than most bytes is not ok, and dst is unchanged.
+// Append is like [AppendYAML] with a limit: a value whose YAML has more than most bytes is not ok, and dst is
+// unchanged.
 func Append(dst, src []byte, most int) (_ []byte, ok bool, _ error) {
 	d := decoder{src: src, most: most, dec: jsontext.NewDecoder(bytes.NewReader(src), jsontext.AllowDuplicateNames(true),
 		jsontext.AllowInvalidUTF8(true))}
@@ -103,7 +104,7 @@ type decoder struct {
 
 	mark    []byte    // see [number]
 	numbers int       // how many there are
-	inOrder []*number // those that the encoder has asked for
+	inOrder []*number // the numbers that the encoder has asked for
 }
 
 // number is a number that YAML's encoder would write differently. The encoder asks for its text in the order of the

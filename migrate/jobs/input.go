@@ -172,7 +172,7 @@ func SumTree(ctx context.Context, dir string) (Tree, error) {
 	return t, err
 }
 
-// measure is SumTree without reading the files.
+// measure is like SumTree, but does not read the files.
 func measure(dir string) (Tree, error) {
 	t := Tree{}
 	err := walk(dir, func(_ string, info fs.FileInfo) error {

@@ -84,7 +84,6 @@ func (e *ProblemsError) Unwrap() []error { return e.Problems }
 // ErrList is the class of errors about lists.
 var ErrList = errors.New("invalid list")
 
-// problems collects problems.
 type problems struct {
 	name string
 	err  ProblemsError

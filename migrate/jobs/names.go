@@ -170,7 +170,6 @@ func checkOutputs(lines []Line, o ListOptions, p *problems) {
 	checkNested(all, sources, p)
 }
 
-// places returns the outputs of a line.
 func places(l *Line, transports transport.Table, r resolver, p *problems) []place {
 	var out []place
 	local := func(text, path, tag string) {

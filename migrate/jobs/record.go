@@ -19,7 +19,8 @@ import (
 // recordVersion is the version of the records' format.
 const recordVersion = 1
 
-// maxRecord is the maximum size in bytes of a record, when it is written and when it is read. The report of a large index has some megabytes.
+// maxRecord is the maximum size in bytes of a record, when it is written and when it is read. The report of a large
+// index has some megabytes.
 const maxRecord = 256 << 20
 
 // Record is the state of one line: the content of its outputs and the result of the last attempt. Its JSON form is

@@ -159,7 +159,7 @@ func (r *run) ended(ctx context.Context) bool {
 
 // one does a line and stores its outcome.
 func (r *run) one(ctx context.Context, i int) {
-	if r.ended(ctx) { // it failed while this one was waiting
+	if r.ended(ctx) { // another line failed while this one was waiting
 		return
 	}
 	start := time.Now()
@@ -272,7 +272,6 @@ func (t *Task) Prepared(ctx context.Context, dir, image string, report *migrate.
 	return nil
 }
 
-// failed adds the error to the record of the line.
 func (t *Task) failed(err error) error {
 	if t.record == nil {
 		// The record belongs to another line or cannot be read: it is not overwritten.

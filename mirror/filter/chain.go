@@ -68,7 +68,6 @@ func newGraph(c *declcfg.Channel) (*graph, error) {
 	return g, nil
 }
 
-// edges returns the names that an entry replaces or skips.
 func edges(e *declcfg.ChannelEntry) []string {
 	if e.Replaces == "" {
 		return e.Skips

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/internal/fault"
@@ -61,7 +62,7 @@ func (f *filter) dependencies(r *Result) {
 	}
 	var open []demand
 	met := map[[2]string]verdict{}
-	for i := 0; i < len(queue); i++ { // it grows while dependencies are added
+	for i := 0; i < len(queue); i++ { // the queue grows while dependencies are added
 		d := queue[i]
 		if d.err != nil {
 			f.report(Warning, Problem{Code: UnknownDemand, Package: d.pkg, Bundle: d.bundle},
@@ -247,8 +248,8 @@ func (f *filter) factsFor(b *declcfg.Bundle) *facts {
 	return f.facts[b]
 }
 
-// DropMetDependencies removes the warnings about needs that bundles kept of another catalog meet: the catalogs of an image set are
-// installed side by side.
+// DropMetDependencies removes the warnings about needs that bundles kept of another catalog meet: the catalogs of an
+// image set are installed side by side.
 func DropMetDependencies(results []*Result) {
 	present := map[string][]*facts{}
 	for _, r := range results {
@@ -265,7 +266,8 @@ func DropMetDependencies(results []*Result) {
 				continue
 			}
 			r.Problems = slices.DeleteFunc(r.Problems, func(p Problem) bool {
-				return p.Code == Unsatisfied && p.Package == d.pkg && p.Bundle == d.bundle && p.about(d.text)
+				return p.Code == Unsatisfied && p.Package == d.pkg && p.Bundle == d.bundle &&
+					strings.Contains(p.Text, d.text)
 			})
 		}
 		r.demands = open

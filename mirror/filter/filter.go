@@ -107,7 +107,7 @@ type filter struct {
 	op       imageset.Operator
 	o        Options
 	wanted   map[string]*imageset.Package
-	packages []*pkg // those that are kept, in the order of the catalog
+	packages []*pkg // kept packages, in the order of the catalog
 	fatal    []Problem
 	problems []Problem
 	why      map[string]string
@@ -131,7 +131,7 @@ type pkg struct {
 	entries        map[string]map[string]bool // the names that are kept, by channel; a channel may have none
 	names          map[string]bool            // the bundles that are kept
 	loose          map[string]bool            // bundles of one version that a channel was to have, and has not
-	dependency     bool                       // it is kept for what others need only
+	dependency     bool                       // kept only because other packages need it
 }
 
 func (f *filter) fail(p Problem, format string, args ...any) {

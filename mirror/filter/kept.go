@@ -46,7 +46,6 @@ func (e Entry) MarshalJSON() ([]byte, error) {
 	return json.Marshal(list)
 }
 
-// describeKept describes a catalog as it is.
 func describeKept(c *declcfg.Catalog) Kept {
 	out := Kept{}
 	get := func(name string) *keptPackage {

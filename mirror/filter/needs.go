@@ -65,7 +65,6 @@ const (
 	maxNesting = 20
 )
 
-// decode reads the value of a property.
 func decode(value json.RawMessage, into any) error {
 	if len(value) > maxValue {
 		return fmt.Errorf("%w: a property of %d bytes", fault.ErrLimit, len(value))

@@ -2,6 +2,7 @@ package filter
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/blang/semver/v4"
@@ -127,11 +128,7 @@ func (p *pkg) chooseDefault() {
 
 // candidates returns advice on which channels could be the default one.
 func (p *pkg) candidates() string {
-	var names []string
-	for name := range p.before {
-		names = append(names, name)
-	}
-	slices.Sort(names)
+	names := slices.Sorted(maps.Keys(p.before))
 	switch len(names) {
 	case 0:
 		return p.noneOf(p.channelNames())

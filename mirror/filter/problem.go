@@ -85,9 +85,6 @@ func (p Problem) Sentence() string {
 	return strings.Join(about, ", ") + ": " + p.Text
 }
 
-// about reports whether the text contains a part.
-func (p *Problem) about(part string) bool { return strings.Contains(p.Text, part) }
-
 // Error has the problems for which the catalog cannot be filtered at all. oc-mirror fails with them too.
 type Error struct{ Problems []Problem }
 

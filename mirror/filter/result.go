@@ -9,7 +9,6 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// makeResult makes the catalogs of what is kept.
 func (f *filter) makeResult() *Result {
 	r := &Result{Why: f.why}
 	f.dependencies(r)
@@ -99,7 +98,7 @@ func (f *filter) defaults(r *Result) {
 			if f.o.AutoDefaultChannel && p.chooseHighest("there is none", full) {
 				kept.DefaultChannel = p.defaultChannel
 			}
-			continue // without one the catalog is not valid, which is found later
+			continue // validating the catalog reports that it has none
 		}
 		if full[p.defaultChannel] {
 			continue

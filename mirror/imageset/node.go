@@ -19,7 +19,6 @@ type node struct {
 	path   string
 }
 
-// field returns the path of a field.
 func (n node) field(name string) string {
 	if n.path == "" {
 		return name
@@ -94,7 +93,6 @@ func platforms(list []v1.Platform) []platformForm {
 	return out
 }
 
-// platforms returns the platforms of an object.
 func (n node) platforms() []v1.Platform {
 	var out []v1.Platform
 	for _, p := range n.objects("platforms") {

@@ -80,7 +80,6 @@ func (r *reader) wrong(at canon.Place, field, what, fix string) {
 	}
 }
 
-// warn adds a warning.
 func (r *reader) warn(at canon.Place, field, what, fix string) {
 	if len(r.set.Warnings) < maxProblems {
 		r.set.Warnings = append(r.set.Warnings, r.problem(at, field, what, fix))

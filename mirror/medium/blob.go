@@ -191,7 +191,7 @@ func (w *Writer) writeBlobMember(ctx context.Context, k key, by *writerRepositor
 	return nil
 }
 
-// placeFor returns the place for a blob: that which an earlier attempt had, or a new one. The caller has the turn.
+// placeFor returns the place for a blob: that which an earlier attempt had, or a new one. The caller holds w.turn.
 func (w *Writer) placeFor(k key, size int64) (*region, error) {
 	if r := w.holes[k]; r != nil && r.size == size {
 		delete(w.holes, k)
@@ -203,7 +203,7 @@ func (w *Writer) placeFor(k key, size int64) (*region, error) {
 	return w.reserve(w.o.Form.blobName(k), size)
 }
 
-// reserve gives a member a place. The caller has the turn.
+// reserve gives a member a place. The caller holds w.turn.
 func (w *Writer) reserve(name string, size int64) (*region, error) {
 	head, err := header(name, size)
 	if err != nil {
@@ -238,7 +238,7 @@ func (w *Writer) giveUp(k key, r *region) error {
 	defer w.release()
 	isHole, err := r.fail()
 	if err != nil {
-		w.ended = true // what would follow would be behind a torn member
+		w.ended = true // nothing can follow a torn member
 	}
 	if isHole {
 		w.holes[k] = r
@@ -261,14 +261,14 @@ func (p progress) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// writeMember writes a member that is no blob, whole or not at all. The caller has the turn.
+// writeMember writes a member that is no blob, whole or not at all. The caller holds w.turn.
 func (w *Writer) writeMember(name string, size int64, content func(io.Writer) error) error {
 	r, err := w.reserve(name, size)
 	if err != nil {
 		return err
 	}
 	if err := w.fill(r, content); err != nil {
-		_, failed := r.fail() // it is the last one
+		_, failed := r.fail() // the region is the last one
 		w.ended = w.ended || failed != nil
 		return errors.Join(fmt.Errorf("%s: %w", name, err), failed)
 	}

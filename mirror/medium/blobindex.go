@@ -29,7 +29,6 @@ type blobIndex struct {
 	length int
 }
 
-// add records a blob.
 func (x *blobIndex) add(b indexed) error {
 	if x.length >= maxIndexed {
 		return fmt.Errorf("%w: more than %d blobs", fault.ErrLimit, maxIndexed)

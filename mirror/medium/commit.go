@@ -49,7 +49,7 @@ func rollForward(root *os.Root, dir string, p pending) (removed []string, err er
 	for i, s := range p.Segments {
 		err := root.Rename(partial(i+1), s.Name)
 		if errors.Is(err, fs.ErrNotExist) {
-			_, err = root.Lstat(s.Name) // it has its name
+			_, err = root.Lstat(s.Name) // the segment has its name already
 		}
 		if err != nil {
 			return nil, err

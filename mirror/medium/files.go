@@ -2,6 +2,7 @@ package medium
 
 import (
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -17,12 +18,7 @@ const timeFormat = time.RFC3339
 // read in their segments.
 func (r *Reader) Files() fs.FS {
 	f := &fileSystem{r: r, dirs: map[string][]fs.DirEntry{".": nil}}
-	names := make([]string, 0, len(r.files))
-	for name := range r.files {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(r.files)) {
 		f.add(name, fileInfo(name, r.files[name].size))
 	}
 	return f

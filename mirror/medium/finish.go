@@ -82,7 +82,7 @@ func (w *Writer) add(ctx context.Context, m member) error {
 	return w.addFile(ctx, m.name, int64(len(m.content)), strings.NewReader(string(m.content)))
 }
 
-// writeText writes a manifest of the archive's own making. The caller has the turn.
+// writeText writes a manifest of the archive's own making. The caller holds w.turn.
 func (w *Writer) writeText(by *writerRepository, text []byte, mediaType string) (v1.Descriptor, error) {
 	d := v1.Descriptor{MediaType: mediaType, Digest: digest.FromBytes(text), Size: int64(len(text))}
 	k, err := keyOf(d.Digest)
@@ -176,7 +176,7 @@ func (w *Writer) named(s *segment) Segment {
 }
 
 // keep decides whether an archive that is there stays, and returns its segments if so. It does unless the new one has
-// all of its blobs, manifests and tags. The caller has the turn.
+// all of its blobs, manifests and tags. The caller holds w.turn.
 func (w *Writer) keep(all []*listing) ([]string, error) {
 	if w.kept == nil || w.covers(all) {
 		return nil, nil
@@ -216,8 +216,8 @@ func (w *Writer) covers(all []*listing) bool {
 	return true
 }
 
-// voidHoles makes files without a meaning of the places of blobs that failed and were not written again. The caller has
-// the turn.
+// voidHoles makes files without a meaning of the places of blobs that failed and were not written again. The caller
+// holds w.turn.
 func (w *Writer) voidHoles() error {
 	if err := w.trimSegment(); err != nil {
 		return err

@@ -54,7 +54,6 @@ var (
 // segmentName returns the name of a segment, which is counted from 1.
 func segmentName(n int) string { return fmt.Sprintf(segmentFormat, n) }
 
-// segmentNumber returns the number in the name of a segment.
 func segmentNumber(name string) (n int, err error) {
 	if !segmentExpr.MatchString(name) {
 		return 0, fmt.Errorf("%w: the name %.40q of a segment", fault.ErrInvalid, name)

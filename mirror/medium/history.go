@@ -20,7 +20,8 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// Names of the files of a history (MIRROR 10.3): .history/.history-TIME in the working directory.
+// Names of the files in which oc-mirror notes the digests of all blobs that it has archived: .history/.history-TIME in
+// the working directory, with the time in RFC 3339.
 const (
 	historyDir    = ".history"
 	historyPrefix = ".history-"
@@ -241,7 +242,7 @@ func (h *History) WriteNext(workingDir string, at time.Time, added map[digest.Di
 	var digests, where bytes.Buffer
 	for _, k := range slices.SortedFunc(maps.Keys(all), compareKeys) {
 		digests.WriteString(k.digest().String() + "\n")
-		if all[k] != "" && where.Len() < maxHistory-len(all[k])-keyLine { // without a place nothing is lost but time
+		if all[k] != "" && where.Len() < maxHistory-len(all[k])-keyLine { // a blob without a place is only searched for longer
 			where.WriteString(k.digest().String() + " " + all[k] + "\n")
 		}
 	}

@@ -7,13 +7,13 @@ import (
 	"syscall"
 
 	"github.com/operator-bindery/bindery/internal/atomicfs"
-	"github.com/operator-bindery/bindery/internal/regularfile"
+	"github.com/operator-bindery/bindery/mirror/internal/nolink"
 )
 
 // writeStamped writes a file with a time in its name. File systems without colons (FAT, some network shares) get
 // dashes.
 func writeStamped(workingDir, in, prefix, stamp string, text []byte) (string, error) {
-	dir, err := regularfile.MakeDir(workingDir, in)
+	dir, err := nolink.MakeDir(workingDir, in)
 	if err != nil {
 		return "", err
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/filelock"
-	"github.com/operator-bindery/bindery/internal/regularfile"
+	"github.com/operator-bindery/bindery/mirror/internal/nolink"
 )
 
 // journal tells what the unfinished segments are of. Its file is locked while they are written.
@@ -85,12 +85,11 @@ func (w *Writer) writeJournal(j journal) error {
 	return errors.Join(w.lock.Sync(), atomicfs.SyncDir(w.dir))
 }
 
-// lockJournal opens and locks the journal.
 func (w *Writer) lockJournal() error {
 	for {
 		// A link is not followed, and a FIFO not opened.
 		if is, err := w.root.Lstat(journalFile); err == nil {
-			if err := regularfile.CheckOwn(journalFile, is); err != nil {
+			if err := nolink.CheckOwn(journalFile, is); err != nil {
 				return err
 			}
 		}
@@ -107,7 +106,7 @@ func (w *Writer) lockJournal() error {
 			opened, err = f.Stat()
 		}
 		if err == nil {
-			err = regularfile.CheckOwn(journalFile, opened)
+			err = nolink.CheckOwn(journalFile, opened)
 		}
 		if err != nil {
 			return errors.Join(err, f.Close())
@@ -149,7 +148,6 @@ func pendingCommit(root *os.Root) (*pending, error) {
 	return &p, nil
 }
 
-// openRegular opens a regular file for reading.
 func openRegular(root *os.Root, name string) (*os.File, int64, error) {
 	info, err := root.Lstat(name)
 	if err != nil {

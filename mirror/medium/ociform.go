@@ -41,7 +41,7 @@ func ociMembers(all []*listing) ([]member, error) {
 			if d.Annotations == nil {
 				d.Annotations = map[string]string{}
 			}
-			delete(d.Annotations, v1.AnnotationRefName) // it would be the name of an image here
+			delete(d.Annotations, v1.AnnotationRefName) // in an index.json it would be the name of an image
 			d.Annotations[annotationRepository] = l.path
 			d.Annotations[annotationSubject] = a.subject.digest().String()
 			index.Manifests = append(index.Manifests, d)

@@ -46,8 +46,8 @@ func (l *listing) links() iter.Seq[member] {
 
 // fallbackLists writes the lists of referrers as manifests and adds their tags: a docker distribution registry has no
 // other way to list them. Where the tag is that of an image (sha256-HEX is also how an image is named that is mirrored
-// by its digest) the image keeps it; bindery finds the referrers among the manifests of the repository. The caller has
-// the turn.
+// by its digest) the image keeps it; bindery finds the referrers among the manifests of the repository. The caller
+// holds w.turn.
 func (w *Writer) fallbackLists(l *listing) error {
 	lists := map[key][]byte{}
 	var order []key

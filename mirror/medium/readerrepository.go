@@ -84,7 +84,7 @@ func (p *readerRepository) Head(ctx context.Context, name string) (v1.Descriptor
 	return d, nil
 }
 
-// leftOut returns what the archive says of a digest that it counts on; nil if it says nothing.
+// leftOut returns the entry of a digest in the archive's list of what the destination has; nil if it has none.
 func (p *readerRepository) leftOut(k key) *LeftOut {
 	if p.r.contents == nil {
 		return nil

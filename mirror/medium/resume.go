@@ -15,7 +15,7 @@ import (
 
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/ctxio"
-	"github.com/operator-bindery/bindery/internal/regularfile"
+	"github.com/operator-bindery/bindery/mirror/internal/nolink"
 )
 
 // resume reads what an interrupted run left: unfinished segments, blob by blob. A blob whose content is torn is a hole,
@@ -56,7 +56,7 @@ func (w *Writer) reopen(ctx context.Context, n int) error {
 	if err = errors.Join(err, old.Close()); err != nil {
 		return err
 	}
-	if err := regularfile.CheckOwn(partial(n), info); err != nil {
+	if err := nolink.CheckOwn(partial(n), info); err != nil {
 		return err
 	}
 	f, err := w.root.OpenFile(partial(n), os.O_RDWR, 0o644)

@@ -15,7 +15,7 @@ import (
 const maxMembers = 8_000_000
 
 // scanSegment reads the headers of a segment and calls visit for each regular file, with its clean name and the offset
-// of its content, which content reads. Directories, links and devices are passed over (MIRROR 10.5); sparse files,
+// of its content, which content reads. Directories, links and devices are passed over; sparse files,
 // names that leave the archive and an archive that is cut off are errors.
 func scanSegment(ctx context.Context, f io.ReaderAt, size int64, members *int,
 	visit func(name string, at, size int64, content io.Reader) error) error {

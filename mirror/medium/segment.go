@@ -61,7 +61,7 @@ type state int
 const (
 	filling  state = iota
 	complete       // all is written
-	hole           // its content failed, and there are members behind it
+	hole           // writing its content failed, and members follow it
 )
 
 // reserve gives a member its place and writes its header.
@@ -192,7 +192,6 @@ func (s *segment) close() error {
 	return errors.Join(err, s.f.Close())
 }
 
-// abandon closes the file as it is.
 func (s *segment) abandon() error {
 	s.mu.Lock()
 	if s.closed {

@@ -1,6 +1,7 @@
 package medium
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,7 +20,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// defaultSegmentBytes is the size of segments where none is asked for: 500 GiB (MIRROR 1.1).
+// defaultSegmentBytes is the size of segments where the image set has no archiveSize: 500 GiB, as in oc-mirror.
 const defaultSegmentBytes = 500 << 30
 
 // minSegment is the least size of segments: with less there would be more of them than numbers.
@@ -34,13 +35,13 @@ type Options struct {
 	SegmentBytes int64
 	// Strict makes a file that is larger than a segment an error of the class [fault.ErrLimit].
 	Strict bool
-	// Have tells whether the destination has a blob or manifest. Such a one is left out, and listed as such. It is
-	// called concurrently; nil means that the destination has nothing. [History.Has] fits, and that of an inventory.
+	// Have tells whether the destination has a blob or manifest, which is then left out and listed as left out. It is
+	// called concurrently; nil means that the destination has nothing. It may be [History.Has] or that of an inventory.
 	Have func(digest.Digest) bool
 	// Where tells which repositories of the destination have a blob that is left out, by their paths: registries give
-	// it to others from there. It is called concurrently; nil if that is not known. [History.Where] fits.
+	// it to others from there. It is called concurrently; nil if that is not known. It may be [History.Where].
 	Where func(digest.Digest) []string
-	// Since is when that was known, for the list of what is left out; nil if that is not known.
+	// Since is the time from which the answers of Have are, for the list of what is left out; nil if it is not known.
 	Since *time.Time
 	// Keep keeps an archive that is in the directory, unless the new one has all that it has: the segments of the new
 	// one follow its segments, and a reader reads both. Without it the new archive replaces it.
@@ -69,11 +70,11 @@ type Writer struct {
 	names    map[string]bool
 	members  int
 	holes    map[key]*region // places of blobs that failed
-	ended    bool            // nothing may follow
+	ended    bool            // no member may follow
 
 	closed bool
-	// kept is the archive that is in the directory, with [Options.Keep]; nil if there is none. base is the number of its
-	// last segment if it stays; it is known when the archive is finished.
+	// kept is the archive that is in the directory, with [Options.Keep]; nil if there is none. base is the number of
+	// its last segment if it stays; it is known when the archive is finished.
 	kept *Reader
 	base int
 
@@ -109,12 +110,8 @@ type absent struct {
 // until [Writer.Finish]. The caller must close the writer. The error is of the class [fault.Conflict] if another
 // process writes to the directory; on file systems without locks that is not noticed.
 func Create(ctx context.Context, dir string, o Options) (_ *Writer, err error) {
-	if o.Form == "" {
-		o.Form = OCI
-	}
-	if o.SegmentBytes == 0 {
-		o.SegmentBytes = defaultSegmentBytes
-	}
+	o.Form = cmp.Or(o.Form, OCI)
+	o.SegmentBytes = cmp.Or(o.SegmentBytes, defaultSegmentBytes)
 	if err := o.Form.check(); err != nil {
 		return nil, err
 	}
@@ -212,7 +209,7 @@ func (w *Writer) Discard() error {
 		return nil
 	}
 	err := errors.Join(w.abandon(), w.removePartials())
-	_ = w.root.Remove(journalFile) // where open files cannot be removed, it is that of a run that left nothing
+	_ = w.root.Remove(journalFile) // where open files cannot be removed, a journal of nothing stays
 	return errors.Join(err, w.Close())
 }
 
@@ -272,7 +269,7 @@ func (w *Writer) tooLarge(name string, size int64) error {
 	return nil
 }
 
-// room begins a new segment if a member of a size would make the current one too large. The caller has the turn.
+// room begins a new segment if a member of a size would make the current one too large. The caller holds w.turn.
 func (w *Writer) room(name string, size int64, head []byte) error {
 	if err := w.tooLarge(name, size); err != nil {
 		return err
@@ -288,7 +285,7 @@ func (w *Writer) room(name string, size int64, head []byte) error {
 	return w.roll()
 }
 
-// current returns the segment to which members are added; nil if there is none. The caller has the turn.
+// current returns the segment to which members are added; nil if there is none. The caller holds w.turn.
 func (w *Writer) current() *segment {
 	if n := len(w.segments); n > 0 && !w.segments[n-1].ended {
 		return w.segments[n-1]
@@ -305,7 +302,7 @@ func full(n, most int, what string) error {
 	return nil
 }
 
-// roll ends the current segment and begins the next. The caller has the turn.
+// roll ends the current segment and begins the next. The caller holds w.turn.
 func (w *Writer) roll() error {
 	if err := w.endSegment(); err != nil {
 		return err
@@ -343,7 +340,7 @@ func (w *Writer) endSegment() error {
 	return atomicfs.SyncDir(w.dir)
 }
 
-// trimSegment removes the holes at the end of the current segment. The caller has the turn.
+// trimSegment removes the holes at the end of the current segment. The caller holds w.turn.
 func (w *Writer) trimSegment() error {
 	cur := w.current()
 	if cur == nil {

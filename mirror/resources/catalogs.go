@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"path"
 	"regexp"
 	"strings"
@@ -23,7 +24,6 @@ var (
 	otherExpr = regexp.MustCompile(`[^a-z0-9-]`)
 )
 
-// addCatalog adds the objects of a catalog.
 func (m *maker) addCatalog(c *Copied) {
 	image := c.Destination
 	if (m.o.PinCatalogs || c.ByDigest) && c.Digest != "" {
@@ -41,9 +41,7 @@ func (m *maker) addCatalog(c *Copied) {
 	if annotations == nil {
 		annotations = object{}
 	}
-	for key, value := range m.annotations() {
-		annotations[key] = value
-	}
+	maps.Copy(annotations, m.annotations())
 	meta["annotations"], meta["name"], meta["namespace"] = annotations, name, namespace
 	spec["image"], spec["sourceType"] = image.Name(), "grpc"
 	m.add(name+".yaml", m.text(source))

@@ -7,8 +7,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-
-	"github.com/operator-bindery/bindery/internal/imagemap"
 )
 
 // maxObject bounds the size of an object in bytes: a cluster's store refuses much larger ones.
@@ -128,7 +126,7 @@ func mapping(images []Copied) []byte {
 	for i := range images {
 		from := images[i].Source
 		if from.Digest != "" {
-			from.Tag = "" // by which it is not pulled
+			from.Tag = "" // clusters pull it by the digest
 		}
 		lines = append(lines, from.String()+"="+images[i].Destination.String()+"\n")
 	}
@@ -138,12 +136,35 @@ func mapping(images []Copied) []byte {
 
 // registries returns a registries.conf with the mirrors of all repositories.
 func (m *maker) registries(images []Copied) []byte {
-	var mappings []imagemap.Mapping
+	mirrors := map[string][]string{}
 	for i := range images {
 		if c := &images[i]; !c.Catalog && c.Source.InRegistry() && c.Source.Host != "" {
-			mappings = append(mappings, imagemap.Repository(c.Source.Repository(), c.Destination.Repository()))
+			from, to := c.Source.Repository(), c.Destination.Repository()
+			if !slices.Contains(mirrors[from], to) {
+				mirrors[from] = append(mirrors[from], to)
+			}
 		}
 	}
 	return append([]byte("# "+created(m.annotations()["createdBy"].(string))+"\n"),
-		imagemap.RegistriesConf(mappings, m.o.Insecure)...)
+		RegistriesConf(mirrors, m.o.Insecure)...)
+}
+
+// RegistriesConf returns a registries.conf with which podman and bindery pull images from mirrors, and from the source
+// if no mirror has them. mirrors are the repositories that have copies, by the repository at the source. insecure
+// allows plain HTTP and any certificate for the mirrors.
+func RegistriesConf(mirrors map[string][]string, insecure bool) []byte {
+	var b bytes.Buffer
+	for i, from := range slices.Sorted(maps.Keys(mirrors)) {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		fmt.Fprintf(&b, "[[registry]]\nprefix = %q\nlocation = %q\n", from, from)
+		for _, to := range mirrors[from] {
+			fmt.Fprintf(&b, "\n[[registry.mirror]]\nlocation = %q\n", to)
+			if insecure {
+				b.WriteString("insecure = true\n")
+			}
+		}
+	}
+	return b.Bytes()
 }

@@ -125,7 +125,6 @@ func (m *maker) annotations() object {
 		"oc-mirror_version": m.o.Version}
 }
 
-// text returns an object as YAML.
 func (m *maker) text(v any) []byte {
 	plain, err := json.Marshal(v)
 	if err == nil {

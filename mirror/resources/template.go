@@ -32,7 +32,7 @@ func ReadTemplate(ctx context.Context, path string) (*Template, error) {
 	return t, nil
 }
 
-// ParseTemplate is [ReadTemplate] of a text. Errors are [fault.ErrInvalid].
+// ParseTemplate is like [ReadTemplate], for a text. Errors are [fault.ErrInvalid].
 func ParseTemplate(data []byte) (*Template, error) {
 	limits := canon.Limits{MaxDocument: maxTemplate, MaxIrregular: maxTemplate, MaxDepth: 50}
 	split := canon.NewSplitter(bytes.NewReader(data), limits)
@@ -82,7 +82,7 @@ func (t *Template) object() object {
 	dec := json.NewDecoder(bytes.NewReader(t.text))
 	dec.UseNumber()
 	if err := dec.Decode(&out); err != nil {
-		panic(err) // it was read before
+		panic(err) // ReadTemplate has read the same text
 	}
 	delete(out, "status")
 	for _, field := range []string{"metadata", "spec"} {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"go.podman.io/image/v5/manifest"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/operator-bindery/bindery/images/store"
@@ -188,7 +189,6 @@ func (c *checker) done(f Finding) {
 	}
 }
 
-// image checks one image.
 func (c *checker) image(ctx context.Context, w Wanted) (Finding, error) {
 	f := Finding{Wanted: w}
 	at, err := c.open(w.Repository)
@@ -224,7 +224,7 @@ func problemOf(of v1.Descriptor, err error) Problem {
 		p.Platform = of.Platform.OS + "/" + of.Platform.Architecture
 	}
 	switch {
-	case errors.Is(err, store.ErrDenied): // what is there is not known
+	case errors.Is(err, store.ErrDenied): // it is not known what the registry has
 	case errors.Is(err, fs.ErrNotExist):
 		p.Kind = AbsentManifest
 	case errors.Is(err, fault.ErrIntegrity):
@@ -240,7 +240,7 @@ type imageCheck struct {
 	*checker
 	at     store.Reader
 	wanted Wanted
-	read   *parsed // what was read under the tag; nil for nothing
+	read   *parsed // the manifest that was read under the tag; nil if there is none
 }
 
 // top finds out what the name of the image stands for.
@@ -304,7 +304,7 @@ func (c *checker) measured(repository string, size int64) {
 // looked is a manifest that is looked at, with what is wrong with it and below it.
 type looked struct {
 	problems []Problem
-	asked    *asked // that is to be answered; nil for none
+	asked    *asked // the request that this answers; nil if there is none
 }
 
 func (l *looked) answer() {
@@ -321,7 +321,7 @@ func (c *imageCheck) walk(ctx context.Context, top v1.Descriptor) ([]Problem, er
 	read := func(ctx context.Context, n *store.Node) error {
 		l := &looked{}
 		open = append(open, l)
-		if len(c.wanted.Platforms) == 0 || n.Above != nil && !isIndex(n.MediaType) {
+		if len(c.wanted.Platforms) == 0 || n.Above != nil && !manifest.MIMETypeIsMultiImage(n.MediaType) {
 			a, first, err := c.claim(ctx, n.Descriptor, false)
 			if err != nil {
 				return err
@@ -364,10 +364,10 @@ func (c *imageCheck) walk(ctx context.Context, top v1.Descriptor) ([]Problem, er
 		return nil
 	}
 	err := store.Walk(ctx, store.Node{Descriptor: top}, store.WalkOptions{Read: read, Visit: visit, Leave: leave})
-	if ctx.Err() == nil && err != nil { // a limit
+	if ctx.Err() == nil && err != nil { // the image exceeds a limit of the walk
 		all, err = []Problem{problemOf(top, err)}, nil
 	}
-	for _, l := range slices.Backward(open) { // after an error
+	for _, l := range slices.Backward(open) { // manifests that an error has left open
 		l.problems = append(l.problems, all...)
 		all = l.problems
 		l.answer()
@@ -381,7 +381,7 @@ func (c *imageCheck) look(ctx context.Context, n *store.Node) (err error) {
 	switch {
 	case c.read != nil && c.read.digest == n.Digest:
 		m = *c.read
-	case !c.o.ManifestsOnly || n.MediaType == "" || isIndex(n.MediaType):
+	case !c.o.ManifestsOnly || n.MediaType == "" || manifest.MIMETypeIsMultiImage(n.MediaType):
 		if m, err = read(ctx, c.at, n.Digest.String()); err != nil {
 			return err
 		}

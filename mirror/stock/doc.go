@@ -8,12 +8,9 @@ package stock
 
 import (
 	"github.com/opencontainers/go-digest"
-	"go.podman.io/image/v5/manifest"
 
 	"github.com/operator-bindery/bindery/images/store"
 )
-
-func isIndex(mediaType string) bool { return manifest.MIMETypeIsMultiImage(mediaType) }
 
 // parsed is a manifest that was read.
 type parsed struct {

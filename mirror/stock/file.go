@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -45,7 +46,6 @@ type header struct {
 	Path     string `json:"path,omitempty"`
 }
 
-// repository is one repository in an inventory.
 type repository struct {
 	Name      string                   `json:"name"`
 	Tags      map[string]digest.Digest `json:"tags"`
@@ -136,23 +136,16 @@ func (i *Inventory) Tag(repository, tag string) digest.Digest {
 
 // Repositories returns the names below Path, sorted.
 func (i *Inventory) Repositories() []string {
-	var names []string
-	for name := range i.repositories {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
+	return slices.Sorted(maps.Keys(i.repositories))
 }
 
 // Tags returns the tags of a repository, named below Path, sorted.
-func (i *Inventory) Tags(repository string) (tags []string) {
-	if at, ok := i.repositories[repository]; ok {
-		for tag := range at.tags {
-			tags = append(tags, tag)
-		}
+func (i *Inventory) Tags(repository string) []string {
+	at, ok := i.repositories[repository]
+	if !ok {
+		return nil
 	}
-	slices.Sort(tags)
-	return tags
+	return slices.Sorted(maps.Keys(at.tags))
 }
 
 // Digests returns how many different manifests and blobs there are.

@@ -99,7 +99,6 @@ func (r *inventoryReader) end() error {
 	return nil
 }
 
-// repository reads one repository.
 func (r *inventoryReader) repository(text []byte) error {
 	var one repository
 	if err := json.Unmarshal(text, &one); err != nil {

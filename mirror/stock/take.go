@@ -112,7 +112,7 @@ type taker struct {
 // one is a repository that is looked into, and what it found.
 type one struct {
 	found  *repository
-	failed []error // what is left out
+	failed []error // why images of it are left out of the inventory
 	err    error
 }
 
@@ -238,7 +238,7 @@ type survey struct {
 
 	mu        sync.Mutex
 	tags      map[string]digest.Digest
-	claimed   map[digest.Digest]bool // that are read, by any goroutine
+	claimed   map[digest.Digest]bool // manifests that a goroutine reads or has read
 	manifests map[digest.Digest]*store.Parts
 }
 

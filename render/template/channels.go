@@ -31,7 +31,7 @@ func (t *semverTemplate) channels(pkg string, lists [archetypes][]versioned) ([]
 	var all []created
 	for a, list := range lists {
 		entries := link(list)
-		index := map[string]int{} // in all
+		index := map[string]int{} // the position in all
 		for i, v := range list {
 			for kind, name := range [...]string{
 				major: fmt.Sprintf("%s-v%d", archetype(a), v.version.Major),

@@ -25,7 +25,6 @@ func (n node) at(step any, raw json.RawMessage) node {
 	return node{path: append(n.path[:len(n.path):len(n.path)], step), raw: raw}
 }
 
-// kind returns what the value is.
 func (n node) kind() shape.Kind {
 	if len(n.raw) == 0 {
 		return shape.Null

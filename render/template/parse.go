@@ -148,7 +148,6 @@ func (p *parser) unknownField(m member, known []field, where string) {
 	p.lenient(m.path, "unknown field %q%s%s", fault.Short(m.key), where, suggestion(m, known))
 }
 
-// suggestion returns a similar known field.
 func suggestion(m member, known []field) string {
 	names := make([]string, len(known))
 	for i, f := range known {
@@ -177,7 +176,6 @@ func (p *parser) warn(at declcfg.Position, message string) {
 	}
 }
 
-// read reads the document.
 func (p *parser) read(r io.Reader) (node, error) {
 	limits := canon.Limits{MaxDocument: p.options.Limits.MaxSize, MaxDepth: p.options.Limits.MaxDepth}
 	split := canon.NewSplitter(r, limits)

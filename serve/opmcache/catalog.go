@@ -82,7 +82,6 @@ func readFile(ctx context.Context, r *declcfg.Reader, name string, e layers.Entr
 	}
 }
 
-// sortedPackages returns the packages sorted by name.
 func sortedPackages(all []Package) []Package {
 	return slices.SortedFunc(slices.Values(all), func(a, b Package) int { return strings.Compare(a.Name, b.Name) })
 }

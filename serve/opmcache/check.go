@@ -71,7 +71,7 @@ func checkJSON(ctx context.Context, configs, cache fs.FS) (Report, error) {
 			return r, err
 		}
 		r.Entries = 0
-		for _, n := range nodes { // at the end, the nodes of the cache
+		for _, n := range nodes { // the last tree is that of the cache
 			if !n.Mode.IsDir() {
 				r.Entries++
 			}

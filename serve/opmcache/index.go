@@ -45,7 +45,6 @@ type indexedDeprecation struct {
 
 func (x packageIndex) text() ([]byte, error) { return json.Marshal(x) }
 
-// add adds the packages of a catalog.
 func (x packageIndex) add(c *declcfg.Catalog) error {
 	graph, err := c.Graph()
 	if err != nil {

@@ -124,7 +124,6 @@ func bundleFiles(pkg *declcfg.PackageNode, b *declcfg.BundleNode, known map[stri
 	return nil
 }
 
-// bundleFile returns the name of the file of an entry.
 func bundleFile(pkg, channel, bundle string) (string, error) {
 	name := pkg + "_" + channel + "_" + bundle + ".json"
 	if strings.ContainsAny(name, "/\x00") || len(name) > 255 || name == opmformat.IndexName {

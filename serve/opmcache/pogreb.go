@@ -57,10 +57,7 @@ func PogrebTop(ctx context.Context, tmp string, all []Package) (_ []layers.Entry
 	if err != nil {
 		return nil, err
 	}
-	files, err := db.files()
-	if err != nil {
-		return nil, err
-	}
+	files := db.files()
 	for i := range files {
 		files[i].Name = path.Join(opmformat.PogrebDir, "db", files[i].Name)
 	}

@@ -34,7 +34,6 @@ type record struct {
 	size   uint32 // of the value
 }
 
-// value returns the position of the value.
 func (r record) value() spool.Span {
 	return spool.Span{At: int64(r.offset) + recordHead + int64(len(r.key)), Len: int64(r.size)}
 }
@@ -90,7 +89,7 @@ func (d *database) appendEntry(key, value []byte) error {
 
 // files returns the files of the database. The log can be read once: closing it closes the spool. There must be at
 // least one entry, and no key twice.
-func (d *database) files() ([]layers.Entry, error) {
+func (d *database) files() []layers.Entry {
 	size := d.s.Len()
 	log := layers.Entry{Name: "00000-1.psg", Size: size, Open: func() (io.ReadCloser, error) {
 		return readOnce{d.s.Open(spool.Span{Len: size}), d.s}, nil
@@ -104,7 +103,7 @@ func (d *database) files() ([]layers.Entry, error) {
 		layers.Bytes("index.pmt", 0, append(fileHeader(), t.meta(n)...)),
 		layers.Bytes("main.pix", 0, main),
 		layers.Bytes("overflow.pix", 0, overflow),
-	}, nil
+	}
 }
 
 // tableSize is the size of a hash table: buckets = 1<<level + split.
@@ -120,7 +119,6 @@ func sizeFor(n int) tableSize {
 	return tableSize{buckets, level, buckets - 1<<level}
 }
 
-// bucket returns the bucket of a hash.
 func (t tableSize) bucket(hash uint32) int {
 	if b := hash & (1<<t.level - 1); int(b) >= t.split {
 		return int(b)

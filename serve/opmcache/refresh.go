@@ -127,10 +127,7 @@ func refreshPogreb(ctx context.Context, packages *splitPackages, sum hash.Hash64
 	if err := db.digest(ctx, sum); err != nil {
 		return err
 	}
-	files, err := db.files()
-	if err != nil {
-		return err
-	}
+	files := db.files()
 	d, err := newCacheDir(filepath.Join(dir, opmformat.PogrebDir), writeDirMode, writeFileMode)
 	if err != nil {
 		return err

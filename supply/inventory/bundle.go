@@ -10,7 +10,6 @@ import (
 	"github.com/operator-bindery/bindery/supply/sbom"
 )
 
-// bundle reads a bundle image.
 func (x *examiner) bundle(ctx context.Context, i images.SurveyedImage, e *examined) error {
 	b, err := render.Options{ImageLimits: x.o.Limits, TempDir: x.o.Temp}.ReadBundle(ctx, i.Image)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"iter"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -31,7 +32,6 @@ type readCatalog struct {
 	read  *examined
 }
 
-// catalog reads a catalog image.
 func (x *examiner) catalog(ctx context.Context, i images.SurveyedImage, place string, e *examined) (err error) {
 	for _, before := range x.catalogs {
 		if same, err := x.sameCatalog(ctx, i, place, before, e); same || err != nil {
@@ -247,10 +247,5 @@ func merged(x, y []sbom.Package) []sbom.Package {
 			byName[p.Name] = all
 		}
 	}
-	var out []sbom.Package
-	for _, p := range byName {
-		out = append(out, p)
-	}
-	slices.SortFunc(out, func(x, y sbom.Package) int { return cmp.Compare(x.Name, y.Name) })
-	return out
+	return slices.SortedFunc(maps.Values(byName), func(x, y sbom.Package) int { return cmp.Compare(x.Name, y.Name) })
 }

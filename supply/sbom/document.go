@@ -42,7 +42,6 @@ func (d *document) encode(v any) []byte {
 	return bytes.TrimSuffix(d.line.Bytes(), []byte("\n"))
 }
 
-// separate begins a member.
 func (d *document) separate() {
 	if d.members++; d.members > 1 {
 		d.put(",")

@@ -178,7 +178,6 @@ func (m Module) key() string {
 	return golangPURL(m.Path, m.Version)
 }
 
-// module adds a Go module.
 func (g *graph) module(m Module) *component {
 	c := &component{kind: kindModule, name: m.Path, version: m.Version, purl: golangPURL(m.Path, m.Version)}
 	c.id, c.ref = "go-"+hash(m.key()), cmp.Or(c.purl, "go:"+m.Path)

@@ -85,7 +85,6 @@ func WriteSPDX(w io.Writer, inv *Inventory, o Options) error {
 
 func spdxID(c *component) string { return "SPDXRef-" + c.id }
 
-// spdx returns the component as a package.
 func (c *component) spdx() spdxPackage {
 	p := spdxPackage{SPDXID: spdxID(c), CopyrightText: noAssertion, DownloadLocation: noAssertion,
 		LicenseConcluded: noAssertion, LicenseDeclared: noAssertion, Name: c.name, Purpose: "CONTAINER",

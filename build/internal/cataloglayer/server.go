@@ -2,6 +2,7 @@ package cataloglayer
 
 import (
 	"bytes"
+	"cmp"
 	"debug/elf"
 	"encoding/binary"
 	"errors"
@@ -53,9 +54,7 @@ func ProgramFile(path string, p v1.Platform) (layers.Entry, error) {
 		return layers.Entry{}, fmt.Errorf("server: %s: %w", path, err)
 	}
 	dir, name := filepath.Split(path)
-	if dir == "" {
-		dir = "."
-	}
+	dir = cmp.Or(dir, ".")
 	e, err := layers.File(ServerPath, os.DirFS(dir), name)
 	if err != nil {
 		return layers.Entry{}, fmt.Errorf("server: %w", err)

@@ -14,8 +14,8 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/build/internal/cataloglayer"
+	"github.com/operator-bindery/bindery/build/internal/serverbin"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
-	"github.com/operator-bindery/bindery/internal/serverbin"
 	"github.com/operator-bindery/bindery/layers"
 )
 

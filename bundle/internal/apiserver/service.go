@@ -65,7 +65,7 @@ func servicePorts(ports []corev1.ServicePort, typ corev1.ServiceType, path *fiel
 		}
 		out = append(out, invalid(at.Child("port"), p.Port, utilvalidation.IsValidPortNum(int(p.Port)))...)
 		out = append(out, validateProtocol(at.Child("protocol"), p.Protocol)...)
-		if p.TargetPort != intstr.FromInt32(0) && p.TargetPort != intstr.FromString("") { // else it is the port
+		if p.TargetPort != intstr.FromInt32(0) && p.TargetPort != intstr.FromString("") { // otherwise the target port is the port
 			out = append(out, portOrName(at.Child("targetPort"), p.TargetPort)...)
 		}
 		if p.NodePort != 0 && typ == corev1.ServiceTypeClusterIP {

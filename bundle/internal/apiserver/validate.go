@@ -130,7 +130,6 @@ func checkAs[T any, P interface {
 // names are those that occurred.
 type names map[string]bool
 
-// add reports whether the name is new.
 func (n names) add(name string) bool {
 	if n[name] {
 		return false
@@ -139,7 +138,6 @@ func (n names) add(name string) bool {
 	return true
 }
 
-// invalid returns an error for each message.
 func invalid(path *field.Path, value any, messages []string) (out field.ErrorList) {
 	for _, m := range messages {
 		out = append(out, field.Invalid(path, value, m))

@@ -77,7 +77,7 @@ func decode(d Definition) (*crd, error) {
 	if len(text) > maxText {
 		return nil, limit("it has more than %d bytes", maxText)
 	}
-	if bytes.Count(text, []byte("{")) > 2*maxNodes { // before they take memory
+	if bytes.Count(text, []byte("{")) > 2*maxNodes { // refused before decoding takes memory
 		return nil, limit("it has more than %d objects", 2*maxNodes)
 	}
 	var content map[string]any

@@ -70,7 +70,7 @@ type Judge struct {
 	found   map[pairKey]verdict
 	known   int // size of found
 	decoded map[Digest]*crd
-	pool    *pool // what is in decoded
+	pool    *pool // the parts that decoded definitions share
 }
 
 type pairKey struct{ from, to Digest }

@@ -16,7 +16,7 @@ const (
 	// maxCopies bounds what the library is given: it keeps a copy of a schema for each of its ancestors, and its path.
 	maxCopies = 300_000
 	pathUnit  = 32  // bytes of a path that count as a copy
-	pairCost  = 150 // what a pair of served versions counts, however little differs
+	pairCost  = 150 // the cost of comparing a pair of served versions, however little differs
 	// maxLists is how deep lists of schemas, such as allOf, may be in one another: the time in which differences in them
 	// are written grows exponentially with it.
 	maxLists = 6

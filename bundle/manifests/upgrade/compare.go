@@ -1,6 +1,7 @@
 package upgrade
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -120,14 +121,14 @@ func Compare(ctx context.Context, from, to []manifests.Object) (*Report, error) 
 		}
 		r.changed(old, after.items[key], refused)
 	}
-	slices.SortFunc(r.Definitions, func(x, y definitionChange) int { return compareText(x.Name, y.Name) })
+	slices.SortFunc(r.Definitions, func(x, y definitionChange) int { return cmp.Compare(x.Name, y.Name) })
 	r.pairRenamed(before, after)
 	r.Same = len(r.Permissions)+len(r.Definitions)+len(r.Added)+len(r.Removed)+len(r.Changed) == 0
 	return r, nil
 }
 
-// changed adds what differs in an object. refused is what OLM v1 says of it if it is a definition. The rules of roles are
-// compared with the permissions.
+// changed adds what differs in an object. refused is what OLM v1 says of it if it is a definition. The rules of roles
+// are compared with the permissions.
 func (r *Report) changed(from, to item, refused verdict) {
 	before, after := from.content, to.content
 	if isDefinition(to.Object) {

@@ -1,6 +1,7 @@
 package upgrade
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -16,8 +17,8 @@ type definitionChange struct {
 	Removed []string `json:"versionsRemoved"`
 	// Versions are those that both have and that differ.
 	Versions []versionChange `json:"versions"`
-	// Refusals are the changes for which OLM v1 refuses the upgrade, of the definition, of its versions, and between its
-	// served versions.
+	// Refusals are the changes for which OLM v1 refuses the upgrade, of the definition, of its versions, and between
+	// its served versions.
 	Refusals []safety.Change `json:"refusals"`
 	// NotJudged says why it is not known whether OLM v1 refuses the upgrade.
 	NotJudged string `json:"notJudged,omitempty"`
@@ -40,7 +41,8 @@ type versionChange struct {
 
 // detail is an attribute with another value. A value that is absent is nil.
 type detail struct {
-	// Field is the field of the schema that has the attribute, "^" for the schema as a whole, and empty for the version.
+	// Field is the field of the schema that has the attribute, "^" for the schema as a whole, and empty for the
+	// version.
 	Field string `json:"field,omitempty"`
 	// Attribute is the name of the attribute, with the path in it.
 	Attribute string          `json:"attribute"`
@@ -187,8 +189,6 @@ func (o *outlined) add(path string, schema map[string]any, named bool) {
 	if extra := slices.DeleteFunc(required, func(name string) bool { _, ok := properties[name]; return ok }); len(extra) > 0 {
 		rest["required"] = extra
 	}
-	if path == "" {
-		path = "^"
-	}
+	path = cmp.Or(path, "^")
 	o.schemas[path] = rest
 }

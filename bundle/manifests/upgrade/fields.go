@@ -1,7 +1,6 @@
 package upgrade
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
@@ -11,8 +10,6 @@ import (
 
 	"github.com/operator-bindery/bindery/internal/fault"
 )
-
-func compareText(x, y string) int { return cmp.Compare(x, y) }
 
 // compareFields appends the fields in which two values differ. Lists whose items have distinct names are compared by
 // name, others of the same length item by item, and others as a whole.

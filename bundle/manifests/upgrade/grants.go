@@ -40,7 +40,6 @@ func (s *set) grants() grants {
 	return out
 }
 
-// roleOf returns the role that a binding names.
 func (s *set) roleOf(binding Object) Object {
 	ref, _ := s.items[binding].content["roleRef"].(map[string]any)
 	role := Object{Group: rbacGroup}

@@ -12,7 +12,7 @@ import (
 // verdict is what OLM v1 says of a definition.
 type verdict struct {
 	changes []safety.Change
-	unknown string // why it is not known
+	unknown string // why OLM v1's answer is not known
 }
 
 // refusalsOf returns what OLM v1 says of the definitions that both sides have, by name.
@@ -55,7 +55,7 @@ func (v *versionChange) markRefused(all []safety.Change) {
 	for i := range v.Details {
 		d := &v.Details[i]
 		if d.Field == "" {
-			continue // it looks at schemas only
+			continue // OLM v1 compares only fields of schemas
 		}
 		check, _, _ := strings.Cut(d.Attribute, ".")
 		if check, _, _ = strings.Cut(check, "["); !slices.Contains(checked, check) {

@@ -7,11 +7,11 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/operator-bindery/bindery/build"
 	containerfilecmd "github.com/operator-bindery/bindery/cmd/internal/containerfile"
 	"github.com/operator-bindery/bindery/cmd/internal/fullbuild"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
-	"github.com/operator-bindery/bindery/internal/serverbin"
 	"github.com/operator-bindery/bindery/internal/version"
 )
 
@@ -41,7 +41,7 @@ func printVersion(p *option.Session, format string) error {
 	text := info.String()
 	switch {
 	case format == "json":
-		return json.NewEncoder(p.Stdout).Encode(VersionReport{info, buildKind(), serverbin.Embedded()})
+		return json.NewEncoder(p.Stdout).Encode(VersionReport{info, buildKind(), build.EmbeddedServers()})
 	case p.Opm:
 		text = info.OPM()
 	}

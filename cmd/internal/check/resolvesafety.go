@@ -71,7 +71,7 @@ type resolvedSafety struct {
 // judgedBundle is what is known of a bundle.
 type judgedBundle struct {
 	definitions []safety.Definition
-	reason      string // why they are not known
+	reason      string // why the definitions are not known
 	refused     error  // what OLM v1 says instead of installing it, with --pull
 	hint        string
 }

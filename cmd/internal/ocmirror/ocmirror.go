@@ -28,8 +28,8 @@ import (
 	"github.com/operator-bindery/bindery/mirror/medium"
 )
 
-// Name is the name under which the program takes the arguments of oc-mirror v2 and gives its exit statuses and
-// files.
+// Name is the name under which the program takes the arguments of oc-mirror v2, ends with its exit statuses and writes
+// files under its names.
 const Name = "oc-mirror"
 
 // Args translates the arguments of oc-mirror to those of the hidden commands.

@@ -19,36 +19,62 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/clitest"
 )
 
-// defectTests are the tests that fail if a defect of oc-mirror (MIRROR section 14) comes back, by the number of the
-// defect: FILE:TEST, where the file is relative to the repository. Sub-tests of this file are named "defect N".
+// defectTests are the tests that fail if a defect of oc-mirror v2 that this program does not have comes back, by the
+// number of the defect: FILE:TEST, where the file is relative to the repository. Sub-tests of this file are named
+// "defect N". The comment after a test names the recorded runs that show the defect.
 var defectTests = map[int][]string{
-	1:  {"cmd/internal/ocmirror/ocmirror_recorded_test.go:TestRecordedRunsOfOcMirror"}, // 16d
-	2:  {"cmd/internal/ocmirror/ocmirror_defects_test.go:TestDefectsOfOcMirror"},
-	3:  {"mirror/missing_test.go:TestImagesThatCannotBeHad", "mirror/missing_test.go:TestMissingImagesFailTheCatalog"},
-	4:  {"cmd/internal/mirror/mirror_test.go:TestMirroredCatalogCarriesNothingOfItsSource"},
-	5:  {"cmd/internal/mirror/mirror_test.go:TestMirroredCatalogCarriesNothingOfItsSource"},
-	6:  {"mirror/conditions_test.go:TestPlatforms"},
-	7:  {"images/remote_resume_test.go:TestInterruptedUploadGoesOn"},
-	8:  {"mirror/medium/memory_test.go:TestMemory"},
-	9:  {"cmd/internal/ocmirror/ocmirror_defects_test.go:TestDefectsOfOcMirror"},
+	// An answer 403 for the tag of signatures fails the image, its bundle and the run.
+	1: {"cmd/internal/ocmirror/ocmirror_recorded_test.go:TestRecordedRunsOfOcMirror"}, // 16d
+	// The manifests of signatures are written again with other bytes.
+	2: {"cmd/internal/ocmirror/ocmirror_defects_test.go:TestDefectsOfOcMirror"},
+	// A published catalog names images that are not there.
+	3: {"mirror/missing_test.go:TestImagesThatCannotBeHad", "mirror/missing_test.go:TestMissingImagesFailTheCatalog"},
+	// A rebuilt catalog has a whiteout .wh.configs at the root, so that unpackers that ignore it see two catalogs.
+	4: {"cmd/internal/mirror/mirror_test.go:TestMirroredCatalogCarriesNothingOfItsSource"},
+	// A rebuilt catalog keeps the serve cache of its source.
+	5: {"cmd/internal/mirror/mirror_test.go:TestMirroredCatalogCarriesNothingOfItsSource"},
+	// That a registry refuses an index without some of its images is found out at the end of the run.
+	6: {"mirror/conditions_test.go:TestPlatforms"},
+	// Interrupted uploads begin again.
+	7: {"images/remote_resume_test.go:TestInterruptedUploadGoesOn"},
+	// Archives are indexed in memory, and blobs are on the disk several times.
+	8: {"mirror/medium/memory_test.go:TestMemory"},
+	// Each archive has the whole working directory again.
+	9: {"cmd/internal/ocmirror/ocmirror_defects_test.go:TestDefectsOfOcMirror"},
+	// Old archives and resources are deleted before the new ones are complete.
 	10: {"cmd/internal/ocmirror/ocmirror_defects_test.go:TestDefectsOfOcMirror"},
+	// Entries of archives and resources are in random order and have random names.
 	11: {"cmd/internal/ocmirror/ocmirror_defects_test.go:TestDefectsOfOcMirror", "mirror/run_test.go:TestRunsGiveTheSame",
 		"mirror/resources/resources_test.go:TestOrderDoesNotMatter"},
+	// Results are kept by the source, so that a catalog which is listed twice has one.
 	12: {"mirror/conditions_test.go:TestOneCatalogTwice"},
+	// The image of a bundle that is not among its related images is lost.
 	13: {"cmd/internal/ocmirror/ocmirror_recorded_test.go:TestRecordedRunsOfOcMirror"}, // 18h, 18i
+	// One unusable related image fails the catalog.
 	14: {"cmd/internal/ocmirror/ocmirror_recorded_test.go:TestRecordedRunsOfOcMirror", // 18f
 		"cmd/internal/ocmirror/ocmirror_defects_test.go:TestDefectsOfOcMirror", "mirror/filter/without_test.go:TestUnusableImages"},
+	// Deleting breaks images that others share, and cannot be repeated.
 	15: {"cmd/internal/ocmirror/ocmirror_recorded_test.go:TestRecordedRunsOfOcMirror"}, // 12, 12b
+	// Two images with one destination overwrite one another silently.
 	16: {"mirror/conditions_test.go:TestCollision"},
+	// A package or channel that the catalog does not have is passed over silently.
 	17: {"cmd/internal/ocmirror/ocmirror_defects_test.go:TestDefectsOfOcMirror", "mirror/filter/filter_test.go:TestProblems"},
+	// Channels without entries are written.
 	18: {"mirror/filter/filter_test.go:TestRepairs"},
+	// Port 55000 is open on all interfaces during a run.
 	19: {"cmd/internal/ocmirror/ocmirror_defects_test.go:TestDefectsOfOcMirror"},
+	// With --max-nested-paths 1 the path of an image has an empty element.
 	20: {"cmd/internal/ocmirror/ocmirror_recorded_test.go:TestRecordedRunsOfOcMirror"}, // 15b
+	// References by digest in a registry with a port are parsed wrongly.
 	21: {"cmd/internal/ocmirror/ocmirror_recorded_test.go:TestRecordedRunsOfOcMirror"}, // 13d
+	// A path with "working-dir" anywhere in it is refused.
 	22: {"cmd/internal/ocmirror/ocmirror_recorded_test.go:TestRecordedRunsOfOcMirror", // 21
 		"cmd/internal/ocmirror/ocmirror_defects_test.go:TestDefectsOfOcMirror"},
+	// An image that takes longer than ten minutes fails.
 	23: {"images/pushblob_test.go:TestUploadsThatMoveOnAreNotGivenUp", "images/registry_test.go:TestStalledPush"},
+	// A catalog whose unpacking was interrupted is taken for whole.
 	24: {"mirror/kill_test.go:TestKilled", "mirror/medium/kill_test.go:TestKilled"},
+	// The apiVersion of the image set is not checked, and only the first error in it is reported.
 	25: {"mirror/imageset/read_test.go:TestAllProblemsAreTold",
 		"mirror/imageset/recorded_test.go:TestConfigurationErrorsAsRecorded"},
 }

@@ -195,7 +195,8 @@ func (o *options) list(ctx context.Context, p *option.Session, args []string) er
 	return err
 }
 
-// printTables writes the tables of packages and channels of oc-mirror.
+// printTables writes the tables of "oc-mirror list operators": the packages with their display names and default
+// channels; for a package also its channels with their heads.
 func printTables(w io.Writer, blobs iter.Seq2[declcfg.Blob, error], pkg string) error {
 	listing, err := list.Load(blobs)
 	if err != nil {

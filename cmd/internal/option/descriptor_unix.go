@@ -11,8 +11,8 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 )
 
-// openDescriptor returns the file of a descriptor that the program was started with. The descriptors of the program itself
-// and of the Go runtime are closed in programs that are started, those that it was started with are not.
+// openDescriptor returns the file of a descriptor that the program has inherited. A descriptor with the flag
+// close-on-exec is none: the program itself or the Go runtime has opened it.
 func openDescriptor(n uint64, name string) (*os.File, error) {
 	flags, err := unix.FcntlInt(uintptr(n), unix.F_GETFD, 0)
 	if err != nil || flags&unix.FD_CLOEXEC != 0 {

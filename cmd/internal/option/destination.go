@@ -63,7 +63,7 @@ func (o *Destination) target() (Target, error) {
 	return o.TargetOf(outputs)
 }
 
-// TargetOf is target with these values in place of --to.
+// TargetOf is like target with these values in place of --to.
 func (o *Destination) TargetOf(outputs []string) (Target, error) {
 	var t Target
 	var err error

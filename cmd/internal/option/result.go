@@ -87,7 +87,7 @@ func (o *Image) CheckPush(ctx context.Context, p *Session, dests []transport.Des
 	return p.PushCheck(ctx, dests, o.CopyOptions(p))
 }
 
-// PushCheck is checkPush with options.
+// PushCheck is like checkPush with options.
 func (p *Session) PushCheck(ctx context.Context, dests []transport.Destination,
 	o images.CopyOptions) (*images.PushCheck, error) {
 	check, err := images.CheckPush(ctx, dests, o)

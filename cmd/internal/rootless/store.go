@@ -30,8 +30,8 @@ func EnterStore(args, environ []string) (status int, entered bool) {
 	return StartForStore(nil)
 }
 
-// StartForStore is [EnterStore] without the check for a store. stdin, unless nil, replaces standard input, which has
-// been read.
+// StartForStore is like [EnterStore] without the check for a store. stdin, unless nil, replaces standard input, which
+// has been read.
 func StartForStore(stdin []byte) (status int, entered bool) {
 	// In programs that support RUN, stores use the user's subordinate ids too.
 	if fullbuild.Available && userns.Needed() {

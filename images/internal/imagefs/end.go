@@ -13,13 +13,13 @@ import (
 type endReader struct {
 	r    io.Reader
 	tail [1024]byte // the last bytes that were read
-	head [8]byte    // the first ones
+	head [8]byte    // the first bytes that were read
 	n    int64
 }
 
-// archiveError is [archive.Error]; of what is no archive but another compressed stream it says so.
+// archiveError is like [archive.Error], and says so if the content is no archive but another compressed stream.
 func (e *endReader) archiveError(err error) error {
-	if e.n <= 512 && archive.Codec(e.head[:]) != "" { // its first header is none
+	if e.n <= 512 && archive.Codec(e.head[:]) != "" { // the first header was not that of a tar archive
 		return fmt.Errorf("%w: compressed twice: %s inside", fault.ErrInvalid, archive.Codec(e.head[:]))
 	}
 	return archive.Error(err)

@@ -42,7 +42,6 @@ func (j journal) remove(store *Store) {
 	}
 }
 
-// write writes the journal to a stage.
 func (j journal) write(s *layouts.Stage) error {
 	text, err := json.Marshal(j)
 	if err != nil {

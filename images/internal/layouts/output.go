@@ -196,7 +196,6 @@ func checkReplaceable(dir string) error {
 	return nil
 }
 
-// makeLayout makes an empty staged layout.
 func (out *Output) makeLayout() error {
 	layout := out.stage.Join(stagedLayout)
 	if err := os.MkdirAll(filepath.Join(layout, blobsDir, digest.SHA256.String()), 0o755); err != nil {

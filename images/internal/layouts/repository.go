@@ -182,7 +182,7 @@ func (r *Repository) HasBlob(_ context.Context, d v1.Descriptor) (bool, error) {
 	return hasFile(r.files, blobName(d.Digest), d)
 }
 
-// hasFile is HasBlob for the file of that name.
+// hasFile reports whether there is a file of that name with the size of the descriptor.
 func hasFile(files fileStore, name string, d v1.Descriptor) (bool, error) {
 	f, size, err := files.open(name)
 	if errors.Is(err, fs.ErrNotExist) {

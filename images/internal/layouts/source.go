@@ -95,7 +95,7 @@ func readFile(files fileStore, name string) ([]byte, error) {
 	return readFileUpTo(files, name, limit.MaxManifest)
 }
 
-// readFileUpTo is readFile with another limit in bytes.
+// readFileUpTo is like readFile with another limit in bytes.
 func readFileUpTo(files fileStore, name string, limit int64) ([]byte, error) {
 	r, size, err := files.open(name)
 	if err != nil {

@@ -45,7 +45,6 @@ const stageAttempts = 10
 
 var errSwept = errors.New("another run has removed it")
 
-// claimedStage makes a stage and locks it.
 func claimedStage(ctx context.Context, in string) (*Stage, error) {
 	path, err := os.MkdirTemp(in, StagePrefix)
 	if err != nil {
@@ -169,7 +168,6 @@ func LstatOutput(path string) (fs.FileInfo, error) {
 	return info, nil
 }
 
-// syncFile synchronises a file.
 func syncFile(path string) error {
 	f, err := os.Open(path)
 	if err != nil {

@@ -52,7 +52,7 @@ type Writer struct {
 // staged.
 type tagUpdate struct {
 	tag    string
-	seen   digest.Digest // what the tag stood for; empty for nothing
+	seen   digest.Digest // what the tag stood for; empty if there was none
 	change func(old []byte) (text []byte, mediaType string, err error)
 }
 
@@ -70,7 +70,7 @@ func NewWriter(ctx context.Context, p transport.Destination, limits limit.Limits
 	return out.open(ctx, limits, temp)
 }
 
-// NewAddition is [NewWriter] for what is added to the layout or the archive at a place, which must exist.
+// NewAddition is like [NewWriter], for what is added to the layout or the archive at a place, which must exist.
 func NewAddition(ctx context.Context, p transport.Destination, limits limit.Limits, temp string) (*Writer, error) {
 	in, err := StageDir(p)
 	if err != nil {
@@ -136,7 +136,6 @@ func (w *Writer) close() error {
 	return err
 }
 
-// layout returns the staged layout as it is now.
 func (w *Writer) layout() *Repository { return &Repository{files: w.staged, index: w.now()} }
 
 // now returns the staged index, which is not changed any more: changes replace it.
@@ -356,7 +355,7 @@ func (w *Writer) list(d v1.Descriptor, tag string, image bool) {
 		!image && w.old != nil && slices.ContainsFunc(w.old.index.Entries, same)) {
 		return
 	}
-	text, _ := json.Marshal(d) // of strings and numbers
+	text, _ := json.Marshal(d) // strings and numbers alone cannot fail
 	next := &layoutIndex{Fields: w.index.Fields, Entries: slices.Clone(w.index.Entries)}
 	if at := next.tagged(tag); at >= 0 {
 		next.Entries[at] = indexEntry{d, text}

@@ -72,8 +72,7 @@ func (e *StatusError) Error() string {
 	return fmt.Sprintf("%s: status %d %s%s", e.Request, e.Status, http.StatusText(e.Status), e.text)
 }
 
-// Is tells of a refusal of the credentials that it is [store.ErrDenied], and of one to show a tag that it is
-// [store.ErrHidden].
+// Is reports a refusal of the credentials as [store.ErrDenied], and as [store.ErrHidden] too if a tag was asked for.
 func (e *StatusError) Is(class error) bool {
 	switch class {
 	case store.ErrDenied:
@@ -139,8 +138,8 @@ func noSpace(status int, body []byte) bool {
 		func(text string) bool { return bytes.Contains(body, []byte(text)) })
 }
 
-// refusal is [statusError] for a request that may have had credentials. If they can be the reason, the error names
-// their source: known tells whether they have been looked up, and shown whether the request had them.
+// refusal is like [statusError], for a request that may have had credentials. If they can be the reason, the error
+// names their source: known tells whether they have been looked up, and shown whether the request had them.
 func refusal(resp *http.Response, known bool, creds credentials, shown bool) error {
 	e := statusError(resp)
 	if !e.unauthorized() {

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -49,7 +50,6 @@ type host struct {
 	noSparse atomic.Pointer[error]
 }
 
-// host returns the registry of that name.
 func (r *Client) host(name string, insecure bool) (*host, error) {
 	key := hostKey{name: name, skip: insecure, plain: insecure}
 	if skip := r.o.Registry.SkipTLSVerify; skip != nil {
@@ -261,7 +261,6 @@ func (h *host) learn(header http.Header) {
 	}
 }
 
-// wanted returns the challenges that are known.
 func (h *host) wanted() []challenge {
 	if known := h.challenges.Load(); known != nil {
 		return *known
@@ -295,9 +294,7 @@ func checkRedirect(req *http.Request, via []*http.Request) error {
 // hostPort returns HOST:PORT of a URL.
 func hostPort(u *url.URL) string {
 	port := u.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
-	}
+	port = cmp.Or(port, map[string]string{"http": "80", "https": "443"}[u.Scheme])
 	return net.JoinHostPort(strings.ToLower(u.Hostname()), port)
 }
 

@@ -61,7 +61,6 @@ func (m *mounter) useful(path string) bool {
 	return !tried || known.(*mountSource).mounted.Load() > 0 || known.(*mountSource).refused.Load() < maxRefusals
 }
 
-// source returns the source with that path.
 func (m *mounter) source(path string) *mountSource {
 	reading := m.repo.withScopes(append(slices.Clone(m.repo.scopes), "repository:"+path+":pull")...)
 	source, _ := m.sources.LoadOrStore(path, &mountSource{repo: reading})

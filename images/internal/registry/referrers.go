@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"mime"
 	"net/http"
 	"net/url"
@@ -28,15 +29,15 @@ import (
 // maxPages is how many pages a list of referrers may have.
 const maxPages = 100
 
-// The states of a repository in which the referrers API is, as far as the answers show. Lists are requested anyway,
-// unless the registry of a source has answered several times that it has none: see hostAPI.
+// What is known of the referrers API of a repository. Lists are requested even if the API seems to be missing, unless
+// the registry of a source has answered several times that it has none: see hostAPI.
 const (
 	apiUnknown int32 = iota
 	apiThere
 	apiMissing
 )
 
-// hostAPI is whether a registry has the referrers API, as far as answers about images have told that are there.
+// hostAPI counts what the answers about existing images say of the referrers API of a registry.
 type hostAPI struct {
 	there   atomic.Bool
 	missing atomic.Int32
@@ -79,7 +80,7 @@ func (r *Repository) Referrers(ctx context.Context, subject digest.Digest,
 		return nil, nil
 	}
 	text, _, err := r.Manifest(ctx, reflist.Tag(subject))
-	if isAbsent(err) {
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {

@@ -140,8 +140,8 @@ const smallBlob = 16 << 10
 // the content says otherwise. It is opened once for each attempt: after an interruption only the rest is read, and then
 // the registry alone compares the digest. from is the repository that the blob was mounted from; empty if it was not.
 //
-// A blob that another repository of the same registry has, as far as this client or its source knows, is mounted and not
-// sent; one that is just being sent to another repository is waited for.
+// A blob that another repository of the same registry has, as far as this client or its source knows, is mounted and
+// not sent; one that is just being sent to another repository is waited for.
 func (r *Repository) WriteBlob(ctx context.Context, d v1.Descriptor, c store.Content) (from string, err error) {
 	known := r.repo.host.known
 	done, err := known.startWriting(ctx, r.Name(), d.Digest)
@@ -242,7 +242,7 @@ func unseenBlob(err error) bool {
 	return hasCode(err, "MANIFEST_BLOB_UNKNOWN", "BLOB_UNKNOWN", "MANIFEST_UNKNOWN")
 }
 
-// putOnce is put with one answer of the registry.
+// putOnce is like putManifest, and does not write the manifest again if the registry does not see its blobs.
 func (r *Repository) putOnce(ctx context.Context, name string, text []byte, mediaType string,
 	only http.Header) (header http.Header, err error) {
 	q := request{method: http.MethodPut, path: "/manifests/" + name, success: accepted,
@@ -265,16 +265,13 @@ func (r *Repository) putOnce(ctx context.Context, name string, text []byte, medi
 		refused := remoteError(fmt.Errorf("manifest %s: %w", name,
 			r.repo.classifyRefusal(digest.FromBytes(text), int64(len(text)), err)))
 		if unseenBlob(err) {
-			r.sent.Clear() // one of them is not there any more
+			r.sent.Clear() // the registry no longer has one of the blobs
 			refused = ofClass(store.ErrIncomplete, refused)
 		}
 		return nil, refused
 	}
 	return header, nil
 }
-
-// isAbsent tells whether an error means that the registry has no such manifest.
-func isAbsent(err error) bool { return errors.Is(err, fs.ErrNotExist) }
 
 // Name returns HOST/PATH.
 func (r *Repository) Name() string { return r.repo.name.Name() }
@@ -318,7 +315,7 @@ func (r *Repository) Head(ctx context.Context, name string) (v1.Descriptor, erro
 	switch {
 	case IsUnauthorized(err):
 		err = ofClass(fs.ErrNotExist, err)
-	case hasCode(err, "NAME_INVALID"): // which an answer to HEAD does not tell
+	case hasCode(err, "NAME_INVALID"): // an answer to HEAD has no code
 		err = remoteError(r.repo.classifyRefusal("", 0, err))
 	}
 	return v1.Descriptor{MediaType: mediaType, Digest: digest.FromBytes(text), Size: int64(len(text))}, err

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"net/http"
 	"net/url"
@@ -47,7 +48,6 @@ type request struct {
 	foreign       bool        // the URL is on another server, which gets no credentials
 }
 
-// succeeded tells whether a status is one of success.
 func (q *request) succeeded(status int) bool {
 	if q.success != nil {
 		return slices.Contains(q.success, status)
@@ -55,7 +55,6 @@ func (q *request) succeeded(status int) bool {
 	return status == http.StatusOK || status == http.StatusPartialContent && q.from > 0
 }
 
-// build returns the request of net/http.
 func (q *request) build(ctx context.Context) (*http.Request, error) {
 	method, body := q.method, io.Reader(nil)
 	if q.form != nil {
@@ -65,9 +64,7 @@ func (q *request) build(ctx context.Context) (*http.Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	for name, values := range q.header {
-		req.Header[name] = values
-	}
+	maps.Copy(req.Header, q.header)
 	if q.form != nil {
 		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	}
@@ -186,7 +183,7 @@ func (p *repository) sendOnce(ctx context.Context, q request) (*http.Response, e
 	return p.exchange(ctx, base, q)
 }
 
-// exchange is once for a request whose URL is set.
+// exchange is like sendOnce, for a request whose URL is set.
 func (p *repository) exchange(ctx context.Context, base *url.URL, q request) (_ *http.Response, err error) {
 	for second := false; ; second = true {
 		if !q.foreign {

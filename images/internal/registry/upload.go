@@ -116,7 +116,6 @@ func (u *blobUpload) attempt(ctx context.Context) error {
 	return u.classify(u.finish(ctx, nil))
 }
 
-// openSession opens an upload session.
 func (u *blobUpload) openSession(ctx context.Context) error {
 	q := request{method: http.MethodPost, path: "/blobs/uploads/", success: []int{http.StatusAccepted},
 		header: idempotent}
@@ -314,7 +313,8 @@ func (r *Repository) takeBegun() (at *url.URL, foreign bool) {
 	return u.at, u.foreign
 }
 
-// Discard cancels an upload session that was not used: beyond that, a registry has at once what is written.
+// Discard cancels an upload session that was not used. There is nothing else to discard: a registry has what is written
+// at once.
 func (r *Repository) Discard() error {
 	if u := r.begun.Swap(nil); u != nil {
 		u.cancel(context.Background())

@@ -18,8 +18,8 @@ import (
 var errGone = errors.New("the run cannot go on")
 
 // Fatal tells whether an error is one that all further images would have, too: this machine has no more space, or the
-// target has not. Then no bundle is taken out of a catalog for it. Nor is it for one that is too large for a segment
-// of an archive (MIRROR 10.2).
+// target has not. Then no bundle is taken out of a catalog for it. The same holds for a file that is larger than a segment
+// of an archive may be.
 func Fatal(err error) bool {
 	return errors.Is(err, errGone) || errors.Is(err, medium.ErrTooLarge) || DiskFull(err) ||
 		!ofSource(err) && registryFull(err)

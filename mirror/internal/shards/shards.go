@@ -4,6 +4,7 @@ package shards
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -114,11 +115,7 @@ func (g *groups) distribute(count int) []int {
 		at := g.root(n)
 		members[at] = append(members[at], n)
 	}
-	order := make([]int, 0, len(members))
-	for at := range members {
-		order = append(order, at)
-	}
-	slices.SortFunc(order, func(a, b int) int {
+	order := slices.SortedFunc(maps.Keys(members), func(a, b int) int {
 		return cmp.Or(cmp.Compare(g.bytes[b], g.bytes[a]), cmp.Compare(members[a][0], members[b][0]))
 	})
 	load := make([]int64, count)

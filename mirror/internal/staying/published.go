@@ -113,7 +113,7 @@ type search struct {
 func (s *search) searchRepository(ctx context.Context, ref imageset.Ref) error {
 	at, err := s.o.Remote.Repository(ref.Repository())
 	if err != nil {
-		return nil // no client takes a name that is none
+		return nil // clients refuse such a name
 	}
 	tags, _, err := at.Tags(ctx, 0)
 	if atmirror.IsAbsent(err) {
@@ -161,7 +161,7 @@ func (s *search) addIfCatalog(ctx context.Context, at store.Reader, ref imageset
 func (s *search) isCatalogImage(ctx context.Context, at store.Reader, text []byte) (is bool, err error) {
 	parts, err := store.PartsOf(text)
 	if err != nil {
-		return false, nil // no client can use it
+		return false, nil // clients refuse such an image
 	}
 	read := func(ctx context.Context, n *store.Node) error {
 		if is {
@@ -255,7 +255,7 @@ func (n *Needs) readPublished(ctx context.Context, c *published) error {
 		for image := range atmirror.ImagesOf(b) {
 			ref, err := imageset.ParseRef(image)
 			if err != nil {
-				continue // it cannot have been mirrored
+				continue // an image with such a name cannot have been mirrored
 			}
 			x := naming{by: c, bundle: b.Name, tag: ref.Tag, digest: ref.Digest}
 			n.names[flatten(ref.Path)] = append(n.names[flatten(ref.Path)], x)

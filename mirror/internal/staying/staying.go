@@ -67,8 +67,8 @@ type Needs struct {
 	names    map[string][]naming // by the flattened path of the source
 	// exact are references that stay, with the reason.
 	exact map[string]map[string]string // by path at the registry, by tag or digest
-	// listed are the tags of items, by path, with the digests that the list means; an empty one is whatever the tag stands
-	// for.
+	// listed are the tags of items, by path, with the digests that the list means; an empty one is whatever the tag
+	// stands for.
 	listed map[string]listedTags
 
 	mu           sync.Mutex
@@ -87,7 +87,8 @@ type listedTags map[string][]digest.Digest
 // Catalog is a catalog of which bundles are to be deleted.
 type Catalog struct {
 	Reference string
-	// Digest is what the catalog was when the items were listed: what is published later needs all that it names.
+	// Digest is that of the catalog when the items were listed. A catalog that was published since keeps all images
+	// that it names.
 	Digest digest.Digest
 	// Bundles are PACKAGE/NAME, sorted.
 	Bundles []string
@@ -106,7 +107,7 @@ type Options struct {
 	Render render.Options
 	// WithoutRecord goes on where the workspace has no record of the target; otherwise that is [workdir.ErrNoRecord].
 	WithoutRecord bool
-	// Shared compares with tags alone: what catalogs and records name is deleted all the same.
+	// Shared deletes what other catalogs, records and Kept need, too: only the tags of the listed images are looked at.
 	Shared bool
 	// Gone are the bundles that are to be deleted; nil if they are not known.
 	Gone []Catalog
@@ -163,7 +164,7 @@ func Read(ctx context.Context, o Options, items []Item) (*Needs, error) {
 			if slices.ContainsFunc(items, func(of Item) bool {
 				return of.Additional && of.Reference == i.Destination
 			}) {
-				continue // it is to be deleted as what it is
+				continue // the list has it as an additional image, to be deleted
 			}
 			n.keep(i.Destination, "it was mirrored as an additional image")
 		}
@@ -284,9 +285,9 @@ func (n *Needs) namesIn(path string) map[string]string {
 // Repository is what must stay in one repository.
 type Repository struct {
 	*registries.Repository
-	names map[string]string        // as namesIn returns it
-	why   map[digest.Digest]string // all manifests
-	read  map[digest.Digest]bool   // those whose entries are among them
+	names map[string]string        // the result of namesIn
+	why   map[digest.Digest]string // why manifests stay
+	read  map[digest.Digest]bool   // indexes whose entries are in why
 }
 
 // readRepository returns what must stay in a repository. It is safe for concurrent use.

@@ -30,7 +30,7 @@ type tallied struct {
 type Image struct {
 	tally    *Tally
 	expected []digest.Digest         // the blobs that this image was the first to have
-	open     map[digest.Digest]int64 // those on their way, with what is done of them
+	open     map[digest.Digest]int64 // blobs that are being copied, with their bytes so far
 	begun    bool
 }
 

@@ -43,7 +43,7 @@ func ReadCarried(w Dir) (*Carried, error) {
 	for line := range strings.Lines(string(text)) {
 		line = strings.TrimSuffix(line, "\n")
 		if d, _, _ := strings.Cut(line, " "); verify.Digest(digest.Digest(d)) != nil {
-			continue // no run has written it
+			continue // it is no file of a run
 		}
 		c.lines[line], c.places[placeOf(line)] = true, true
 	}
@@ -89,7 +89,7 @@ func (c *Carried) Save() error {
 	return c.write()
 }
 
-// write is Save with the lock held.
+// write is like Save, with the lock held.
 func (c *Carried) write() error {
 	c.saved = time.Now()
 	if !c.changed || c.workspace == "" {

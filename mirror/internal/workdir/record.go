@@ -23,7 +23,7 @@ type Record struct {
 	Target   string            `json:"target"`
 	Catalogs []RecordedCatalog `json:"catalogs"`
 	Images   []RecordedImage   `json:"additionalImages,omitempty"`
-	Found    bool              `json:"-"` // it was read
+	Found    bool              `json:"-"` // the workspace has a record
 }
 
 // RecordedCatalog is a catalog that was published.
@@ -96,7 +96,7 @@ func ReadRecords(w Dir, host string) (out []*Record, err error) {
 			return nil, fmt.Errorf("%s: %w; remove it to go on without it", filepath.Join(string(w), name), err)
 		}
 		if called == rec.Target {
-			out = slices.Insert(out, 0, rec) // it is the one that runs with this name write
+			out = slices.Insert(out, 0, rec) // runs with this name write this record
 		} else {
 			out = append(out, rec)
 		}

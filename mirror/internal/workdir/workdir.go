@@ -11,7 +11,7 @@ import (
 
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 	"github.com/operator-bindery/bindery/internal/fault"
-	"github.com/operator-bindery/bindery/internal/regularfile"
+	"github.com/operator-bindery/bindery/mirror/internal/nolink"
 )
 
 // Dir is the directory of a workspace; empty if there is none. It may be on a medium that others have written: no link
@@ -22,11 +22,11 @@ type Dir string
 const maxFile = 256 << 20
 
 // Path is that of a file or directory of the workspace.
-func (d Dir) Path(parts ...string) (string, error) { return regularfile.Below(string(d), parts...) }
+func (d Dir) Path(parts ...string) (string, error) { return nolink.Below(string(d), parts...) }
 
 // Read reads a file; nil if there is none.
 func (d Dir) Read(parts ...string) ([]byte, error) {
-	text, err := regularfile.ReadBelow(maxFile, string(d), parts...)
+	text, err := nolink.Read(maxFile, string(d), parts...)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -64,7 +64,7 @@ func (d Dir) Create(parts ...string) (*os.File, error) {
 
 // makePath makes the directories above a file, and returns its path.
 func (d Dir) makePath(parts []string) (string, error) {
-	dir, err := regularfile.MakeDir(string(d), parts[:len(parts)-1]...)
+	dir, err := nolink.MakeDir(string(d), parts[:len(parts)-1]...)
 	if err != nil {
 		return "", err
 	}

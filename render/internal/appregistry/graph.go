@@ -50,7 +50,7 @@ func (m Manifest) Graph(bundles map[string]Wish) ([]declcfg.Channel, []Problem) 
 	return m.graph(bundles, &edges)
 }
 
-// graph is [Manifest.Graph] for one of several packages; edges counts the edges of all of them.
+// graph is like [Manifest.Graph], for one of several packages; edges counts the edges of all of them.
 func (m Manifest) graph(bundles map[string]Wish, edges *int) ([]declcfg.Channel, []Problem) {
 	g := &grapher{m: m, bundles: bundles, edges: edges}
 	seen := map[string]bool{}

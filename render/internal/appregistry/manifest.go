@@ -105,7 +105,6 @@ func textOf(value json.RawMessage) (s string) {
 	return s
 }
 
-// parseManifest reads a package manifest.
 func parseManifest(d document) (Manifest, error) {
 	var m Manifest
 	if err := json.Unmarshal(d.json, &m); err != nil {

@@ -256,7 +256,6 @@ func (t *Tree) within(total *atomic.Int64, b *bundle.Bundle) bool {
 	return total.Add(n) <= t.options.Limits.Total
 }
 
-// blob returns the blob of a bundle.
 func (t *Tree) blob(b *bundle.Bundle) (*declcfg.Bundle, error) {
 	image := ""
 	if t.options.Image != nil {

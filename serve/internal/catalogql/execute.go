@@ -55,7 +55,6 @@ func (x *execution) run(doc *ast.Document) error {
 	return err
 }
 
-// operationOf returns the only operation of a document.
 func operationOf(doc *ast.Document) (*ast.OperationDefinition, error) {
 	var only *ast.OperationDefinition
 	for _, d := range doc.Definitions {
@@ -139,7 +138,6 @@ func (x *execution) object(t *graphql.Object, selections []*selection, source an
 	return x.out.WriteByte('}')
 }
 
-// field writes the value of a field.
 func (x *execution) field(t *graphql.Object, s *selection, source any, at *path) error {
 	if err := x.ctx.Err(); err != nil {
 		return err

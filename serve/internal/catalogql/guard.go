@@ -180,7 +180,6 @@ func (e *expansion) collectFields(set *ast.SelectionSet, byName map[string][]*as
 	}
 }
 
-// signature returns the name and the arguments of a field.
 func signature(f *ast.Field) string {
 	text := f.Name.Value
 	for _, a := range f.Arguments {

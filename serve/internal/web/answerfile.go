@@ -49,7 +49,6 @@ func (a *answerFile) Write(b []byte) (int, error) {
 	return a.append(b)
 }
 
-// append writes to the file.
 func (a *answerFile) append(b []byte) (int, error) {
 	a.written += int64(len(b))
 	if a.sum.Add(int64(len(b))) > a.all {

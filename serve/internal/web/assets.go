@@ -42,7 +42,6 @@ var assetPaths = sync.OnceValue(func() map[string]string {
 // assetPath returns the path of an asset, such as "style-0123456789ab.css" for "style.css".
 func assetPath(name string) string { return assetPaths()[name] }
 
-// assets are the assets by path.
 var assets = sync.OnceValue(func() map[string]asset {
 	all := map[string]asset{}
 	zips := newCompressors(0)

@@ -243,7 +243,6 @@ func (c *choice) without(f int, value string) choice {
 	return out
 }
 
-// narrowed reports whether anything is chosen.
 func (c *choice) narrowed() bool {
 	return len(c.words) > 0 || slices.ContainsFunc(c.chosen, func(m map[string]bool) bool { return len(m) > 0 })
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/operator-bindery/bindery/internal/indented"
 )
 
-// bundlePage shows one bundle.
 func bundlePage(p *page) error {
 	v, err := p.view(p.query.Get("package"))
 	if err != nil {
@@ -135,7 +134,6 @@ func (p *page) apis(title, id literal, b *declcfg.Bundle, kind string, facts *cs
 	}
 }
 
-// section begins a section with a table.
 func (p *page) section(title, id literal) {
 	p.emit(`<section aria-labelledby="` + id + `"><h2 id="` + id + `">` + title +
 		`</h2><div class="scroll" tabindex="0" role="group" aria-labelledby="` + id + `"><table>` + "\n")

@@ -41,7 +41,6 @@ type blob struct {
 	offset, length    int64
 }
 
-// owner returns the package of a blob.
 func (b *blob) owner() string {
 	if b.schema == declcfg.SchemaPackage {
 		return b.name
@@ -107,7 +106,6 @@ func (c *Content) findFirst(pkg, schema, name string) *blob {
 	return nil
 }
 
-// read returns the text of a blob.
 func (c *Content) read(b *blob) ([]byte, error) {
 	text := make([]byte, b.length)
 	if _, err := c.file.ReadAt(text, b.offset); err != nil {

@@ -115,7 +115,6 @@ func (k *contentStore) serve(w http.ResponseWriter, r *http.Request) error {
 	}
 }
 
-// close closes the file.
 func (k *contentStore) close() {
 	k.mu.Lock()
 	defer k.mu.Unlock()

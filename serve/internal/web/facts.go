@@ -67,7 +67,6 @@ func split(s string) []string {
 	return out
 }
 
-// modes returns the supported install modes.
 func (f *csv) modes() []string {
 	var out []string
 	for _, m := range f.InstallModes {

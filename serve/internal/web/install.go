@@ -28,7 +28,6 @@ var plainScalar = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9._/-]*$`)
 // wordsOfYAML are those that YAML 1.1 does not read as strings.
 var wordsOfYAML = []string{"y", "n", "yes", "no", "on", "off", "true", "false", "null"}
 
-// scalar returns a string as YAML.
 func scalar(s string) string {
 	if plainScalar.MatchString(s) && !slices.Contains(wordsOfYAML, strings.ToLower(s)) {
 		return s

@@ -96,7 +96,6 @@ func (p *page) packageTitle(v *view, facts *csv) {
 	p.emit("</p></div></div>\n")
 }
 
-// channelPage shows one channel.
 func channelPage(p *page) error {
 	v, err := p.view(p.query.Get("package"))
 	if err != nil {
@@ -204,7 +203,6 @@ func (p *page) fact(name string, value func()) {
 	p.emit("</dd></div>\n")
 }
 
-// channels shows the table of channels.
 func (p *page) channels(v *view) {
 	p.emit(`<section aria-labelledby="channels"><h2 id="channels">Channels</h2>
 <div class="scroll" tabindex="0" role="group" aria-labelledby="channels"><table>
@@ -270,7 +268,6 @@ The pages of the channels have it in parts, and as tables.</p>`)
 	return nil
 }
 
-// bundles shows the table of bundles.
 func (p *page) bundles(v *view) {
 	p.emit(`<section aria-labelledby="bundles"><h2 id="bundles">Versions</h2>
 <div class="scroll" tabindex="0" role="group" aria-labelledby="bundles"><table class="bundles">

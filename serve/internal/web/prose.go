@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"net/url"
 	"slices"
 	"strings"
@@ -238,9 +239,7 @@ func (w *proseWriter) image(n *ast.Image) {
 	case w.linked || address == "":
 		w.emit("{}", visibleText(text))
 	default:
-		if text == "" {
-			text = "picture"
-		}
+		text = cmp.Or(text, "picture")
 		w.emit(`<a class="picture" href="{}" rel="nofollow noopener noreferrer">{}</a>`, address, visibleText(text))
 	}
 }

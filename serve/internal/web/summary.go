@@ -26,7 +26,8 @@ type packageSummary struct {
 	search                       searchText
 }
 
-// searchText are the searched texts in lower case, by how much a word in them says.
+// searchText has the searched texts of a package in lower case. A word that is found in names weighs most, one in about
+// least.
 type searchText struct{ names, kinds, provider, keywords, about string }
 
 // How much of texts stays in memory.
@@ -177,7 +178,6 @@ func kindsOf(b *declcfg.Bundle) []string {
 	return kinds
 }
 
-// parse reads one blob.
 func (c *Content) parse(b *blob) (declcfg.Blob, error) {
 	text, err := c.read(b)
 	if err != nil {

@@ -1,8 +1,8 @@
-// Command layers measures the cost of rules for grouping packages into the layers of an image: the average number of
+// Command layercosts measures the cost of rules for grouping packages into the layers of an image: the average number of
 // compressed bytes of new layers when one package of a catalog changes, is added, or is removed. docs/explain/layers.md
 // contains its output.
 //
-//	go run ./hack/layers [-budgets 5,10,20,90] DIR...
+//	go run ./build/internal/layercosts [-budgets 5,10,20,90] DIR...
 //
 // The size of a layer is estimated as the sum of its packages' sizes in separate layers, compressed with gzip; the
 // error is less than a hundredth.

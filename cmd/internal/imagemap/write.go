@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/operator-bindery/bindery/mirror/resources"
 )
 
 // Lines formats the mappings one per line, SOURCE=DESTINATION, as "oc image mirror -f" reads them.
@@ -75,22 +77,8 @@ func ContentSourcePolicy(name string, mappings []Mapping) ([]byte, error) {
 		mappings, byDigest)
 }
 
-// RegistriesConf returns a registries.conf with which podman and bindery pull images from the mirror, and from the
-// source if the mirror does not have them. insecure allows plain HTTP and any certificate for the mirror.
+// RegistriesConf returns the registries.conf of [resources.RegistriesConf].
 func RegistriesConf(mappings []Mapping, insecure bool) []byte {
-	var b bytes.Buffer
-	names, mirrors := repositories(mappings, both)
-	for i, from := range names {
-		if i > 0 {
-			b.WriteByte('\n')
-		}
-		fmt.Fprintf(&b, "[[registry]]\nprefix = %q\nlocation = %q\n", from, from)
-		for _, to := range mirrors[from] {
-			fmt.Fprintf(&b, "\n[[registry.mirror]]\nlocation = %q\n", to)
-			if insecure {
-				b.WriteString("insecure = true\n")
-			}
-		}
-	}
-	return b.Bytes()
+	_, mirrors := repositories(mappings, both)
+	return resources.RegistriesConf(mirrors, insecure)
 }

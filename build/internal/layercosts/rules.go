@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/operator-bindery/bindery/internal/grouping"
+	"github.com/operator-bindery/bindery/build/internal/grouping"
 )
 
 // rules are the compared grouping rules: bindery's and other known ones.

@@ -1,4 +1,6 @@
-package regularfile
+// Package nolink finds files below a directory that other programs, or others, may have filled: it follows no link, so that
+// no name leads out of the directory, and tells which files may be changed in place.
+package nolink
 
 import (
 	"errors"
@@ -9,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/regularfile"
 )
 
 // Below returns the path of a file or directory below a directory, which need not exist. What is on the way must be
@@ -49,13 +52,13 @@ func MakeDir(dir string, parts ...string) (string, error) {
 	return path, os.MkdirAll(path, 0o755)
 }
 
-// ReadBelow reads a regular file of at most limit bytes below a directory, as [Below] finds it.
-func ReadBelow(limit int64, dir string, parts ...string) ([]byte, error) {
+// Read reads a regular file of at most limit bytes below a directory, as [Below] finds it.
+func Read(limit int64, dir string, parts ...string) ([]byte, error) {
 	path, err := Below(dir, parts...)
 	if err != nil {
 		return nil, err
 	}
-	return Read(path, limit)
+	return regularfile.Read(path, limit)
 }
 
 // FS are the directories and regular files below a directory, as [Below] finds them.
@@ -70,7 +73,7 @@ func (d FS) Open(name string) (fs.File, error) {
 	if info, err := os.Lstat(path); err == nil && info.IsDir() {
 		return os.Open(path)
 	}
-	return Open(path)
+	return regularfile.Open(path)
 }
 
 // CheckOwn returns an error for what must not be changed in place: what is no regular file, and a file that has another

@@ -1,6 +1,6 @@
 //go:build unix
 
-package regularfile
+package nolink
 
 import (
 	"io/fs"

@@ -5,12 +5,10 @@ package serverbin
 
 import (
 	"archive/tar"
-	"debug/elf"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -39,11 +37,8 @@ const zstdPrefix = "zstd-"
 // dir is the directory of the embedded files.
 const dir = "bin/"
 
-// Open returns the program's bytes. It can be called repeatedly.
+// Open returns the bytes of the embedded program. It can be called repeatedly.
 func (s Server) Open() (io.ReadCloser, error) {
-	if s.Self {
-		return openSelf()
-	}
 	r, err := s.OpenLayer()
 	if err != nil {
 		return nil, err
@@ -171,38 +166,4 @@ func openProgram(layer io.ReadCloser) (io.ReadCloser, error) {
 			return readCloser{r, func() error { return errors.Join(z.Close(), layer.Close()) }}, nil
 		}
 	}
-}
-
-// openSelf opens the running program. It works as a server in an image only if it is static.
-func openSelf() (io.ReadCloser, error) {
-	path, err := os.Executable()
-	if err != nil {
-		return nil, fmt.Errorf("find this program: %w", err)
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("open this program: %w", err)
-	}
-	static, err := isStatic(f)
-	if err == nil && !static {
-		err = fmt.Errorf("%s is linked dynamically and cannot run in an image: build it with CGO_ENABLED=0", path)
-	}
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return f, nil
-}
-
-// isStatic reports whether the file is an ELF program without an interpreter.
-func isStatic(r io.ReaderAt) (bool, error) {
-	f, err := elf.NewFile(r)
-	if err != nil {
-		return false, fmt.Errorf("this program is not ELF: %w", err)
-	}
-	for _, p := range f.Progs {
-		if p.Type == elf.PT_INTERP {
-			return false, nil
-		}
-	}
-	return true, nil
 }

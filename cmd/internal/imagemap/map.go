@@ -136,6 +136,3 @@ func (p place) place(image string, o Options) (Mapping, error) {
 	}
 	return m, nil
 }
-
-// Repository returns the mapping of a whole repository, for [RegistriesConf] only.
-func Repository(from, to string) Mapping { return Mapping{from: from, to: to} }
