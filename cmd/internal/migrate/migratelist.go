@@ -15,6 +15,7 @@ import (
 
 	"github.com/operator-bindery/bindery/build/indeximage"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/cmd/internal/jobs"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
 	"github.com/operator-bindery/bindery/declcfg"
@@ -26,7 +27,6 @@ import (
 	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/internal/version"
 	"github.com/operator-bindery/bindery/migrate"
-	"github.com/operator-bindery/bindery/migrate/jobs"
 	"github.com/operator-bindery/bindery/mirror"
 	"github.com/operator-bindery/bindery/render"
 	"github.com/operator-bindery/bindery/sqlite"

@@ -8,7 +8,7 @@ import (
 
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/build/indeximage"
-	"github.com/operator-bindery/bindery/declcfg/list"
+	"github.com/operator-bindery/bindery/cmd/internal/list"
 	"github.com/operator-bindery/bindery/edit/change"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/blobcache"

@@ -16,7 +16,7 @@ import (
 	"testing/fstest"
 
 	"github.com/operator-bindery/bindery/bundle"
-	"github.com/operator-bindery/bindery/bundle/configmap"
+	"github.com/operator-bindery/bindery/cmd/internal/configmap"
 	"github.com/operator-bindery/bindery/internal/testing/testbundles"
 )
 

@@ -6,12 +6,12 @@ import (
 	"log"
 	"os"
 
-	"github.com/operator-bindery/bindery/bundle/configmap"
+	"github.com/operator-bindery/bindery/cmd/internal/configmap"
 )
 
 // A bundle becomes the content of a ConfigMap.
 func ExampleWrite() {
-	bundle := os.DirFS("../../testdata/bundles/etcd/0.9.4")
+	bundle := os.DirFS("../../../testdata/bundles/etcd/0.9.4")
 	content, err := configmap.Write(context.Background(), bundle, configmap.Options{Gzip: true})
 	if err != nil {
 		log.Fatal(err)
