@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/operator-bindery/bindery/internal/atomicfs"
-	"github.com/operator-bindery/bindery/supply/sbom"
+	"github.com/operator-bindery/bindery/internal/sbom"
 )
 
 func main() {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/build/indeximage"
+	"github.com/operator-bindery/bindery/cmd/internal/inventory"
 	"github.com/operator-bindery/bindery/cmd/internal/list"
 	"github.com/operator-bindery/bindery/edit/change"
 	"github.com/operator-bindery/bindery/images"
@@ -17,7 +18,6 @@ import (
 	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/render"
 	"github.com/operator-bindery/bindery/sqlite"
-	"github.com/operator-bindery/bindery/supply/inventory"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 )

@@ -14,9 +14,9 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/operator-bindery/bindery/build/compose"
 	catalogcmd "github.com/operator-bindery/bindery/cmd/internal/catalog"
 	"github.com/operator-bindery/bindery/cmd/internal/clitest"
+	"github.com/operator-bindery/bindery/cmd/internal/compose"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
 	"github.com/operator-bindery/bindery/declcfg"

@@ -11,8 +11,8 @@ import (
 	"github.com/operator-bindery/bindery/build/inspect"
 	"github.com/operator-bindery/bindery/bundle"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/sbom"
 	"github.com/operator-bindery/bindery/render"
-	"github.com/operator-bindery/bindery/supply/sbom"
 )
 
 // Options configure [Examine].

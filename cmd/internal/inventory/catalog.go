@@ -17,8 +17,8 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
+	"github.com/operator-bindery/bindery/internal/sbom"
 	"github.com/operator-bindery/bindery/render"
-	"github.com/operator-bindery/bindery/supply/sbom"
 )
 
 // serverPath is the server of a catalog image.

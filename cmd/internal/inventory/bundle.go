@@ -6,8 +6,8 @@ import (
 	"go.podman.io/image/v5/docker/reference"
 
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/sbom"
 	"github.com/operator-bindery/bindery/render"
-	"github.com/operator-bindery/bindery/supply/sbom"
 )
 
 // bundle reads a bundle image.
