@@ -21,7 +21,7 @@ import (
 	"github.com/ulikunitz/xz"
 
 	"github.com/operator-bindery/bindery/internal/ctxio"
-	"github.com/operator-bindery/bindery/layers"
+	"github.com/operator-bindery/bindery/internal/layers"
 )
 
 // Limits of an archive that ADD unpacks.

@@ -2,12 +2,12 @@ package option
 
 import (
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
-	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/images/store"
 )
 
 // AttachmentKinds reads --with.
-func AttachmentKinds(values []string) (referrers.Kinds, error) {
-	var kinds referrers.Kinds
+func AttachmentKinds(values []string) (store.Kinds, error) {
+	var kinds store.Kinds
 	list, err := cmdline.List(values)
 	if err != nil {
 		return kinds, err
