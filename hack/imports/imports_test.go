@@ -53,7 +53,6 @@ var narrow = map[string][]string{
 	"images":           {"images/signature", "images/internal/trust"},
 	"mirror/filter":    {"declcfg", "declcfg/property", "edit", "mirror/imageset"},
 	"serve":            {"declcfg", "declcfg/property", "sqlite", "serve/internal/web"},
-	"serve/probe":      {},
 }
 
 // foreign are modules that only some packages may use.
