@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/operator-bindery/bindery/bundle/manifests"
-	"github.com/operator-bindery/bindery/bundle/manifests/upgrade"
+	"github.com/operator-bindery/bindery/cmd/internal/upgrade"
 )
 
 // parse reads manifests of one line each, in flow style.
