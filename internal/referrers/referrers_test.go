@@ -350,11 +350,11 @@ func TestTagsHaveALimit(t *testing.T) {
 		}
 		return made
 	}
-	if err := AppendLayers(t.Context(), p, tag, layers(0, store.MaxTagLayers)); err != nil {
+	if err := AppendLayers(t.Context(), p, tag, layers(0, sigblob.MaxCount)); err != nil {
 		t.Fatal(err)
 	}
 	before := string(p.Manifests[tag])
-	err := AppendLayers(t.Context(), p, tag, layers(store.MaxTagLayers, store.MaxTagLayers+1))
+	err := AppendLayers(t.Context(), p, tag, layers(sigblob.MaxCount, sigblob.MaxCount+1))
 	if !errors.Is(err, fault.ErrLimit) || string(p.Manifests[tag]) != before {
 		t.Errorf("%v", err)
 	}

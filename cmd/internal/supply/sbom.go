@@ -51,8 +51,8 @@ func (s *Signing) attest(ctx context.Context, to store.Writer, image store.Image
 	if s.Keys == nil {
 		return nil
 	}
-	a := signature.NewAttesting(signature.AttestOptions{Keys: s.Keys, Type: predicateType, Predicate: predicate,
-		Legacy: s.Legacy, Created: s.Created})
+	a := &signature.Attesting{Keys: s.Keys, Type: predicateType, Predicate: predicate,
+		Legacy: s.Legacy, Created: s.Created}
 	err := a.Attach(ctx, to, image)
 	s.mu.Lock()
 	defer s.mu.Unlock()
