@@ -1,4 +1,6 @@
-package manifests
+// Package manifestfiles writes the objects that OLM v1 applies for a bundle: as one text, or as the files of a directory
+// that kubectl and kustomize apply.
+package manifestfiles
 
 import (
 	"context"
@@ -14,10 +16,15 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/operator-bindery/bindery/bundle/manifests"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
+	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/indented"
 	"github.com/operator-bindery/bindery/internal/yamlout"
 )
+
+// ErrForeign is the class of errors about a directory that has files of others.
+var ErrForeign = fault.New(fault.Local, "the directory has other files")
 
 // listFile has the names of the files that were written to a directory, one a line. kubectl and kustomize pass it over.
 const listFile = ".bindery-manifests"
@@ -116,8 +123,8 @@ func Formats() []string { return []string{string(YAML), string(JSON), string(NDJ
 
 // Text returns the objects of the phases, one after the other. byPhase adds a comment to the YAML above the first
 // object of each phase.
-func (f Format) Text(phases []Phase, byPhase bool) ([]byte, error) {
-	var objects []Object
+func (f Format) Text(phases []manifests.Phase, byPhase bool) ([]byte, error) {
+	var objects []manifests.Object
 	titles := map[int]string{} // by the first object of a phase
 	for i, p := range phases {
 		titles[len(objects)] = fmt.Sprintf("phase %d of %d: %s", i+1, len(phases), p.Name)
@@ -167,7 +174,7 @@ const maxFileName = 200 // bytes without the extension
 // Files returns a file for each object, YAML or JSON, and a kustomization.yaml that lists them in order. byPhase puts
 // them into a directory for each phase, numbered in the order of application. Names have small letters, digits,
 // dots and dashes only, differ also where case does not count, and never leave the directory.
-func (f Format) Files(phases []Phase, byPhase bool) ([]File, error) {
+func (f Format) Files(phases []manifests.Phase, byPhase bool) ([]File, error) {
 	var files []File
 	var budget indented.Budget
 	taken := map[string]bool{KustomizationFile: true}
@@ -206,7 +213,7 @@ func extension(f Format) string {
 	return ".yaml"
 }
 
-func fileText(o Object, f Format, b *indented.Budget) (text []byte, err error) {
+func fileText(o manifests.Object, f Format, b *indented.Budget) (text []byte, err error) {
 	if f == JSON {
 		text, err = indented.EncodeWithin(o.JSON, "    ", b)
 	} else {
@@ -219,7 +226,7 @@ func fileText(o Object, f Format, b *indented.Budget) (text []byte, err error) {
 }
 
 // fileName returns the name of an object's file, without the extension.
-func fileName(o Object) string {
+func fileName(o manifests.Object) string {
 	safe := func(text string) string {
 		text = strings.Map(func(r rune) rune {
 			if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '.' || r == '-' {

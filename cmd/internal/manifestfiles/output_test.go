@@ -1,4 +1,4 @@
-package manifests_test
+package manifestfiles_test
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/operator-bindery/bindery/bundle/manifests"
+	"github.com/operator-bindery/bindery/cmd/internal/manifestfiles"
 )
 
 func object(kind, name string) manifests.Object {
@@ -21,7 +22,7 @@ func object(kind, name string) manifests.Object {
 
 // Names of files are safe whatever the names of objects are.
 func TestFiles(t *testing.T) {
-	files, err := manifests.YAML.Files([]manifests.Phase{{Name: "deploy", Objects: []manifests.Object{
+	files, err := manifestfiles.YAML.Files([]manifests.Phase{{Name: "deploy", Objects: []manifests.Object{
 		object("Secret", "a"), object("Secret", "A"), object("Secret", "../../x"),
 		object("Secret", strings.Repeat("é", 300)),
 		object("", ""), object("Secret", "con.\\nul:"),
@@ -47,7 +48,7 @@ func TestFiles(t *testing.T) {
 
 // What was written is read again as the same objects.
 func TestParseDir(t *testing.T) {
-	b, err := manifests.Read(os.DirFS("../../testdata/bundles/silicom-sts-operator/0.0.1"))
+	b, err := manifests.Read(os.DirFS("../../../testdata/bundles/silicom-sts-operator/0.0.1"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,11 +56,11 @@ func TestParseDir(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, format := range []manifests.Format{manifests.YAML, manifests.JSON} {
+	for _, format := range []manifestfiles.Format{manifestfiles.YAML, manifestfiles.JSON} {
 		files, err := format.Files(manifests.Phases(objects), true)
 		dir := filepath.Join(t.TempDir(), "out")
 		if err == nil {
-			err = manifests.WriteDir(t.Context(), dir, files)
+			err = manifestfiles.WriteDir(t.Context(), dir, files)
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -79,22 +80,22 @@ func TestParseDir(t *testing.T) {
 
 // Many files are written without waiting for a lock: each one is in a directory that the writer holds already.
 func TestWriteDirOfManyFiles(t *testing.T) {
-	var all []manifests.File
+	var all []manifestfiles.File
 	for i := range 60 {
-		all = append(all, manifests.File{Name: fmt.Sprintf("%d.yaml", i)})
+		all = append(all, manifestfiles.File{Name: fmt.Sprintf("%d.yaml", i)})
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	if err := manifests.WriteDir(ctx, filepath.Join(t.TempDir(), "out"), all); err != nil {
+	if err := manifestfiles.WriteDir(ctx, filepath.Join(t.TempDir(), "out"), all); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestWriteDir(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "out")
-	one := []manifests.File{{Name: "x/a.yaml", Text: []byte("a")}}
-	if err := errors.Join(manifests.WriteDir(t.Context(), dir, one),
-		manifests.WriteDir(t.Context(), dir, []manifests.File{{Name: "b.yaml"}})); err != nil {
+	one := []manifestfiles.File{{Name: "x/a.yaml", Text: []byte("a")}}
+	if err := errors.Join(manifestfiles.WriteDir(t.Context(), dir, one),
+		manifestfiles.WriteDir(t.Context(), dir, []manifestfiles.File{{Name: "b.yaml"}})); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "x")); !errors.Is(err, fs.ErrNotExist) {
@@ -103,15 +104,15 @@ func TestWriteDir(t *testing.T) {
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
 	for name, f := range map[string]func() error{
-		"canceled": func() error { return manifests.WriteDir(canceled, dir, one) },
+		"canceled": func() error { return manifestfiles.WriteDir(canceled, dir, one) },
 		"escaping": func() error {
-			return manifests.WriteDir(t.Context(), dir, []manifests.File{{Name: "../a.yaml"}})
+			return manifestfiles.WriteDir(t.Context(), dir, []manifestfiles.File{{Name: "../a.yaml"}})
 		},
 		"foreign": func() error {
 			if err := os.WriteFile(filepath.Join(dir, "c"), nil, 0o600); err != nil {
 				return err
 			}
-			return manifests.WriteDir(t.Context(), dir, one)
+			return manifestfiles.WriteDir(t.Context(), dir, one)
 		},
 	} {
 		if err := f(); err == nil {
