@@ -119,7 +119,7 @@ registries: build ## the suite of places of images, and the program, against reg
 	hack/ci/registries.sh $(DIST)/bindery
 
 hostile: build ## attack the program: hostile input, full disks, failing calls, kills; as root for all of it
-	HOSTILE_BINDERY=$(abspath $(DIST)/bindery) $(GO) test -count=1 -parallel 4 -tags=$(TAGS),hostile ./hack/hostile ./internal/medium
+	HOSTILE_BINDERY=$(abspath $(DIST)/bindery) $(GO) test -count=1 -parallel 4 -tags=$(TAGS),hostile ./hack/hostile ./mirror/medium
 
 cross: ## build the command for every platform, into dist/cross
 	@for p in $(CROSS); do \

@@ -21,9 +21,9 @@ import (
 	"github.com/operator-bindery/bindery/build/internal/cataloglayer"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/archive"
-	"github.com/operator-bindery/bindery/internal/layers"
 	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/redact"
+	"github.com/operator-bindery/bindery/layers"
 )
 
 // maxConfig is the maximum length of a base image's configuration in bytes.

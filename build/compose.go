@@ -10,8 +10,8 @@ import (
 	"sync"
 
 	"github.com/operator-bindery/bindery/build/internal/cataloglayer"
-	"github.com/operator-bindery/bindery/internal/layers"
 	"github.com/operator-bindery/bindery/internal/redact"
+	"github.com/operator-bindery/bindery/layers"
 )
 
 // ComposeInput are the catalogs that one is composed of.

@@ -18,8 +18,8 @@ import (
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/images/transport"
-	"github.com/operator-bindery/bindery/internal/layers"
 	"github.com/operator-bindery/bindery/internal/verify"
+	"github.com/operator-bindery/bindery/layers"
 )
 
 // CompressionAuto makes an index with two images for each platform: the same layers once compressed with gzip and once

@@ -11,7 +11,7 @@ import (
 
 	"github.com/operator-bindery/bindery/build/internal/cataloglayer"
 	"github.com/operator-bindery/bindery/images"
-	"github.com/operator-bindery/bindery/internal/layers"
+	"github.com/operator-bindery/bindery/layers"
 )
 
 // ReadPrevious reads the layer annotations of an image, for all platforms and in all compressions: the layers of each

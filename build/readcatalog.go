@@ -13,7 +13,7 @@ import (
 	"github.com/opencontainers/go-digest"
 
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/internal/layers"
+	"github.com/operator-bindery/bindery/layers"
 )
 
 // ReadOptions configure [ReadCatalog].

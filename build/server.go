@@ -15,8 +15,8 @@ import (
 
 	"github.com/operator-bindery/bindery/build/internal/cataloglayer"
 	"github.com/operator-bindery/bindery/internal/ctxio"
-	"github.com/operator-bindery/bindery/internal/layers"
 	"github.com/operator-bindery/bindery/internal/serverbin"
+	"github.com/operator-bindery/bindery/layers"
 )
 
 // Server is the program that serves a catalog image of one platform. Create it with [ServerFile].

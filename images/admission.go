@@ -9,11 +9,11 @@ import (
 	"github.com/opencontainers/go-digest"
 	"go.podman.io/image/v5/manifest"
 
+	"github.com/operator-bindery/bindery/images/internal/sigblob"
 	"github.com/operator-bindery/bindery/images/internal/trust"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/redact"
-	"github.com/operator-bindery/bindery/internal/sigblob"
 )
 
 // admission asks the signature policy about what is read of one image. An image is accepted if its own manifest is, or

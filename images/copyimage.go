@@ -7,10 +7,10 @@ import (
 
 	"github.com/opencontainers/go-digest"
 
+	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/redact"
-	"github.com/operator-bindery/bindery/internal/referrers"
 )
 
 // CopyResult is what [Client.Copy] has written.
@@ -23,12 +23,12 @@ type CopyResult struct {
 
 // CheckCopy returns the error that [Client.Copy] has, before any work, for a source whose attachments the destination
 // cannot keep, and for a name that is none.
-func CheckCopy(ts transport.Table, name string, dest transport.Destination, what store.Kinds) error {
+func CheckCopy(ts transport.Table, name string, dest transport.Destination, what referrers.Kinds) error {
 	asked, err := ts.Source(name)
 	if err != nil {
 		return redact.Error(fmt.Errorf("image %.300q: %w", name, err))
 	}
-	if what != (store.Kinds{}) && ts.Row(asked.Transport).Attachments {
+	if what != (referrers.Kinds{}) && ts.Row(asked.Transport).Attachments {
 		return ts.CheckAttachments(dest)
 	}
 	return nil
@@ -41,7 +41,7 @@ func CheckCopy(ts transport.Table, name string, dest transport.Destination, what
 //
 // A destination that keeps no attachments is an [transport.ErrNoAttachments] before anything is written, unless none
 // are asked for or the source keeps none. The Attachments of the options are not used.
-func (c *Client) Copy(ctx context.Context, name string, dest transport.Destination, what store.Kinds,
+func (c *Client) Copy(ctx context.Context, name string, dest transport.Destination, what referrers.Kinds,
 	o CopyOptions) (_ CopyResult, err error) {
 	result := CopyResult{Source: redact.Text(name), Account: referrers.Account{Copied: []referrers.Copied{}}}
 	if err := CheckCopy(c.transports, name, dest, what); err != nil {
@@ -55,7 +55,7 @@ func (c *Client) Copy(ctx context.Context, name string, dest transport.Destinati
 		return result, err
 	}
 	defer func() { err = errors.Join(err, src.Close()) }()
-	if what != (store.Kinds{}) && src.Can().Attachments {
+	if what != (referrers.Kinds{}) && src.Can().Attachments {
 		o.Attachments = []store.Attachment{&copiedAttachments{from: src, what: what, account: &result.Account}}
 	}
 	done, err := Copy(ctx, src, src.Top, []transport.Destination{dest}, o)
@@ -71,7 +71,7 @@ func (c *Client) Copy(ctx context.Context, name string, dest transport.Destinati
 // copiedAttachments are what is attached to the image at its source. They implement [store.Attachment].
 type copiedAttachments struct {
 	from    store.Reader
-	what    store.Kinds
+	what    referrers.Kinds
 	account *referrers.Account
 }
 

@@ -17,16 +17,16 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images/policy"
+	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/images/transport"
-	"github.com/operator-bindery/bindery/internal/referrers"
 	"github.com/operator-bindery/bindery/internal/testing/supplytest"
 	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 )
 
 var (
-	everything = store.Kinds{Tags: true, Referrers: true}
+	everything = referrers.Kinds{Tags: true, Referrers: true}
 	plain      = registries.Config{SkipTLSVerify: ptr(true), PlainHTTP: true}
 )
 

@@ -17,9 +17,9 @@ import (
 	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
-	"github.com/operator-bindery/bindery/internal/medium"
 	"github.com/operator-bindery/bindery/mirror/imageset"
 	"github.com/operator-bindery/bindery/mirror/internal/delta"
+	"github.com/operator-bindery/bindery/mirror/medium"
 )
 
 // archive is a medium that images come from. What it leaves out is read at the target, which has it.

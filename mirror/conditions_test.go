@@ -14,7 +14,7 @@ import (
 
 	"github.com/opencontainers/go-digest"
 
-	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/testing/mirrortest"
 	"github.com/operator-bindery/bindery/internal/testing/testregistry"
@@ -73,7 +73,7 @@ func TestPlatforms(t *testing.T) {
 		v.T, v.dir = t, t.TempDir()
 		v.target = testregistry.New(t)
 		v.host = v.target.Host()
-		v.change = func(o *mirror.Options) { o.With = store.Kinds{} }
+		v.change = func(o *mirror.Options) { o.With = referrers.Kinds{} }
 		v.must(mirror.ToMirror)
 		v.set = every
 		v.must(mirror.ToMirror)

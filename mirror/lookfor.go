@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/operator-bindery/bindery/images/store"
-	"github.com/operator-bindery/bindery/internal/stock"
+	"github.com/operator-bindery/bindery/mirror/stock"
 )
 
 // finder looks for images that other runs have copied.

@@ -7,9 +7,9 @@ import (
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/operator-bindery/bindery/internal/fault"
-	"github.com/operator-bindery/bindery/internal/medium"
 	"github.com/operator-bindery/bindery/mirror/internal/sizes"
 	"github.com/operator-bindery/bindery/mirror/internal/workdir"
+	"github.com/operator-bindery/bindery/mirror/medium"
 )
 
 // open opens the places of a run, but for an archive that is written, which [places.openOutput] opens. An archive that

@@ -10,13 +10,14 @@ import (
 
 	"github.com/operator-bindery/bindery/build/indeximage"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/store"
-	"github.com/operator-bindery/bindery/internal/medium"
-	"github.com/operator-bindery/bindery/internal/resources"
-	"github.com/operator-bindery/bindery/internal/stock"
 	"github.com/operator-bindery/bindery/mirror/filter"
 	"github.com/operator-bindery/bindery/mirror/imageset"
+	"github.com/operator-bindery/bindery/mirror/medium"
+	"github.com/operator-bindery/bindery/mirror/resources"
+	"github.com/operator-bindery/bindery/mirror/stock"
 	"github.com/operator-bindery/bindery/render"
 )
 
@@ -76,7 +77,7 @@ type Options struct {
 
 	Filter filter.Options
 	// With are the attachments that are copied.
-	With store.Kinds
+	With referrers.Kinds
 	// Sign are written beside each rebuilt catalog.
 	Sign []store.Attachment
 	// OnMissing is SkipBundle if empty; but PublishOnly then publishes no catalog of which sources have what the target

@@ -5,10 +5,10 @@ import (
 
 	"github.com/opencontainers/go-digest"
 
-	"github.com/operator-bindery/bindery/internal/medium"
 	"github.com/operator-bindery/bindery/internal/regularfile"
-	"github.com/operator-bindery/bindery/internal/stock"
 	"github.com/operator-bindery/bindery/mirror/imageset"
+	"github.com/operator-bindery/bindery/mirror/medium"
+	"github.com/operator-bindery/bindery/mirror/stock"
 )
 
 // otherSide is what the target of an archive is known to have, which the archive leaves out: by an inventory, or by

@@ -13,8 +13,8 @@ import (
 
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
-	"github.com/operator-bindery/bindery/internal/medium"
 	"github.com/operator-bindery/bindery/mirror/internal/shards"
+	"github.com/operator-bindery/bindery/mirror/medium"
 )
 
 // partIsComplete tells whether the archive of this shard is complete already, from a run that ended without saying so.

@@ -11,7 +11,7 @@ import (
 	"go.podman.io/image/v5/manifest"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/mirror/imageset"
 	"github.com/operator-bindery/bindery/mirror/internal/workdir"
 )
@@ -137,7 +137,7 @@ func (p *presence) head(ctx context.Context, i *item) (v1.Descriptor, error) {
 // before, or none is wanted, and so were the images of an index.
 func (p *presence) markIfComplete(i *item, there v1.Descriptor) bool {
 	i.state.digest, i.account.Digest = there.Digest, there.Digest
-	attached := p.o.With == (store.Kinds{}) || !p.o.Recheck && p.isCarried(i, there.Digest)
+	attached := p.o.With == (referrers.Kinds{}) || !p.o.Recheck && p.isCarried(i, there.Digest)
 	if !attached {
 		return false
 	}

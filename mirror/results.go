@@ -10,10 +10,10 @@ import (
 	"github.com/opencontainers/go-digest"
 
 	"github.com/operator-bindery/bindery/internal/redact"
-	"github.com/operator-bindery/bindery/internal/resources"
 	"github.com/operator-bindery/bindery/mirror/filter"
 	"github.com/operator-bindery/bindery/mirror/imageset"
 	"github.com/operator-bindery/bindery/mirror/internal/workdir"
+	"github.com/operator-bindery/bindery/mirror/resources"
 )
 
 // resultWriter writes what a run leaves in the workspace.

@@ -14,10 +14,10 @@ import (
 
 	"github.com/opencontainers/go-digest"
 	"github.com/operator-bindery/bindery/internal/fault"
-	"github.com/operator-bindery/bindery/internal/medium"
 	"github.com/operator-bindery/bindery/internal/testing/mirrortest"
 	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 	"github.com/operator-bindery/bindery/mirror"
+	"github.com/operator-bindery/bindery/mirror/medium"
 )
 
 // The three directions bring the same to a registry, in both forms of the medium: all that the catalog names, with its

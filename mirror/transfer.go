@@ -12,8 +12,8 @@ import (
 	"github.com/opencontainers/go-digest"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/images/store"
-	"github.com/operator-bindery/bindery/internal/referrers"
 	"github.com/operator-bindery/bindery/internal/reflist"
 	"github.com/operator-bindery/bindery/mirror/filter"
 	"github.com/operator-bindery/bindery/mirror/imageset"
@@ -245,9 +245,9 @@ func checkAttachmentTag(ctx context.Context, i *item, from *opened) error {
 
 // copyAttached copies what is attached to an image. What the source does not show is no reason to leave the image out:
 // registries answer 403 for tags that do not exist (MIRROR 8.5).
-func copyAttached(ctx context.Context, with store.Kinds, from store.Reader, to store.Writer,
+func copyAttached(ctx context.Context, with referrers.Kinds, from store.Reader, to store.Writer,
 	image store.Image) (referrers.Account, error) {
-	if with == (store.Kinds{}) {
+	if with == (referrers.Kinds{}) {
 		return referrers.Account{}, nil
 	}
 	var subjects []digest.Digest

@@ -12,6 +12,7 @@ import (
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/policy"
+	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/images/signature"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/images/transport"
@@ -112,7 +113,7 @@ func TestATransportIsOneRow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	copied, err := client.Copy(ctx, name, dest, store.Kinds{Tags: true, Referrers: true}, images.CopyOptions{Temp: dir})
+	copied, err := client.Copy(ctx, name, dest, referrers.Kinds{Tags: true, Referrers: true}, images.CopyOptions{Temp: dir})
 	if err != nil || copied.Digest != made.Digest {
 		t.Fatalf("copied: %s, %v", copied.Digest, err)
 	}

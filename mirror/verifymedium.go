@@ -15,13 +15,13 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
-	"github.com/operator-bindery/bindery/internal/medium"
-	"github.com/operator-bindery/bindery/internal/referrers"
 	"github.com/operator-bindery/bindery/internal/reflist"
-	"github.com/operator-bindery/bindery/internal/stock"
 	"github.com/operator-bindery/bindery/mirror/imageset"
+	"github.com/operator-bindery/bindery/mirror/medium"
+	"github.com/operator-bindery/bindery/mirror/stock"
 	"github.com/operator-bindery/bindery/render"
 )
 

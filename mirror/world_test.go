@@ -24,14 +24,14 @@ import (
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/blobcache"
 	"github.com/operator-bindery/bindery/images/policy"
+	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/images/registries"
-	"github.com/operator-bindery/bindery/images/store"
-	"github.com/operator-bindery/bindery/internal/layers"
-	"github.com/operator-bindery/bindery/internal/medium"
 	"github.com/operator-bindery/bindery/internal/testing/mirrortest"
 	"github.com/operator-bindery/bindery/internal/testing/testregistry"
+	"github.com/operator-bindery/bindery/layers"
 	"github.com/operator-bindery/bindery/mirror"
 	"github.com/operator-bindery/bindery/mirror/imageset"
+	"github.com/operator-bindery/bindery/mirror/medium"
 	"github.com/operator-bindery/bindery/render"
 )
 
@@ -132,7 +132,7 @@ func (w *world) options(ctx context.Context, mode mirror.Mode, changes ...func(*
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	o = mirror.Options{Mode: mode, Set: w.parse(w.set), Config: "imageset.yaml", Workspace: workspace, Images: client,
 		Remote: remote, Archive: filepath.Join(w.dir, "medium"), Now: time.Unix(1_700_000_000, 0).UTC(), Log: log,
-		With:   store.Kinds{Tags: true, Referrers: true},
+		With:   referrers.Kinds{Tags: true, Referrers: true},
 		Render: render.Options{Images: client}, Medium: medium.Options{Form: medium.OCI},
 		Spec: indeximage.Spec{Images: client, Server: "base", Embedded: &build.Embedded{}, Registry: from, Log: log,
 			Build: build.Options{Dir: w.TempDir(), Compression: layers.Gzip}}}

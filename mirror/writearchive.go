@@ -13,9 +13,9 @@ import (
 	"github.com/opencontainers/go-digest"
 
 	"github.com/operator-bindery/bindery/images/store"
-	"github.com/operator-bindery/bindery/internal/medium"
 	"github.com/operator-bindery/bindery/internal/version"
 	"github.com/operator-bindery/bindery/mirror/filter"
+	"github.com/operator-bindery/bindery/mirror/medium"
 )
 
 // archiveWriter completes the archive that images and catalogs were copied to.

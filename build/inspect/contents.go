@@ -13,8 +13,8 @@ import (
 
 	"github.com/opencontainers/go-digest"
 
-	"github.com/operator-bindery/bindery/internal/layers"
 	"github.com/operator-bindery/bindery/internal/spool"
+	"github.com/operator-bindery/bindery/layers"
 )
 
 // entry is one entry of a layer's archive.

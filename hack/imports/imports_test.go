@@ -28,8 +28,9 @@ type directory struct {
 // directories are the top-level directories in their order, each with those before it that it imports. Below internal are
 // leaves, which all import and which import each other alone; cmd is above all, and hack has tools and checks.
 var directories = []directory{
-	// The model, functions of it, and container images.
+	// The model, functions of it, and what is below a catalog in a container image.
 	{"declcfg", nil},
+	{"layers", nil},
 	{"images", nil},
 	// Other forms of catalogs and of their parts, and changes.
 	{"bundle", []string{"declcfg"}},
@@ -38,8 +39,8 @@ var directories = []directory{
 	// From these to a catalog, and from a catalog to an image or an answer.
 	{"render", []string{"declcfg", "images", "bundle", "sqlite", "edit"}},
 	{"migrate", []string{"declcfg", "images", "sqlite", "edit", "render"}},
-	{"serve", []string{"declcfg", "sqlite"}},
-	{"build", []string{"declcfg", "images", "bundle", "sqlite", "edit", "render", "migrate", "serve"}},
+	{"serve", []string{"declcfg", "layers", "sqlite"}},
+	{"build", []string{"declcfg", "layers", "images", "bundle", "sqlite", "edit", "render", "migrate", "serve"}},
 	// The air gap.
 	{"mirror", []string{"declcfg", "images", "sqlite", "edit", "render", "build"}},
 }
@@ -50,8 +51,13 @@ var narrow = map[string][]string{
 	"declcfg":          {"declcfg/property"},
 	"declcfg/property": {},
 	"edit":             {"declcfg", "declcfg/property", "bundle"},
-	"images":           {"images/signature", "images/internal/trust"},
+	"images":           {"images/referrers", "images/signature", "images/internal/trust"},
+	"images/referrers": {},
 	"mirror/filter":    {"declcfg", "declcfg/property", "edit", "mirror/imageset"},
+	"mirror/imageset":  {},
+	"mirror/medium":    {"images/referrers"},
+	"mirror/resources": {"mirror/imageset"},
+	"mirror/stock":     {"images/referrers"},
 	"serve":            {"declcfg", "declcfg/property", "sqlite", "serve/internal/web"},
 }
 
@@ -104,6 +110,7 @@ func TestViolationsAreFound(t *testing.T) {
 	for _, v := range []struct{ from, to, want string }{
 		{"declcfg", module + "bundle", "declcfg imports bundle"},
 		{"images", module + "declcfg", "images imports declcfg"},
+		{"layers", module + "images", "layers imports images"},
 		{"serve", module + "images", "serve imports images"},
 		{"internal/atomicfs", module + "declcfg", "internal/atomicfs imports declcfg"},
 		{"edit/change", module + "build", "edit/change imports build"},
@@ -114,7 +121,7 @@ func TestViolationsAreFound(t *testing.T) {
 		{"render", module + "internal/testing/testregistry", "render imports internal/testing/testregistry"},
 		{"build", module + "cmd/internal/cmdline", "build imports cmd/internal/cmdline"},
 		{"render", module + "mirror", "render imports mirror"},
-		{"internal/medium", module + "mirror", "internal/medium imports mirror"},
+		{"mirror/medium", module + "mirror", "mirror/medium imports mirror"},
 	} {
 		planted := slices.Clone(packages)
 		at := slices.IndexFunc(planted, func(p pkg) bool { return p.ImportPath == module+v.from })
@@ -220,9 +227,9 @@ func forTests(name string) bool {
 }
 
 // publicLeaves are the leaves that other programs may rely on: what every place of images does, how places are named and
-// opened, the repositories of registries, the files that a client uses, and what is to be mirrored.
+// opened, the repositories of registries, and the files that a client uses.
 var publicLeaves = []string{"images/blobcache", "images/lockfile", "images/registries", "images/store",
-	"images/transport", "mirror/imageset"}
+	"images/transport"}
 
 // isLeaf reports whether a package may import leaves only, and be imported by all.
 func isLeaf(name string) bool {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/library"
+	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/testing/storetest"
@@ -146,7 +147,7 @@ func TestNoRegistries(t *testing.T) {
 	for _, name := range []string{"quay.io/a/b:v1", "docker://quay.io/a/b:v1"} {
 		_, opened := client.Open(t.Context(), name)
 		_, digested := client.Digest(t.Context(), name)
-		_, copied := client.Copy(t.Context(), name, to, store.Kinds{Tags: true}, images.CopyOptions{})
+		_, copied := client.Copy(t.Context(), name, to, referrers.Kinds{Tags: true}, images.CopyOptions{})
 		for _, err := range []error{opened, digested, copied} {
 			if err == nil || !strings.Contains(err.Error(), "oci:, oci-archive:") {
 				t.Errorf("%s: %v", name, err)

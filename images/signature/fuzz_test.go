@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"testing"
 
-	"github.com/operator-bindery/bindery/internal/sigblob"
+	"github.com/operator-bindery/bindery/images/internal/sigblob"
 	"github.com/operator-bindery/bindery/internal/testing/supplytest"
 )
 

@@ -54,14 +54,6 @@ type Image struct {
 // Subjects returns the descriptors of the image: Top and then the instances.
 func (i Image) Subjects() []v1.Descriptor { return append([]v1.Descriptor{i.Top}, i.Instances...) }
 
-// Kinds are the kinds of attachments that are copied with an image.
-type Kinds struct {
-	// Tags are the tagged attachments: .sig, .att and .sbom.
-	Tags bool
-	// Referrers are the manifests with a subject.
-	Referrers bool
-}
-
 // Attachment is something that is written beside an image, such as its signatures. [Copy] calls Attach for each
 // destination when the manifests are there, and before the tag or the name of the image is written.
 type Attachment interface {

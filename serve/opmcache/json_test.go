@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/operator-bindery/bindery/internal/api"
-	"github.com/operator-bindery/bindery/internal/layers"
+	"github.com/operator-bindery/bindery/layers"
 )
 
 // jsonOf builds the cache of packages in layers, unpacks it, and returns the root of the image.

@@ -4,7 +4,7 @@ import (
 	"io/fs"
 	"path"
 
-	"github.com/operator-bindery/bindery/internal/layers"
+	"github.com/operator-bindery/bindery/layers"
 )
 
 // Modes of a cache's files. The owner is 0:0, and a pod's user is arbitrary with group 0. The server only reads

@@ -18,7 +18,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/operator-bindery/bindery/internal/api"
-	"github.com/operator-bindery/bindery/internal/layers"
+	"github.com/operator-bindery/bindery/layers"
 	"github.com/operator-bindery/bindery/serve/internal/opmformat"
 )
 

@@ -8,8 +8,8 @@ import (
 	"math"
 	"math/bits"
 
-	"github.com/operator-bindery/bindery/internal/layers"
 	"github.com/operator-bindery/bindery/internal/spool"
+	"github.com/operator-bindery/bindery/layers"
 )
 
 // database writes the files of a pogreb database, format version 2, which consists of a log of records and a hash table

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/operator-bindery/bindery/internal/layers"
+	"github.com/operator-bindery/bindery/layers"
 )
 
 // packagesOf returns the packages of a catalog with a directory for each.

@@ -15,8 +15,8 @@ import (
 
 	"github.com/operator-bindery/bindery/build/internal/cataloglayer"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
-	"github.com/operator-bindery/bindery/internal/layers"
 	"github.com/operator-bindery/bindery/internal/serverbin"
+	"github.com/operator-bindery/bindery/layers"
 )
 
 func main() {

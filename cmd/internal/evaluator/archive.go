@@ -21,7 +21,7 @@ import (
 	"github.com/ulikunitz/xz"
 
 	"github.com/operator-bindery/bindery/internal/ctxio"
-	"github.com/operator-bindery/bindery/internal/layers"
+	"github.com/operator-bindery/bindery/layers"
 )
 
 // Limits of an archive that ADD unpacks.

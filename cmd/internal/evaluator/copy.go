@@ -13,7 +13,7 @@ import (
 
 	"github.com/openshift/imagebuilder"
 
-	"github.com/operator-bindery/bindery/internal/layers"
+	"github.com/operator-bindery/bindery/layers"
 )
 
 // copying is the state of one COPY or ADD.

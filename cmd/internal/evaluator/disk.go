@@ -12,7 +12,7 @@ import (
 	"path"
 	"path/filepath"
 
-	"github.com/operator-bindery/bindery/internal/layers"
+	"github.com/operator-bindery/bindery/layers"
 )
 
 // disk is a local directory, read on demand. No symbolic link leads out of it.

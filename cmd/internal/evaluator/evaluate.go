@@ -19,8 +19,8 @@ import (
 	"github.com/openshift/imagebuilder/dockerfile/parser"
 
 	"github.com/operator-bindery/bindery/build"
-	"github.com/operator-bindery/bindery/internal/layers"
 	"github.com/operator-bindery/bindery/internal/printable"
+	"github.com/operator-bindery/bindery/layers"
 )
 
 // Evaluator evaluates one Containerfile for any number of platforms. It is not safe for concurrent use. Close it after

@@ -14,7 +14,7 @@ import (
 	"strings"
 
 	"github.com/operator-bindery/bindery/images"
-	"github.com/operator-bindery/bindery/internal/layers"
+	"github.com/operator-bindery/bindery/layers"
 )
 
 // imageTree is the file tree of an image. Layers are listed when a path is first looked up. File contents are fetched

@@ -10,7 +10,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/operator-bindery/bindery/internal/layers"
+	"github.com/operator-bindery/bindery/layers"
 )
 
 // node is a file or directory in the tree of a context, an image or a stage. A stage changes its own nodes only. Nodes

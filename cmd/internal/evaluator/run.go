@@ -19,7 +19,7 @@ import (
 	"github.com/openshift/imagebuilder/dockerfile/command"
 
 	"github.com/operator-bindery/bindery/build"
-	"github.com/operator-bindery/bindery/internal/layers"
+	"github.com/operator-bindery/bindery/layers"
 )
 
 // serverPackages are the programs that write native caches: the small server, and the command itself, which goes into

@@ -12,8 +12,8 @@ import (
 
 	"github.com/opencontainers/go-digest"
 
-	"github.com/operator-bindery/bindery/internal/layers"
 	"github.com/operator-bindery/bindery/internal/spool"
+	"github.com/operator-bindery/bindery/layers"
 )
 
 // fileSpool stores the bytes of files from images, archives and downloads in one temporary file. It is safe for

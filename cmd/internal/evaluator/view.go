@@ -8,8 +8,8 @@ import (
 	"io/fs"
 	"path"
 
-	"github.com/operator-bindery/bindery/internal/layers"
 	"github.com/operator-bindery/bindery/internal/memfs"
+	"github.com/operator-bindery/bindery/layers"
 )
 
 // view is a tree as a read-only [fs.FS]. Links are resolved inside the tree.

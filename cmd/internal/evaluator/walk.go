@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/operator-bindery/bindery/internal/layers"
+	"github.com/operator-bindery/bindery/layers"
 )
 
 // maxLinks is how many symbolic links a path may lead through, as in Linux.

@@ -12,9 +12,9 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/internal/nearest"
-	"github.com/operator-bindery/bindery/internal/resources"
 	"github.com/operator-bindery/bindery/mirror/filter"
 	"github.com/operator-bindery/bindery/mirror/imageset"
+	"github.com/operator-bindery/bindery/mirror/resources"
 )
 
 // ImageSet reads the configuration that [imageSetFlags] name, and logs the remarks about it.

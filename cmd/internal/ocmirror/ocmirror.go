@@ -18,11 +18,12 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/program"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/policy"
+	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/store"
-	"github.com/operator-bindery/bindery/internal/medium"
 	"github.com/operator-bindery/bindery/mirror"
 	"github.com/operator-bindery/bindery/mirror/imageset"
+	"github.com/operator-bindery/bindery/mirror/medium"
 )
 
 // Name is the name under which the program takes the arguments of oc-mirror v2 and gives its exit statuses and
@@ -240,7 +241,7 @@ func ocMirrorRun(p *option.Session, c *cli.Context) (err error) {
 		AllCatalogs: true, Compat: c.String("compat") != "", Sparse: store.SparseKeep, Log: p.Log,
 		Medium: medium.Options{Form: medium.OCMirror, Strict: c.Bool("strict-archive")}}
 	if !c.Bool("remove-signatures") {
-		o.With = store.Kinds{Tags: true, Referrers: true}
+		o.With = referrers.Kinds{Tags: true, Referrers: true}
 	}
 	if o.Now, err = mirrorcmd.MirrorTime(p, time.Now().UTC().Truncate(time.Second)); err != nil {
 		return err

@@ -29,11 +29,11 @@ var defectTests = map[int][]string{
 	5:  {"cmd/internal/mirror/mirror_test.go:TestMirroredCatalogCarriesNothingOfItsSource"},
 	6:  {"mirror/conditions_test.go:TestPlatforms"},
 	7:  {"images/remote_resume_test.go:TestInterruptedUploadGoesOn"},
-	8:  {"internal/medium/memory_test.go:TestMemory"},
+	8:  {"mirror/medium/memory_test.go:TestMemory"},
 	9:  {"cmd/internal/ocmirror/ocmirror_defects_test.go:TestDefectsOfOcMirror"},
 	10: {"cmd/internal/ocmirror/ocmirror_defects_test.go:TestDefectsOfOcMirror"},
 	11: {"cmd/internal/ocmirror/ocmirror_defects_test.go:TestDefectsOfOcMirror", "mirror/run_test.go:TestRunsGiveTheSame",
-		"internal/resources/resources_test.go:TestOrderDoesNotMatter"},
+		"mirror/resources/resources_test.go:TestOrderDoesNotMatter"},
 	12: {"mirror/conditions_test.go:TestOneCatalogTwice"},
 	13: {"cmd/internal/ocmirror/ocmirror_recorded_test.go:TestRecordedRunsOfOcMirror"}, // 18h, 18i
 	14: {"cmd/internal/ocmirror/ocmirror_recorded_test.go:TestRecordedRunsOfOcMirror", // 18f
@@ -48,7 +48,7 @@ var defectTests = map[int][]string{
 	22: {"cmd/internal/ocmirror/ocmirror_recorded_test.go:TestRecordedRunsOfOcMirror", // 21
 		"cmd/internal/ocmirror/ocmirror_defects_test.go:TestDefectsOfOcMirror"},
 	23: {"images/pushblob_test.go:TestUploadsThatMoveOnAreNotGivenUp", "images/registry_test.go:TestStalledPush"},
-	24: {"mirror/kill_test.go:TestKilled", "internal/medium/kill_test.go:TestKilled"},
+	24: {"mirror/kill_test.go:TestKilled", "mirror/medium/kill_test.go:TestKilled"},
 	25: {"mirror/imageset/read_test.go:TestAllProblemsAreTold",
 		"mirror/imageset/recorded_test.go:TestConfigurationErrorsAsRecorded"},
 }

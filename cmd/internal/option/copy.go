@@ -2,12 +2,12 @@ package option
 
 import (
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
-	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/images/referrers"
 )
 
 // AttachmentKinds reads --with.
-func AttachmentKinds(values []string) (store.Kinds, error) {
-	var kinds store.Kinds
+func AttachmentKinds(values []string) (referrers.Kinds, error) {
+	var kinds referrers.Kinds
 	list, err := cmdline.List(values)
 	if err != nil {
 		return kinds, err

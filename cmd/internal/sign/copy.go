@@ -14,6 +14,7 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/printable"
@@ -145,7 +146,7 @@ type CopiedImages struct {
 
 // copyOne copies one image and logs what was copied.
 func copyOne(ctx context.Context, p *option.Session, o images.CopyOptions, client *images.Client, pair imagePair,
-	what store.Kinds) (images.CopyResult, error) {
+	what referrers.Kinds) (images.CopyResult, error) {
 	moved := p.Moved()
 	o.Events = func(e store.Event) {
 		moved.Event("writing", e)

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/operator-bindery/bindery/images/internal/layouts"
-	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/testing/storetest"
@@ -19,7 +19,7 @@ func TestReadAsEveryPlace(t *testing.T) {
 	for _, p := range []transport.Destination{{Transport: transport.Directory, Path: filepath.Join(dir, "directory")},
 		{Transport: transport.DockerArchive, Path: filepath.Join(dir, "image.tar"), Name: "example.test/a/b:v1"}} {
 		t.Run(string(p.Transport), func(t *testing.T) {
-			mustCopy(t, c, "oci:"+filepath.Join(dir, "source")+":v1", p.String(), store.Kinds{})
+			mustCopy(t, c, "oci:"+filepath.Join(dir, "source")+":v1", p.String(), referrers.Kinds{})
 			src, err := layouts.OpenSource(t.Context(), p, limit.Limits{}.WithDefaults(), dir)
 			if err != nil {
 				t.Fatal(err)

@@ -17,13 +17,13 @@ import (
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/library"
 	trusted "github.com/operator-bindery/bindery/images/policy"
-	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/internal/testing/supplytest"
 	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 )
 
 // everything copies what is attached too, where it can be kept.
-var everything = store.Kinds{Tags: true, Referrers: true}
+var everything = referrers.Kinds{Tags: true, Referrers: true}
 
 func newClient(t testing.TB) *images.Client {
 	t.Helper()
@@ -50,7 +50,7 @@ func newClientWith(t testing.TB, text string) *images.Client {
 }
 
 // copyTo copies an image, and returns its digest at the source.
-func copyTo(t testing.TB, c *images.Client, from, to string, what store.Kinds) (digest.Digest, error) {
+func copyTo(t testing.TB, c *images.Client, from, to string, what referrers.Kinds) (digest.Digest, error) {
 	t.Helper()
 	d, err := c.Transports().Parse(to)
 	if err != nil {
@@ -60,7 +60,7 @@ func copyTo(t testing.TB, c *images.Client, from, to string, what store.Kinds) (
 	return r.Digest, err
 }
 
-func mustCopy(t testing.TB, c *images.Client, from, to string, what store.Kinds) digest.Digest {
+func mustCopy(t testing.TB, c *images.Client, from, to string, what referrers.Kinds) digest.Digest {
 	t.Helper()
 	d, err := copyTo(t, c, from, to, what)
 	if err != nil {
@@ -103,7 +103,7 @@ func TestTransports(t *testing.T) {
 		transport, rest, _ := strings.Cut(to, ":")
 		path, _, _ := strings.Cut(rest, ":")
 		for i, from := range sources {
-			what := store.Kinds{}
+			what := referrers.Kinds{}
 			if strings.HasPrefix(transport, "oci") {
 				what = everything
 			}
@@ -131,7 +131,7 @@ func TestTransports(t *testing.T) {
 			back := name
 			if transport != "docker-archive" { // whose manifests layouts do not hold
 				back = "oci:" + filepath.Join(t.TempDir(), "back") + ":v1"
-				mustCopy(t, c, name, back, store.Kinds{})
+				mustCopy(t, c, name, back, referrers.Kinds{})
 			}
 			if got := textOf(t, c, back); got != "new" {
 				t.Errorf("%s: %q", name, got)
@@ -193,7 +193,7 @@ func TestOutputsOfOthersAreRefused(t *testing.T) {
 		"docker-archive:" + at("folder"), "oci:" + at("file"), "dir:" + at("file"), "oci-archive:" + at("file"),
 		"docker-archive:" + at("file"), "oci:" + at("link"), "dir:" + at("link"), "oci:" + at("file/x"),
 		"oci-archive:" + at("link")} {
-		if _, err := copyTo(t, c, "oci:"+at("source")+":v1", to, store.Kinds{}); err == nil {
+		if _, err := copyTo(t, c, "oci:"+at("source")+":v1", to, referrers.Kinds{}); err == nil {
 			t.Errorf("%s: no error", to)
 		}
 	}
@@ -204,7 +204,7 @@ func TestOutputsOfOthersAreRefused(t *testing.T) {
 	}
 	for _, to := range []string{"oci:" + at("empty") + ":v1", "dir:" + at("new/deep/directory"),
 		"oci:" + at("new/layout") + ":v1", "oci:" + at("new/layout") + ":v2"} {
-		mustCopy(t, c, "oci:"+at("source")+":v1", to, store.Kinds{})
+		mustCopy(t, c, "oci:"+at("source")+":v1", to, referrers.Kinds{})
 		if got := textOf(t, c, to); got != "text" {
 			t.Errorf("%s: %q", to, got)
 		}
@@ -252,7 +252,7 @@ func TestSignaturesInFiles(t *testing.T) {
 		layout := "oci:" + supplytest.Unpack(t, vector) + ":v1"
 		archive, directory := "oci-archive:"+filepath.Join(dir, vector+".tar")+":v1", "dir:"+filepath.Join(dir, vector)
 		names := map[string]bool{layout: accepted, directory: false}
-		mustCopy(t, c, layout, directory, store.Kinds{})
+		mustCopy(t, c, layout, directory, referrers.Kinds{})
 		if vector != "neg-sig-blob-corrupt" {
 			mustCopy(t, c, layout, archive, everything)
 			names[archive] = accepted
@@ -274,7 +274,7 @@ func TestDamagedBlobsAreMended(t *testing.T) {
 	c, dir := newClient(t), t.TempDir()
 	source, layout := filepath.Join(dir, "source"), filepath.Join(dir, "layout")
 	testregistry.Image{Layers: []map[string]string{{"a/b": "text"}}}.WriteLayout(t, source, "v1")
-	mustCopy(t, c, "oci:"+source+":v1", "oci:"+layout+":v1", store.Kinds{})
+	mustCopy(t, c, "oci:"+source+":v1", "oci:"+layout+":v1", referrers.Kinds{})
 	blobs, err := filepath.Glob(filepath.Join(layout, "blobs", "sha256", "*"))
 	if err != nil || len(blobs) != 3 {
 		t.Fatalf("%q, %v", blobs, err)
@@ -289,7 +289,7 @@ func TestDamagedBlobsAreMended(t *testing.T) {
 			if err := damage(b); err != nil {
 				t.Fatal(err)
 			}
-			mustCopy(t, c, "oci:"+source+":v1", "oci:"+layout+":again", store.Kinds{})
+			mustCopy(t, c, "oci:"+source+":v1", "oci:"+layout+":again", referrers.Kinds{})
 			if got := textOf(t, c, "oci:"+layout+":v1"); got != "text" {
 				t.Errorf("%d: %q", n, got)
 			}

@@ -13,7 +13,7 @@ import (
 	"github.com/opencontainers/go-digest"
 
 	"github.com/operator-bindery/bindery/internal/fault"
-	"github.com/operator-bindery/bindery/internal/medium"
+	"github.com/operator-bindery/bindery/mirror/medium"
 )
 
 func day(n int) time.Time { return time.Date(2026, 8, n, 10, 20, 30, 0, time.UTC) }

@@ -18,6 +18,14 @@ import (
 	"github.com/operator-bindery/bindery/internal/sigblob"
 )
 
+// Kinds are the kinds of attachments that are copied.
+type Kinds struct {
+	// Tags are the tagged attachments: .sig, .att and .sbom.
+	Tags bool
+	// Referrers are the manifests with a subject.
+	Referrers bool
+}
+
 // Copied is one attachment in an [Account].
 type Copied struct {
 	Digest digest.Digest `json:"digest"`
@@ -64,7 +72,7 @@ const subjectsAtOnce = 4
 // missing are added, which gives a manifest of another digest. Errors are those of the two places, and of the class
 // [fault.ErrLimit]; what is listed wrongly is a problem in the account, and so is, as unread, a tag that the source does
 // not allow to look at: registries refuse tags that are not there.
-func Copy(ctx context.Context, from store.Reader, to store.Writer, digests []digest.Digest, what store.Kinds,
+func Copy(ctx context.Context, from store.Reader, to store.Writer, digests []digest.Digest, what Kinds,
 	limits store.Limits) (Account, error) {
 	return (&copying{budget: store.NewBudget(limits), from: from, to: to, what: what}).run(ctx, digests)
 }
@@ -72,7 +80,7 @@ func Copy(ctx context.Context, from store.Reader, to store.Writer, digests []dig
 // CopyReadable is [Copy] for images whose attachments may be missing: what the source does not show is in the account
 // and no error. Errors are those of the destination and of the context, and of the class images.ErrLimit for all
 // together.
-func CopyReadable(ctx context.Context, from store.Reader, to store.Writer, digests []digest.Digest, what store.Kinds,
+func CopyReadable(ctx context.Context, from store.Reader, to store.Writer, digests []digest.Digest, what Kinds,
 	limits store.Limits) (Account, error) {
 	return (&copying{budget: store.NewBudget(limits), from: from, to: to, what: what, lenient: true}).run(ctx, digests)
 }
@@ -117,7 +125,7 @@ type copying struct {
 	budget *store.Budget
 	from   store.Reader
 	to     store.Writer
-	what   store.Kinds
+	what   Kinds
 	// lenient tells that whatever cannot be read at the source is passed over, and not only tags that it refuses.
 	lenient bool
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/opencontainers/go-digest"
 	"sigs.k8s.io/yaml"
 
-	"github.com/operator-bindery/bindery/internal/resources"
 	"github.com/operator-bindery/bindery/internal/testing/mirrortest"
 	"github.com/operator-bindery/bindery/mirror/imageset"
+	"github.com/operator-bindery/bindery/mirror/resources"
 )
 
 // runs of oc-mirror from registry to registry, with the number that --max-nested-paths had.

@@ -15,7 +15,7 @@ import (
 	"testing"
 
 	"github.com/operator-bindery/bindery/images/store"
-	"github.com/operator-bindery/bindery/internal/medium"
+	"github.com/operator-bindery/bindery/mirror/medium"
 )
 
 // stalled is content that comes to a halt after some bytes, tells so, and fails when it is let go.

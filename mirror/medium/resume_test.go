@@ -15,7 +15,7 @@ import (
 
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
-	"github.com/operator-bindery/bindery/internal/medium"
+	"github.com/operator-bindery/bindery/mirror/medium"
 )
 
 func partials(t testing.TB, dir string) (list []string) {

@@ -16,7 +16,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images/store"
-	"github.com/operator-bindery/bindery/internal/medium"
+	"github.com/operator-bindery/bindery/mirror/medium"
 )
 
 // segmentName is the name of a segment, which is counted from 1.

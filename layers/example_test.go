@@ -6,7 +6,7 @@ import (
 	"io"
 	"log"
 
-	"github.com/operator-bindery/bindery/internal/layers"
+	"github.com/operator-bindery/bindery/layers"
 )
 
 // The digest of a layer depends on its entries and its compression only.

@@ -15,9 +15,9 @@ import (
 	"github.com/opencontainers/image-spec/specs-go"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/operator-bindery/bindery/images/internal/sigblob"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
-	"github.com/operator-bindery/bindery/internal/sigblob"
 	"github.com/operator-bindery/bindery/internal/testing/storetest"
 )
 
@@ -130,8 +130,7 @@ func TestLimits(t *testing.T) {
 	if err := tree(store.Limits{Manifests: 1000}); !errors.Is(err, fault.ErrLimit) {
 		t.Errorf("bytes: %v", err)
 	}
-	_, err := Copy(t.Context(), p, newPlace(), []digest.Digest{image}, store.Kinds{Referrers: true},
-		store.Limits{Content: 3})
+	_, err := Copy(t.Context(), p, newPlace(), []digest.Digest{image}, Kinds{Referrers: true}, store.Limits{Content: 3})
 	if !errors.Is(err, fault.ErrLimit) {
 		t.Errorf("content: %v", err)
 	}
@@ -220,10 +219,9 @@ func TestCopy(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
-		what store.Kinds
+		what Kinds
 		want int
-	}{{store.Kinds{}, 0}, {store.Kinds{Tags: true}, 0}, {store.Kinds{Referrers: true}, 3},
-		{store.Kinds{Tags: true, Referrers: true}, 4}} {
+	}{{Kinds{}, 0}, {Kinds{Tags: true}, 0}, {Kinds{Referrers: true}, 3}, {Kinds{Tags: true, Referrers: true}, 4}} {
 		to := newPlace()
 		account, err := Copy(t.Context(), from, to, []digest.Digest{image, image}, c.what, store.Limits{})
 		if err != nil || len(account.Copied) != c.want {
@@ -247,7 +245,7 @@ func TestCopyOfBrokenAttachments(t *testing.T) {
 	good := from.artifact(t, image, "good")
 	from.artifact(t, image, "broken")
 	delete(from.Blobs, digest.FromString("broken"))
-	account, err := Copy(t.Context(), from, to, []digest.Digest{image}, store.Kinds{Referrers: true}, store.Limits{})
+	account, err := Copy(t.Context(), from, to, []digest.Digest{image}, Kinds{Referrers: true}, store.Limits{})
 	if err != nil || len(account.Copied) != 1 || account.Copied[0].Digest != good || len(account.Problems) != 1 ||
 		len(to.Lists[image]) != 1 {
 		t.Errorf("%+v %v", account, err)
@@ -265,7 +263,7 @@ func TestCopyOfAnIndexWithSubjects(t *testing.T) {
 	if err := from.WriteManifest(t.Context(), []byte(text), v1.MediaTypeImageIndex, store.WriteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	account, err := Copy(t.Context(), from, to, []digest.Digest{image}, store.Kinds{Referrers: true}, store.Limits{})
+	account, err := Copy(t.Context(), from, to, []digest.Digest{image}, Kinds{Referrers: true}, store.Limits{})
 	if err != nil || len(account.Copied) != 0 || len(account.Problems) != 1 || len(to.Lists) != 0 {
 		t.Errorf("%+v %v, lists %v", account, err, to.Lists)
 	}
@@ -282,7 +280,7 @@ func TestCopyOfAnotherSBOM(t *testing.T) {
 		}
 	}
 	before := string(to.Manifests[TagOf(image, SBOM)])
-	account, err := Copy(t.Context(), from, to, []digest.Digest{image}, store.Kinds{Tags: true}, store.Limits{})
+	account, err := Copy(t.Context(), from, to, []digest.Digest{image}, Kinds{Tags: true}, store.Limits{})
 	if err != nil || len(account.Problems) != 1 || string(to.Manifests[TagOf(image, SBOM)]) != before {
 		t.Errorf("%+v %v", account, err)
 	}
@@ -373,7 +371,7 @@ func TestCopyReadable(t *testing.T) {
 		}
 		return nil
 	}
-	all := store.Kinds{Tags: true, Referrers: true}
+	all := Kinds{Tags: true, Referrers: true}
 	if _, err := Copy(t.Context(), from, newPlace(), []digest.Digest{top.Digest}, all, store.Limits{}); !errors.Is(err,
 		denied) {
 		t.Error(err)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
-	"github.com/operator-bindery/bindery/internal/medium"
+	"github.com/operator-bindery/bindery/mirror/medium"
 )
 
 // breaking is content that breaks off after some bytes of each attempt.

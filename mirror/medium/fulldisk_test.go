@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/operator-bindery/bindery/internal/fault"
-	"github.com/operator-bindery/bindery/internal/medium"
+	"github.com/operator-bindery/bindery/mirror/medium"
 )
 
 // A disk that is full is reported, what is written stays, and the next run goes on when there is room. Whatever is

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/operator-bindery/bindery/images/store"
-	"github.com/operator-bindery/bindery/internal/medium"
+	"github.com/operator-bindery/bindery/mirror/medium"
 )
 
 // paced is content that comes in small pieces, one at each tick, so that a kill finds the archive half written.

@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/operator-bindery/bindery/images/store"
-	"github.com/operator-bindery/bindery/internal/medium"
 	"github.com/operator-bindery/bindery/internal/testing/storetest"
+	"github.com/operator-bindery/bindery/mirror/medium"
 )
 
 // alone is the only repository of an archive, with which the archive is committed.
