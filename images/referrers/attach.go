@@ -18,7 +18,7 @@ import (
 
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
-	"github.com/operator-bindery/bindery/internal/sigblob"
+	"github.com/operator-bindery/bindery/images/internal/sigblob"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 

@@ -15,7 +15,7 @@ import (
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/redact"
-	"github.com/operator-bindery/bindery/internal/sigblob"
+	"github.com/operator-bindery/bindery/images/internal/sigblob"
 )
 
 // Kinds are the kinds of attachments that are copied.

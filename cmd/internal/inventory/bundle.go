@@ -5,8 +5,8 @@ import (
 
 	"go.podman.io/image/v5/docker/reference"
 
+	"github.com/operator-bindery/bindery/cmd/internal/sbom"
 	"github.com/operator-bindery/bindery/images"
-	"github.com/operator-bindery/bindery/internal/sbom"
 	"github.com/operator-bindery/bindery/render"
 )
 

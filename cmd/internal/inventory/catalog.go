@@ -14,10 +14,10 @@ import (
 	"strings"
 
 	"github.com/operator-bindery/bindery/build/inspect"
+	"github.com/operator-bindery/bindery/cmd/internal/sbom"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
-	"github.com/operator-bindery/bindery/internal/sbom"
 	"github.com/operator-bindery/bindery/render"
 )
 

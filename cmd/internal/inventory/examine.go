@@ -10,8 +10,8 @@ import (
 
 	"github.com/operator-bindery/bindery/build/inspect"
 	"github.com/operator-bindery/bindery/bundle"
+	"github.com/operator-bindery/bindery/cmd/internal/sbom"
 	"github.com/operator-bindery/bindery/images"
-	"github.com/operator-bindery/bindery/internal/sbom"
 	"github.com/operator-bindery/bindery/render"
 )
 

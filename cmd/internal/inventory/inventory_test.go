@@ -11,10 +11,10 @@ import (
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/operator-bindery/bindery/cmd/internal/sbom"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/policy"
 	"github.com/operator-bindery/bindery/images/registries"
-	"github.com/operator-bindery/bindery/internal/sbom"
 	"github.com/operator-bindery/bindery/internal/testing/imagetest"
 	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 )

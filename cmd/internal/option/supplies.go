@@ -13,12 +13,12 @@ import (
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/cmd/internal/inventory"
 	"github.com/operator-bindery/bindery/cmd/internal/provenance"
+	"github.com/operator-bindery/bindery/cmd/internal/sbom"
 	"github.com/operator-bindery/bindery/cmd/internal/supply"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/signature"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
-	"github.com/operator-bindery/bindery/internal/sbom"
 	"github.com/operator-bindery/bindery/internal/version"
 )
 

@@ -18,10 +18,10 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/inventory"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
 	"github.com/operator-bindery/bindery/cmd/internal/provenance"
+	"github.com/operator-bindery/bindery/cmd/internal/sbom"
 	"github.com/operator-bindery/bindery/cmd/internal/supply"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/redact"
-	"github.com/operator-bindery/bindery/internal/sbom"
 	"github.com/operator-bindery/bindery/internal/version"
 	"github.com/operator-bindery/bindery/render"
 )

@@ -16,11 +16,11 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/inventory"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
+	"github.com/operator-bindery/bindery/cmd/internal/sbom"
 	"github.com/operator-bindery/bindery/cmd/internal/supply"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 	"github.com/operator-bindery/bindery/internal/redact"
-	"github.com/operator-bindery/bindery/internal/sbom"
 )
 
 // sbomOptions are the flags of "sbom".

@@ -15,11 +15,11 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/cmd/internal/inventory"
+	"github.com/operator-bindery/bindery/cmd/internal/sbom"
 	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/images/signature"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
-	"github.com/operator-bindery/bindery/internal/sbom"
 )
 
 // NameAnnotation is the annotation of a manifest that attaches a bill of materials, with the repository that the

@@ -12,12 +12,12 @@ import (
 
 	"github.com/operator-bindery/bindery/cmd/internal/inventory"
 	"github.com/operator-bindery/bindery/cmd/internal/provenance"
+	"github.com/operator-bindery/bindery/cmd/internal/sbom"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/policy"
 	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/signature"
 	"github.com/operator-bindery/bindery/images/transport"
-	"github.com/operator-bindery/bindery/internal/sbom"
 	"github.com/operator-bindery/bindery/internal/testing/imagetest"
 	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 )

@@ -10,8 +10,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/operator-bindery/bindery/cmd/internal/sbom"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
-	"github.com/operator-bindery/bindery/internal/sbom"
 )
 
 func main() {
