@@ -18,9 +18,6 @@ import (
 
 const csvKind = "ClusterServiceVersion"
 
-// AnnotationSubstitutesFor is the CSV annotation with the name of the bundle that this bundle substitutes for.
-const AnnotationSubstitutesFor = "olm.substitutesFor"
-
 // Objects decodes the bundle's olm.bundle.object properties into the JSON of its manifests, in the order of the
 // properties. A property without data (old catalogs name a file instead) gives no object.
 func (b *Bundle) Objects() ([][]byte, error) {

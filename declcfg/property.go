@@ -25,6 +25,9 @@ const (
 	PropertyCSVMetadata     = "olm.csv.metadata"
 	PropertyLabel           = "olm.label"
 	PropertyDeprecated      = "olm.deprecated"
+
+	// AnnotationSubstitutesFor is the CSV annotation with the name of the bundle that this bundle substitutes for.
+	AnnotationSubstitutesFor = "olm.substitutesFor"
 )
 
 // NewProperty makes a property with value as compact JSON, without HTML escaping.

@@ -21,9 +21,6 @@ type FetchedBundle struct {
 	Bundle           *bundle.Bundle
 }
 
-// ErrNotBundle is returned if a reference that must be a bundle names something else.
-var ErrNotBundle = errors.New("not a bundle")
-
 // Bundles reads bundles from images of every transport and from directories concurrently. as is called concurrently for
 // every bundle that was read and returns the value to keep; its errors are reported with the reference. The values are
 // in the order of the references, those of a directory with package manifests by package and name. The error joins a

@@ -14,11 +14,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images"
-	"github.com/operator-bindery/bindery/internal/fault"
 )
-
-// ErrPlatformsDiffer is returned for an image whose content differs between platforms.
-var ErrPlatformsDiffer = fault.New(fault.Input, "the platforms of the image have different catalogs")
 
 // SameOnAll checks that an image has the same database or catalog for all platforms that wanted accepts, so that one of
 // them may be read for all. Images with the same layers are not read. Errors are a [*ReferenceError].

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"iter"
 	"maps"
@@ -99,9 +98,6 @@ const (
 	BundleImage   Kind = "bundle image"
 )
 
-// ErrNotAllowed is returned for a reference of a kind that is not among [Options.Allow].
-var ErrNotAllowed = errors.New("not allowed")
-
 // allowed reports whether a kind may be rendered. An image may be opened to determine its kind.
 func (o *Options) allowed(k Kind) error {
 	if o.Allow == nil || k == Image || slices.Contains(o.Allow, k) {
@@ -109,9 +105,6 @@ func (o *Options) allowed(k Kind) error {
 	}
 	return fmt.Errorf("cannot render %s: %w", k, ErrNotAllowed)
 }
-
-// ErrFileType reports a file that is not a database.
-var ErrFileType = errors.New("unsupported file type")
 
 // Classify determines what a reference names. A file or directory takes precedence over an image of that name, unless
 // the reference begins with a transport such as "docker://". A directory with the subdirectories "manifests" and
@@ -150,12 +143,11 @@ func classify(ref string, transports transport.Table) (Kind, error) {
 		return "", err
 	}
 	defer f.Close()
-	start := make([]byte, len(sqlite.Magic))
-	n, err := io.ReadFull(f, start)
-	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+	is, err := sqlite.IsDatabase(f)
+	if err != nil {
 		return "", err
 	}
-	if !sqlite.IsDatabase(start[:n]) {
+	if !is {
 		return "", fmt.Errorf("ref %q has %w: unknown", ref, ErrFileType)
 	}
 	return Database, nil

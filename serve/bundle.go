@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/base64"
 	"fmt"
-	"iter"
 	"slices"
 
 	json "github.com/go-json-experiment/json/v1"
@@ -204,35 +203,8 @@ func structMessage(blob []byte) ([]byte, error) {
 	return proto.MarshalOptions{Deterministic: true}.Marshal(&s)
 }
 
-// Bundles yields the answers about the bundles of a catalog, one for each entry of each channel, with manifests and
-// edges; which of these an answer contains depends on the call. They are sorted by package, bundle and channel, and the
-// manifests of one bundle are in memory at a time. The catalog must not be a skeleton. The first error is the last
-// pair.
-func Bundles(c *declcfg.Catalog) iter.Seq2[*api.Bundle, error] {
-	return func(yield func(*api.Bundle, error) bool) {
-		graph, err := c.Graph()
-		if err != nil {
-			yield(nil, err)
-			return
-		}
-		for _, pkg := range graph.Packages {
-			for _, b := range pkg.Bundles {
-				all, err := BundleAnswers(pkg, b)
-				if err != nil {
-					yield(nil, err)
-					return
-				}
-				for _, a := range all {
-					if !yield(a, nil) {
-						return
-					}
-				}
-			}
-		}
-	}
-}
-
-// BundleAnswers returns those of [Bundles] about one bundle, by channel. They share its manifests.
+// BundleAnswers returns the answers about a bundle, one for each channel that has it, with manifests, which they share,
+// and edges; which of these an answer contains depends on the call. The bundle must not be one of a skeleton.
 func BundleAnswers(pkg *declcfg.PackageNode, b *declcfg.BundleNode) ([]*api.Bundle, error) {
 	common, err := commonAnswer(pkg, b)
 	if err != nil {

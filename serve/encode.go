@@ -45,9 +45,6 @@ type LargeBundle struct {
 	Size                     int // of the largest answer, in bytes
 }
 
-// ClientMessageLimit is the size in bytes of the largest message that a gRPC client receives by default.
-const ClientMessageLimit = 4 << 20
-
 // encodePackage encodes a package into buf if it is large enough. Manifests that the bundles lack come from the spill.
 func encodePackage(buf []byte, c *declcfg.Catalog, graph *declcfg.Graph, sources []SourceFile,
 	m manifests) (*encoded, error) {

@@ -8,13 +8,6 @@ import (
 	"google.golang.org/grpc/keepalive"
 )
 
-// Defaults of [Limits], for help texts.
-const (
-	DefaultConnections     = 4096
-	DefaultStreams         = 100
-	DefaultHTTPConnections = 256
-)
-
 // Limits bound the resources that clients can use. The zero value of a field means its default.
 type Limits struct {
 	Connections   int           // open at once; default [DefaultConnections], or set by [FitProcess]

@@ -17,14 +17,22 @@ import (
 	"github.com/operator-bindery/bindery/serve/internal/web"
 )
 
-// Defaults of commands, for help texts.
+// Defaults of commands and clients, for help texts and warnings.
 const (
+	// ClientMessageLimit is the size in bytes of the largest message that a gRPC client receives by default.
+	ClientMessageLimit = 4 << 20
 	// DefaultPort is the port on which clients expect a catalog.
 	DefaultPort = 50051
 	// DefaultReloadEvery is the default interval at which commands look for changes.
 	DefaultReloadEvery = 10 * time.Second
 	// DefaultTitle is what the pages call a catalog without another title.
 	DefaultTitle = web.DefaultTitle
+
+	// Defaults of [Limits].
+
+	DefaultConnections     = 4096
+	DefaultStreams         = 100
+	DefaultHTTPConnections = 256
 )
 
 // Options configure [Run]. The zero value serves on a free port with the catalog's own cache.

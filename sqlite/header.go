@@ -9,8 +9,8 @@ import (
 	"os"
 )
 
-// Magic is the start of every SQLite database (file format specification, section 1.3.1).
-const Magic = "SQLite format 3\x00"
+// magic is the start of every SQLite database (file format specification, section 1.3.1).
+const magic = "SQLite format 3\x00"
 
 const headerSize = 100
 
@@ -21,8 +21,14 @@ type header struct {
 	wal      bool  // the file is in write-ahead-log mode
 }
 
-// IsDatabase reports whether a file starts like a SQLite database.
-func IsDatabase(start []byte) bool { return bytes.HasPrefix(start, []byte(Magic)) }
+// IsDatabase reports whether what is read starts like a SQLite database. It reads no more than that start.
+func IsDatabase(r io.Reader) (bool, error) {
+	var start [len(magic)]byte
+	if _, err := io.ReadFull(r, start[:]); err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return false, err
+	}
+	return string(start[:]) == magic, nil
+}
 
 func readHeader(f *os.File) (header, error) {
 	var b [headerSize]byte
@@ -30,7 +36,7 @@ func readHeader(f *os.File) (header, error) {
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return header{}, err
 	}
-	if !IsDatabase(b[:n]) {
+	if !bytes.HasPrefix(b[:n], []byte(magic)) {
 		return header{}, ErrNotDatabase
 	}
 	if n < headerSize {

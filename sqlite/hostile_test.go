@@ -20,6 +20,9 @@ import (
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
+// magic is the start of every SQLite database.
+const magic = "SQLite format 3\x00"
+
 const endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT "
 
 func TestForeignObjectsAreRefused(t *testing.T) {
@@ -240,7 +243,7 @@ func TestTruncated(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := sqlite.ErrDamaged
-		if n < len(sqlite.Magic) {
+		if n < len(magic) {
 			want = sqlite.ErrNotDatabase
 		}
 		if _, _, err := read(t, path, sqlite.Options{}); !errors.Is(err, want) {

@@ -204,10 +204,10 @@ func TestPlaces(t *testing.T) {
 		"text":          {func(_ *testing.T, p string) error { return os.WriteFile(p, []byte("text"), 0o600) }, ""},
 		"an empty file": {func(_ *testing.T, p string) error { return os.WriteFile(p, nil, 0o600) }, ""},
 		"part of a header": {func(_ *testing.T, p string) error {
-			return os.WriteFile(p, []byte(sqlite.Magic+"\x10"), 0o600)
+			return os.WriteFile(p, []byte(magic+"\x10"), 0o600)
 		}, ""},
 		"a damaged header": {func(_ *testing.T, p string) error {
-			return os.WriteFile(p, append([]byte(sqlite.Magic), make([]byte, 5000)...), 0o600)
+			return os.WriteFile(p, append([]byte(magic), make([]byte, 5000)...), 0o600)
 		}, ""},
 		"a damaged body": {func(t *testing.T, p string) error {
 			return os.WriteFile(p,

@@ -5,8 +5,6 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
-
-	"github.com/operator-bindery/bindery/bundle/configmap"
 )
 
 // A bundle that does not fit into a ConfigMap, so that OLM cannot unpack it, is refused.
@@ -39,24 +37,6 @@ func TestSizes(t *testing.T) {
 				t.Errorf("got\n%s\nwant %s", text, c.want)
 			}
 		})
-	}
-}
-
-// The size is that of the resulting ConfigMap: of the metadata OLM copies only the annotations.
-func TestSizeIsThatOfTheConfigMap(t *testing.T) {
-	fsys := etcd(t)
-	m, err := configmap.Write(t.Context(), fsys, configmap.Options{Gzip: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var sum int64
-	for _, data := range m.BinaryData {
-		sum += int64(len(data))
-	}
-	write(fsys, depsFile, "dependencies:\n- type: olm.package\n  value: {packageName: a, version: '>1.0.0'}\n")
-	write(fsys, "metadata/properties.yaml", "properties:\n- type: a\n  value: b\n")
-	if got := check(t, fsys, Options{}).Size.Encoded; got != sum || sum == 0 {
-		t.Errorf("got %d, the ConfigMap has %d", got, sum)
 	}
 }
 

@@ -67,13 +67,8 @@ func (b *Bundle) InstallModes() []string {
 // HasWebhooks reports whether the bundle needs a certificate provider.
 func (b *Bundle) HasWebhooks() bool { return len(b.csv.Spec.WebhookDefinitions) > 0 }
 
-// The classes of errors of this package.
-var (
-	// ErrInvalid is the class of errors about bundles that OLM v1 refuses.
-	ErrInvalid = fault.New(fault.Input, "OLM v1 refuses the bundle")
-	// ErrForeign is the class of errors about a directory that has files of others.
-	ErrForeign = fault.New(fault.Local, "the directory has other files")
-)
+// ErrInvalid is the class of errors about bundles that OLM v1 refuses.
+var ErrInvalid = fault.New(fault.Input, "OLM v1 refuses the bundle")
 
 // ReadError is a bundle that OLM v1 cannot read.
 type ReadError struct {

@@ -7,11 +7,13 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// Stylesheet is the CSS for the drawings of [Options.WritePictures], for light and dark colour schemes.
-const Stylesheet = stylesheet
-
-// HoverScript is an optional script that highlights the lines of [Options.WritePictures] under the pointer.
-const HoverScript = hoverScript
+// What belongs to the drawings of [Options.WritePictures] in a page.
+const (
+	// Stylesheet is their CSS, for light and dark colour schemes.
+	Stylesheet = stylesheet
+	// HoverScript is an optional script that highlights the lines under the pointer.
+	HoverScript = hoverScript
+)
 
 // WritePictures draws the upgrade graphs of a catalog for an HTML page with [Stylesheet]: an svg element for each
 // package, without the package's name, description, style and legend. All names are escaped.

@@ -23,9 +23,9 @@ func findNoLabel(_ context.Context, c *catalogCheck, emit Emit) {
 	if c.Image == nil {
 		return
 	}
-	if _, ok := c.Image.Labels[LabelConfigs]; !ok {
-		emit(Finding{Field: LabelConfigs,
-			Message: "catalog image is missing the required label \"" + LabelConfigs + "\""})
+	if _, ok := c.Image.Labels[labelConfigs]; !ok {
+		emit(Finding{Field: labelConfigs,
+			Message: "catalog image is missing the required label \"" + labelConfigs + "\""})
 	}
 }
 

@@ -15,8 +15,8 @@ const (
 	annotationBaseDigest = "org.opencontainers.image.base.digest"
 )
 
-// LabelConfigs is the label that names the directory of the catalog in an image.
-const LabelConfigs = "operators.operatorframework.io.index.configs.v1"
+// labelConfigs is the label that names the directory of the catalog in an image.
+const labelConfigs = "operators.operatorframework.io.index.configs.v1"
 
 // Image is what rules know of the image that holds a catalog or bundle. The maps may be nil.
 type Image struct {

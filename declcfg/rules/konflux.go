@@ -161,12 +161,12 @@ func (c *catalogCheck) isEmpty() bool {
 }
 
 func findConfigs(_ context.Context, c *catalogCheck, emit Emit) {
-	if _, ok := c.Image.Labels[LabelConfigs]; !ok {
-		emit(Finding{Field: LabelConfigs, Message: "the image has no label " + LabelConfigs})
+	if _, ok := c.Image.Labels[labelConfigs]; !ok {
+		emit(Finding{Field: labelConfigs, Message: "the image has no label " + labelConfigs})
 		return
 	}
 	if c.isEmpty() {
-		emit(Finding{File: c.Image.Labels[LabelConfigs], Message: "the directory of the catalog is empty"})
+		emit(Finding{File: c.Image.Labels[labelConfigs], Message: "the directory of the catalog is empty"})
 	}
 }
 

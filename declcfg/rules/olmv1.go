@@ -17,8 +17,8 @@ import (
 
 var v1 = []Profile{OLMv1}
 
-// The rules of OLM v1 that catalogs and bundles share. Their identifiers are those of the reasons in the account of
-// installability.
+// The rules that others name. Those of OLM v1 are shared by catalogs and bundles; their identifiers are those of the
+// reasons in the account of installability.
 var (
 	RuleUnreadable = Rule{ID: "olmv1.unreadable", Severity: Error, Profiles: v1, Scopes: []Scope{OnCatalog, OnBundle},
 		Title: "OLM v1 can read the files.", Fix: "correct the YAML or JSON there, or move the file out: catalogd and operator-controller read all of the files"}
@@ -37,6 +37,14 @@ var (
 		Title: "An upgrade changes no CustomResourceDefinition in a way that OLM v1 refuses.",
 		Fix: "undo the change, add a version of the definition with a conversion webhook for it, or let no entry lead " +
 			"there; a ClusterExtension with spec.install.preflight.crdUpgradeSafety.enforcement: None does not ask"}
+
+	// Those on related images, which the caller runs, as they need a registry.
+
+	RelatedAccessible = Rule{ID: "olm.inaccessible_related_images", Severity: Error, Profiles: []Profile{Conforma},
+		Scopes: onCatalogs, Title: "Each related image can be pulled.", Fix: "push the image, or mend its name"}
+	RelatedMediaType = Rule{ID: "fbc:oci-media-type", Severity: Error, Profiles: konfluxOnly, Scopes: onCatalogs,
+		Title: "Related images have Docker's media types before OpenShift 4.20.",
+		Fix:   "push the image in Docker's format, such as with skopeo copy --format v2s2"}
 )
 
 // Gates are the gates of resolution.

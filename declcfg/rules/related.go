@@ -10,8 +10,8 @@ import (
 )
 
 // The rules on the related images of a catalog's bundles that the released catalog does not have: those of Conforma's
-// package olm (https://github.com/conforma/policy) and of Konflux' task validate-fbc. Those of
-// the second list need a registry: the caller runs them.
+// package olm (https://github.com/conforma/policy) and of Konflux' task validate-fbc. [RelatedAccessible] and
+// [RelatedMediaType] need a registry: the caller runs them.
 var (
 	relatedRegistries = Rule{ID: "olm.allowed_registries_related", Severity: Error, Profiles: []Profile{Conforma},
 		Scopes: onCatalogs, Title: "The name of each related image begins with a prefix of the rule data.",
@@ -20,12 +20,6 @@ var (
 	relatedPinned = Rule{ID: "olm.unpinned_related_images", Severity: Error, Profiles: []Profile{Conforma},
 		Scopes: onCatalogs, Title: "Each related image has a digest.",
 		Fix: "name the image as REPOSITORY@sha256:DIGEST"}
-
-	RelatedAccessible = Rule{ID: "olm.inaccessible_related_images", Severity: Error, Profiles: []Profile{Conforma},
-		Scopes: onCatalogs, Title: "Each related image can be pulled.", Fix: "push the image, or mend its name"}
-	RelatedMediaType = Rule{ID: "fbc:oci-media-type", Severity: Error, Profiles: konfluxOnly, Scopes: onCatalogs,
-		Title: "Related images have Docker's media types before OpenShift 4.20.",
-		Fix:   "push the image in Docker's format, such as with skopeo copy --format v2s2"}
 )
 
 // unreleased reports whether the released catalog does not have a bundle.

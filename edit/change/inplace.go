@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -71,8 +70,7 @@ func locate(path string, o Options) (string, Kind, error) {
 		return "", "", err
 	}
 	defer f.Close()
-	start := make([]byte, len(sqlite.Magic))
-	if _, err := io.ReadFull(f, start); err != nil || !sqlite.IsDatabase(start) {
+	if is, err := sqlite.IsDatabase(f); err != nil || !is {
 		return "", "", &fs.PathError{Op: "edit", Path: path, Err: ErrNoCatalog}
 	}
 	return target, Database, nil

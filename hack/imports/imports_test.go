@@ -41,9 +41,8 @@ var directories = []directory{
 	{"migrate", []string{"declcfg", "images", "sqlite", "edit", "render"}},
 	{"serve", []string{"declcfg", "layers", "sqlite"}},
 	{"build", []string{"declcfg", "layers", "images", "bundle", "sqlite", "edit", "render", "migrate", "serve"}},
-	// The air gap, and the documents of images.
+	// The air gap.
 	{"mirror", []string{"declcfg", "images", "sqlite", "edit", "render", "build"}},
-	{"supply", []string{"declcfg", "images", "bundle", "render", "build"}},
 }
 
 // narrow are packages that import less of the project than others of their directories, and what they import beside
@@ -60,7 +59,6 @@ var narrow = map[string][]string{
 	"mirror/resources": {"mirror/imageset"},
 	"mirror/stock":     {"images/referrers"},
 	"serve":            {"declcfg", "declcfg/property", "sqlite", "serve/internal/web"},
-	"serve/probe":      {},
 }
 
 // foreign are modules that only some packages may use.
@@ -122,7 +120,7 @@ func TestViolationsAreFound(t *testing.T) {
 		{"cmd/internal/read", module + "cmd/internal/clitest", "cmd/internal/read imports cmd/internal/clitest"},
 		{"render", module + "internal/testing/testregistry", "render imports internal/testing/testregistry"},
 		{"build", module + "cmd/internal/cmdline", "build imports cmd/internal/cmdline"},
-		{"render", module + "supply", "render imports supply"},
+		{"render", module + "mirror", "render imports mirror"},
 		{"mirror/medium", module + "mirror", "mirror/medium imports mirror"},
 	} {
 		planted := slices.Clone(packages)

@@ -17,8 +17,8 @@ import (
 	"github.com/operator-bindery/bindery/images/library"
 	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/images/store"
-	"github.com/operator-bindery/bindery/images/storetest"
 	"github.com/operator-bindery/bindery/images/transport"
+	"github.com/operator-bindery/bindery/internal/testing/storetest"
 )
 
 // transports are all that there are.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/images/internal/sigblob"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
@@ -127,9 +128,9 @@ func withLayers(ctx context.Context, w store.Writer, tag string, old []byte, lay
 	if !changed {
 		return nil, "", nil
 	}
-	if len(m.Layers) > store.MaxTagLayers {
+	if len(m.Layers) > sigblob.MaxCount {
 		return nil, "", fmt.Errorf("the manifest of %s: %w: more than %d layers, which verifiers refuse", tag,
-			fault.ErrLimit, store.MaxTagLayers)
+			fault.ErrLimit, sigblob.MaxCount)
 	}
 	config, err := layersConfig(m.Layers)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/redact"
+	"github.com/operator-bindery/bindery/images/internal/sigblob"
 )
 
 // Kinds are the kinds of attachments that are copied.
@@ -280,9 +281,9 @@ func (c *copying) tag(ctx context.Context, subject digest.Digest, tag string, fo
 		if tag == TagOf(subject, SBOM) {
 			return nil, "", fmt.Errorf("%w: the destination has another, which stays", fault.ErrInvalid)
 		}
-		if len(has.Layers)+len(found.Layers) > store.MaxTagLayers {
+		if len(has.Layers)+len(found.Layers) > sigblob.MaxCount {
 			return nil, "", fmt.Errorf("%w: more than %d layers with those at the destination", fault.ErrLimit,
-				store.MaxTagLayers)
+				sigblob.MaxCount)
 		}
 		one.Added = true
 		return withLayers(lasting, c.to, tag, old, found.Layers)

@@ -17,8 +17,8 @@ import (
 
 	"github.com/operator-bindery/bindery/images/internal/sigblob"
 	"github.com/operator-bindery/bindery/images/store"
-	"github.com/operator-bindery/bindery/images/storetest"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/testing/storetest"
 )
 
 // place is a repository in memory, whose lists say what a test makes them say.
@@ -348,11 +348,11 @@ func TestTagsHaveALimit(t *testing.T) {
 		}
 		return made
 	}
-	if err := AppendLayers(t.Context(), p, tag, layers(0, store.MaxTagLayers)); err != nil {
+	if err := AppendLayers(t.Context(), p, tag, layers(0, sigblob.MaxCount)); err != nil {
 		t.Fatal(err)
 	}
 	before := string(p.Manifests[tag])
-	err := AppendLayers(t.Context(), p, tag, layers(store.MaxTagLayers, store.MaxTagLayers+1))
+	err := AppendLayers(t.Context(), p, tag, layers(sigblob.MaxCount, sigblob.MaxCount+1))
 	if !errors.Is(err, fault.ErrLimit) || string(p.Manifests[tag]) != before {
 		t.Errorf("%v", err)
 	}

@@ -15,8 +15,9 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// AttestOptions configure [NewAttesting].
-type AttestOptions struct {
+// Attesting attests something of images, in bundles that are referrers. It implements [store.Attachment]. An
+// attestation by the same key with the same predicate that is there already is not made again.
+type Attesting struct {
 	Keys Keys
 	// Type is the predicate's type, a URI.
 	Type string
@@ -26,28 +27,20 @@ type AttestOptions struct {
 	Legacy bool
 	// Created is the time in the annotations of referrers; 1970 if zero.
 	Created time.Time
-}
 
-// Attesting attests something of images, in bundles that are referrers. It implements [store.Attachment]. An
-// attestation by the same key with the same predicate that is there already is not made again.
-type Attesting struct {
-	o AttestOptions
 	account
 }
 
 var _ store.Attachment = (*Attesting)(nil)
 
-// NewAttesting returns an attachment that attests.
-func NewAttesting(o AttestOptions) *Attesting { return &Attesting{o: o} }
-
 // Attach implements [store.Attachment].
 func (a *Attesting) Attach(ctx context.Context, to store.Writer, image store.Image) error {
-	keys, err := a.o.Keys(ctx)
+	keys, err := a.Keys(ctx)
 	if err != nil {
 		return err
 	}
 	for _, subject := range image.Subjects() {
-		predicate, err := a.o.Predicate(ctx, subject)
+		predicate, err := a.Predicate(ctx, subject)
 		if err != nil {
 			return err
 		}
@@ -57,13 +50,13 @@ func (a *Attesting) Attach(ctx context.Context, to store.Writer, image store.Ima
 		if err := CheckPredicate(predicate); err != nil {
 			return err
 		}
-		text, err := newStatement(subject.Digest, a.o.Type, predicate)
+		text, err := newStatement(subject.Digest, a.Type, predicate)
 		if err != nil {
 			return err
 		}
 		for _, key := range keys {
-			err := a.bundle(ctx, to, subject, key, a.o.Type, text, a.o.Created)
-			if err == nil && a.o.Legacy {
+			err := a.bundle(ctx, to, subject, key, a.Type, text, a.Created)
+			if err == nil && a.Legacy {
 				err = a.legacy(ctx, to, subject, key, text)
 			}
 			if err != nil {
@@ -90,8 +83,8 @@ func CheckPredicate(predicate json.RawMessage) error {
 // legacy writes the attestation to the .att tag.
 func (a *Attesting) legacy(ctx context.Context, to store.Writer, subject v1.Descriptor, key Signer,
 	text []byte) error {
-	v := newFinder(to, subject.Digest, a.o.Type, key.Public())
-	made := Made{Subject: subject.Digest, Form: string(formAtt), PredicateType: a.o.Type,
+	v := newFinder(to, subject.Digest, a.Type, key.Public())
+	made := Made{Subject: subject.Digest, Form: string(formAtt), PredicateType: a.Type,
 		Key: key.Public().Fingerprint()}
 	defer func() { a.addMade(made) }()
 	err := v.present(ctx, formAtt, func(d document) {
@@ -111,7 +104,7 @@ func (a *Attesting) legacy(ctx context.Context, to store.Writer, subject v1.Desc
 		return err
 	}
 	layer := v1.Descriptor{MediaType: envelopeMedia, Digest: digest.FromBytes(content), Size: int64(len(content)),
-		Annotations: map[string]string{signatureAnnotation: "", "predicateType": a.o.Type}}
+		Annotations: map[string]string{signatureAnnotation: "", "predicateType": a.Type}}
 	return referrers.AppendLayers(ctx, to, referrers.TagOf(subject.Digest, referrers.Attestations),
 		[]v1.Descriptor{layer}, content)
 }

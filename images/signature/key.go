@@ -41,17 +41,17 @@ func IsEncrypted(text []byte) bool {
 	return block != nil && (block.Type == pemEncrypted || block.Type == pemCosign)
 }
 
-// Key is a private key in memory: ECDSA P-256 or P-384, RSA of at least 2048 bits, or Ed25519. It signs as the
-// containers library does: ECDSA and RSA (PKCS#1 v1.5) with SHA-256, Ed25519 without a digest.
-type Key struct {
+// key is a private key in memory. It signs as the containers library does: ECDSA and RSA (PKCS#1 v1.5) with SHA-256,
+// Ed25519 without a digest.
+type key struct {
 	private crypto.Signer
 	public  PublicKey
 }
 
-// ParseKey reads one private key in PEM: encrypted as cosign does it, with its passphrase, or PKCS#8 in clear if plain
+// ParseKey reads one private key in PEM (ECDSA P-256 or P-384, RSA of at least 2048 bits, or Ed25519): encrypted as cosign does it, with its passphrase, or PKCS#8 in clear if plain
 // is set. It does not keep the passphrase. Parameters of the encryption that would take more memory than 128 MiB are
 // refused before they are used.
-func ParseKey(text, passphrase []byte, plain bool) (*Key, error) {
+func ParseKey(text, passphrase []byte, plain bool) (Signer, error) {
 	block, rest := pem.Decode(text)
 	if block == nil {
 		return nil, fmt.Errorf("%w: not a key in PEM", fault.ErrInvalid)
@@ -86,7 +86,7 @@ func ParseKey(text, passphrase []byte, plain bool) (*Key, error) {
 	return newKey(signer)
 }
 
-func newKey(private crypto.Signer) (*Key, error) {
+func newKey(private crypto.Signer) (Signer, error) {
 	public, err := newPublicKey(private.Public())
 	if err != nil {
 		return nil, err
@@ -94,14 +94,14 @@ func newKey(private crypto.Signer) (*Key, error) {
 	if ec, ok := private.(*ecdsa.PrivateKey); ok && ec.Curve != elliptic.P256() && ec.Curve != elliptic.P384() {
 		return nil, fmt.Errorf("%w: signing with the curve %s", errors.ErrUnsupported, ec.Curve.Params().Name)
 	}
-	return &Key{private, public}, nil
+	return &key{private, public}, nil
 }
 
 // Public implements [Signer].
-func (k *Key) Public() PublicKey { return k.public }
+func (k *key) Public() PublicKey { return k.public }
 
 // Sign implements [Signer]. RSA and Ed25519 give the same signature each time, ECDSA another one.
-func (k *Key) Sign(_ context.Context, message []byte) ([]byte, error) {
+func (k *key) Sign(_ context.Context, message []byte) ([]byte, error) {
 	if _, pure := k.private.(ed25519.PrivateKey); pure {
 		return k.private.Sign(rand.Reader, message, crypto.Hash(0))
 	}

@@ -19,7 +19,7 @@ import (
 )
 
 // privateKey returns a key of the vectors. It is not encrypted, as decrypting takes most of the time of a test.
-func privateKey(t *testing.T, name string) *signature.Key {
+func privateKey(t *testing.T, name string) signature.Signer {
 	t.Helper()
 	key, err := signature.ParseKey(supplytest.Vectors(t)["keys"][name+".pkcs8.pem"], nil, true)
 	if err != nil {
@@ -164,11 +164,11 @@ func TestAttestAndVerify(t *testing.T) {
 	dir := supplytest.Unpack(t, "unsigned")
 	_, image := openLayout(t, dir, "v1")
 	attest := func(predicate string) []signature.Made {
-		a := signature.NewAttesting(signature.AttestOptions{Keys: keysOf(privateKey(t, "p256")),
+		a := &signature.Attesting{Keys: keysOf(privateKey(t, "p256")),
 			Type: signature.PredicateSPDX, Legacy: true,
 			Predicate: func(context.Context, v1.Descriptor) (json.RawMessage, error) {
 				return json.RawMessage(predicate), nil
-			}})
+			}}
 		attach(t, dir, image, a)
 		return a.Made()
 	}
@@ -203,10 +203,10 @@ func TestPredicateMustBeAnObject(t *testing.T) {
 	for _, predicate := range []string{`[]`, `"x"`, `null`, `{"a":1,"a":2}`, `{} {}`, ``} {
 		dir := supplytest.Unpack(t, "unsigned")
 		_, image := openLayout(t, dir, "v1")
-		a := signature.NewAttesting(signature.AttestOptions{Keys: keysOf(privateKey(t, "p256")), Type: "urn:x",
+		a := &signature.Attesting{Keys: keysOf(privateKey(t, "p256")), Type: "urn:x",
 			Predicate: func(context.Context, v1.Descriptor) (json.RawMessage, error) {
 				return json.RawMessage(predicate), nil
-			}})
+			}}
 		if err := a.Attach(t.Context(), nil, image); err == nil || !strings.Contains(err.Error(), "predicate") {
 			t.Errorf("%s: %v", predicate, err)
 		}

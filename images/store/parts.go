@@ -75,10 +75,8 @@ func Once(all []v1.Descriptor) (different []v1.Descriptor) {
 }
 
 const (
-	// MaxTagLayers is how many layers the manifest of a tag may have, as for cosign.
-	MaxTagLayers = sigblob.MaxCount
-	// maxBlobs is how many blobs an attachment may have.
-	maxBlobs = MaxTagLayers + 1
+	// maxBlobs is how many blobs an attachment may have: a configuration, and as many layers as a tag of signatures.
+	maxBlobs = sigblob.MaxCount + 1
 	// maxBlobSize is the size in bytes that a blob may say it has, so that sums of sizes are numbers.
 	maxBlobSize = 1 << 50
 )

@@ -21,8 +21,8 @@ import (
 	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/store"
-	"github.com/operator-bindery/bindery/images/storetest"
 	"github.com/operator-bindery/bindery/internal/limit"
+	"github.com/operator-bindery/bindery/internal/testing/storetest"
 	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 	"github.com/operator-bindery/bindery/mirror/stock"
 )

@@ -101,19 +101,36 @@ func putPackage(db *database, c *declcfg.Catalog, index packageIndex) error {
 	if err := index.add(c); err != nil {
 		return err
 	}
-	for b, err := range serve.Bundles(c) {
-		if err != nil {
-			return err
-		}
-		value, err := proto.MarshalOptions{Deterministic: true}.Marshal(b)
-		if err != nil {
-			return err
-		}
-		if err := db.appendEntry(bundleKey(b.PackageName, b.ChannelName, b.CsvName), value); err != nil {
-			return err
+	graph, err := c.Graph()
+	if err != nil {
+		return err
+	}
+	for _, pkg := range graph.Packages {
+		for _, b := range pkg.Bundles {
+			if err := putBundle(db, pkg, b); err != nil {
+				return err
+			}
 		}
 	}
 	return putCustom(db, c)
+}
+
+// putBundle adds the entries of a bundle, one for each channel.
+func putBundle(db *database, pkg *declcfg.PackageNode, b *declcfg.BundleNode) error {
+	all, err := serve.BundleAnswers(pkg, b)
+	if err != nil {
+		return err
+	}
+	for _, a := range all {
+		value, err := proto.MarshalOptions{Deterministic: true}.Marshal(a)
+		if err != nil {
+			return err
+		}
+		if err := db.appendEntry(bundleKey(a.PackageName, a.ChannelName, a.CsvName), value); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func bundleKey(pkg, channel, bundle string) []byte {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/operator-bindery/bindery/bundle/manifests"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/cmd/internal/manifestfiles"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
 )
@@ -30,9 +31,9 @@ func bundleManifestsCommand(p *option.Session) *cli.Command {
 	flags := append(o.Settings.Flags("cluster and extension"),
 		&cli.StringFlag{Name: "to", Destination: &o.to, Usage: "write to the directory `DIR`, in place of standard output",
 			Category: "output"},
-		&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: string(manifests.YAML), Category: "output",
+		&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: string(manifestfiles.YAML), Category: "output",
 			Destination: &o.output,
-			Usage:       "`FORMAT` (" + strings.Join(manifests.Formats(), "|") + ")"},
+			Usage:       "`FORMAT` (" + strings.Join(manifestfiles.Formats(), "|") + ")"},
 		&cli.BoolFlag{Name: "split", Category: "output", Destination: &o.split,
 			Usage: "write a file for each object and a kustomization.yaml; needs --to"},
 		&cli.BoolFlag{Name: "phases", Category: "output", Destination: &o.phases,
@@ -65,14 +66,14 @@ of OLM's renderer; --phases gives that of the runtime Boxcutter.` +
 }
 
 func printManifests(ctx context.Context, p *option.Session, o *manifestsOptions, ref string) error {
-	format := manifests.Format(o.output)
+	format := manifestfiles.Format(o.output)
 	switch {
-	case !slices.Contains(manifests.Formats(), string(format)):
+	case !slices.Contains(manifestfiles.Formats(), string(format)):
 		return cmdline.Usagef("invalid --output value %q, expected (%s)", format,
-			strings.Join(manifests.Formats(), "|"))
+			strings.Join(manifestfiles.Formats(), "|"))
 	case o.split && o.to == "":
 		return cmdline.Usagef("--split requires --to DIR")
-	case o.split && format == manifests.NDJSON:
+	case o.split && format == manifestfiles.NDJSON:
 		return cmdline.Usagef("--split writes an object to a file: -o ndjson has no effect")
 	case p.Given("to") && o.to == "":
 		return cmdline.Usagef("invalid --to value %q, expected a directory", "")
@@ -227,7 +228,7 @@ func ParseRuntime(text string) (r manifests.Runtime, err error) {
 }
 
 // write writes the objects to where the flags say.
-func (o *manifestsOptions) write(ctx context.Context, p *option.Session, objects []manifests.Object, format manifests.Format) error {
+func (o *manifestsOptions) write(ctx context.Context, p *option.Session, objects []manifests.Object, format manifestfiles.Format) error {
 	phases := []manifests.Phase{{Objects: objects}}
 	if o.phases {
 		phases = manifests.Phases(objects)
@@ -244,7 +245,7 @@ func (o *manifestsOptions) write(ctx context.Context, p *option.Session, objects
 		return err
 	}
 	if o.to != "" {
-		return writeManifestFiles(ctx, p, o.to, []manifests.File{{Name: "manifests." + string(format), Text: text}})
+		return writeManifestFiles(ctx, p, o.to, []manifestfiles.File{{Name: "manifests." + string(format), Text: text}})
 	}
 	return p.Spooled(ctx, func(w io.Writer) error {
 		_, err := w.Write(text)
@@ -252,9 +253,9 @@ func (o *manifestsOptions) write(ctx context.Context, p *option.Session, objects
 	})
 }
 
-func writeManifestFiles(ctx context.Context, p *option.Session, to string, files []manifests.File) error {
-	if err := manifests.WriteDir(ctx, to, files); err != nil {
-		if errors.Is(err, manifests.ErrForeign) {
+func writeManifestFiles(ctx context.Context, p *option.Session, to string, files []manifestfiles.File) error {
+	if err := manifestfiles.WriteDir(ctx, to, files); err != nil {
+		if errors.Is(err, manifestfiles.ErrForeign) {
 			return &cmdline.Error{Class: cmdline.ClassLocal, Object: to, Err: err,
 				Hint: "nothing was written; name an empty directory, or one that this command wrote"}
 		}

@@ -12,9 +12,10 @@ import (
 
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/bundle"
-	"github.com/operator-bindery/bindery/bundle/generate"
 	"github.com/operator-bindery/bindery/bundle/manifests"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/cmd/internal/generate"
+	"github.com/operator-bindery/bindery/cmd/internal/manifestfiles"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
 	"github.com/operator-bindery/bindery/internal/bundlefs"
@@ -109,7 +110,7 @@ func buildPlainBundle(ctx context.Context, p *option.Session, o *buildOptions, a
 
 // plainFiles returns the files of a plain+v0 bundle with these objects.
 func plainFiles(objects []manifests.Object, m generate.Metadata) (fs.FS, error) {
-	split, err := manifests.YAML.Files([]manifests.Phase{{Objects: objects}}, false)
+	split, err := manifestfiles.YAML.Files([]manifests.Phase{{Objects: objects}}, false)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +121,7 @@ func plainFiles(objects []manifests.Object, m generate.Metadata) (fs.FS, error) 
 	out := bundlefs.Layout{Dirs: map[string]fs.FS{"manifests": nil, "metadata": nil},
 		Files: map[string][]byte{"metadata/annotations.yaml": annotations}}
 	for _, f := range split {
-		if f.Name != manifests.KustomizationFile {
+		if f.Name != manifestfiles.KustomizationFile {
 			out.Files["manifests/"+f.Name] = f.Text
 		}
 	}

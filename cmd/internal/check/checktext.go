@@ -11,9 +11,9 @@ import (
 
 	"github.com/operator-bindery/bindery/cmd/internal/checkup"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/cmd/internal/list"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
-	"github.com/operator-bindery/bindery/declcfg/list"
 	"github.com/operator-bindery/bindery/declcfg/rules"
 	"github.com/operator-bindery/bindery/internal/printable"
 )

@@ -17,6 +17,7 @@ import (
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/bundle"
 	"github.com/operator-bindery/bindery/bundle/check"
 	"github.com/operator-bindery/bindery/bundle/manifests"
@@ -278,7 +279,7 @@ func (c *checkup) image(ctx context.Context, ref string) (scope rules.Scope, err
 		return "", err
 	}
 	kind, dir, err := render.KindOfImage(facts.Labels)
-	_, labelled := facts.Labels[rules.LabelConfigs]
+	_, labelled := facts.Labels[build.ConfigsLabel]
 	switch {
 	case err != nil && labelled:
 		return "", fmt.Errorf("image %q: %w", ref, err)

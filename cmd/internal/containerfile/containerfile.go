@@ -20,8 +20,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/build"
-	"github.com/operator-bindery/bindery/build/containerfile"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/cmd/internal/evaluator"
 	"github.com/operator-bindery/bindery/cmd/internal/fullbuild"
 	"github.com/operator-bindery/bindery/cmd/internal/hint"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
@@ -78,9 +78,9 @@ output lists the destinations, one per line, and last the image's name with its 
 
 // ofContainerfile is one build of a Containerfile.
 type ofContainerfile struct {
-	File    *containerfile.File
+	File    *evaluator.File
 	text    []byte // of the file
-	o       containerfile.Options
+	o       evaluator.Options
 	secrets []string
 }
 
@@ -119,7 +119,7 @@ func Read(ctx context.Context, p *option.Session, in *Inputs, limits images.Limi
 	if name != "-" {
 		b.o.IgnoreBeside = name
 	}
-	if b.File, err = containerfile.Parse(name, text); err != nil {
+	if b.File, err = evaluator.Parse(name, text); err != nil {
 		return nil, containerfileError(err)
 	}
 	return b, nil
@@ -147,7 +147,7 @@ func buildArgs(given []string) (map[string]string, error) {
 // readText reads the named file, or the default one in the context.
 func readText(ctx context.Context, p *option.Session, name, dir string) ([]byte, string, error) {
 	if name == "-" {
-		text, err := io.ReadAll(io.LimitReader(p.Stdin, containerfile.MaxText+1))
+		text, err := io.ReadAll(io.LimitReader(p.Stdin, evaluator.MaxText+1))
 		return text, name, err
 	}
 	tries := []string{filepath.Join(dir, "Containerfile"), filepath.Join(dir, "Dockerfile")}
@@ -165,7 +165,7 @@ func readText(ctx context.Context, p *option.Session, name, dir string) ([]byte,
 		if err != nil {
 			return nil, path, err
 		}
-		text, err := io.ReadAll(io.LimitReader(f, containerfile.MaxText+1))
+		text, err := io.ReadAll(io.LimitReader(f, evaluator.MaxText+1))
 		return text, path, errors.Join(err, f.Close())
 	}
 	if name == "" {
@@ -210,7 +210,7 @@ func MakeImage(ctx context.Context, p *option.Session, o *option.Image, b *ofCon
 	err := o.Make(ctx, p, "", with, func(ctx context.Context, with build.Options) (*build.Image, error) {
 		return evaluate(ctx, p, &o.Images, b, with, of, see)
 	})
-	if errors.Is(err, containerfile.ErrRun) && fullbuild.Available {
+	if errors.Is(err, evaluator.ErrRun) && fullbuild.Available {
 		return runContainerfile(ctx, p, o, b, with, of, see)
 	}
 	return err
@@ -251,7 +251,7 @@ func evaluate(ctx context.Context, p *option.Session, from *option.Images, b *of
 		return client.Image(ctx, name, platform)
 	}
 	start := time.Now()
-	e, err := containerfile.NewEvaluator(b.File, eo)
+	e, err := evaluator.New(b.File, eo)
 	if err != nil {
 		return nil, err
 	}
@@ -294,7 +294,7 @@ func evaluate(ctx context.Context, p *option.Session, from *option.Images, b *of
 }
 
 // checkRuns refuses RUN instructions that are not supported natively, before anything is fetched.
-func checkRuns(p *option.Session, e *containerfile.Evaluator, of []v1.Platform) error {
+func checkRuns(p *option.Session, e *evaluator.Evaluator, of []v1.Platform) error {
 	for _, platform := range of {
 		runs, err := e.Runs(platform)
 		if err == nil && len(runs) > 0 {
@@ -309,12 +309,12 @@ func checkRuns(p *option.Session, e *containerfile.Evaluator, of []v1.Platform) 
 
 // containerfileError adds a hint to an error.
 func containerfileError(err error) error {
-	var problems containerfile.Problems
+	var problems evaluator.Problems
 	if !errors.As(err, &problems) {
 		return err
 	}
 	e := &cmdline.Error{Class: cmdline.ClassInput, Object: problems[0].File, Err: err}
-	if errors.Is(err, containerfile.ErrRun) {
+	if errors.Is(err, evaluator.ErrRun) {
 		e.Hint = "this build supports no RUN command except \"opm serve DIR --cache-dir=DIR --cache-only\"; that of " +
 			"\"make build-full\" (linux, cgo) runs any. " +
 			"Alternatively run the command before the build and COPY its files"

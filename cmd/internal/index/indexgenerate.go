@@ -14,8 +14,8 @@ import (
 	catalogcmd "github.com/operator-bindery/bindery/cmd/internal/catalog"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
+	"github.com/operator-bindery/bindery/cmd/internal/scaffold"
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/declcfg/scaffold"
 	"github.com/operator-bindery/bindery/edit/change"
 	"github.com/operator-bindery/bindery/sqlite"
 )

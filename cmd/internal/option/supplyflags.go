@@ -15,15 +15,15 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/cmd/internal/inventory"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
+	"github.com/operator-bindery/bindery/cmd/internal/provenance"
+	"github.com/operator-bindery/bindery/cmd/internal/sbom"
+	"github.com/operator-bindery/bindery/cmd/internal/supply"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/internal/version"
 	"github.com/operator-bindery/bindery/render"
-	"github.com/operator-bindery/bindery/supply"
-	"github.com/operator-bindery/bindery/supply/inventory"
-	"github.com/operator-bindery/bindery/supply/provenance"
-	"github.com/operator-bindery/bindery/supply/sbom"
 )
 
 // Survey opens the image that an argument names.

@@ -11,11 +11,11 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/bundle/manifests"
-	"github.com/operator-bindery/bindery/bundle/manifests/upgrade"
 	bundlecmd "github.com/operator-bindery/bindery/cmd/internal/bundle"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/hint"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
+	"github.com/operator-bindery/bindery/cmd/internal/upgrade"
 	"github.com/operator-bindery/bindery/internal/bundlefs"
 	"github.com/operator-bindery/bindery/internal/printable"
 	"github.com/operator-bindery/bindery/internal/regularfile"

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/operator-bindery/bindery/bundle/manifests/upgrade"
 	"github.com/operator-bindery/bindery/cmd/internal/clitest"
+	"github.com/operator-bindery/bindery/cmd/internal/upgrade"
 )
 
 // An upgrade's permissions, definitions and objects; bundles and what was rendered of them give the same answer.

@@ -14,11 +14,12 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/operator-bindery/bindery/build/compose"
 	catalogcmd "github.com/operator-bindery/bindery/cmd/internal/catalog"
 	"github.com/operator-bindery/bindery/cmd/internal/clitest"
+	"github.com/operator-bindery/bindery/cmd/internal/compose"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
+	"github.com/operator-bindery/bindery/cmd/internal/template"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/declcfg/rules"
 	"github.com/operator-bindery/bindery/docs/reference/schemas"
@@ -27,7 +28,6 @@ import (
 	"github.com/operator-bindery/bindery/internal/testing/schemagen"
 	"github.com/operator-bindery/bindery/mirror"
 	"github.com/operator-bindery/bindery/mirror/imageset"
-	"github.com/operator-bindery/bindery/render/template"
 )
 
 // heredoc finds the files that documented commands write.

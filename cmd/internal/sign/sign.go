@@ -127,7 +127,7 @@ func attest(ctx context.Context, p *option.Session, o *attestOptions, name strin
 		return err
 	}
 	top := true
-	a := signature.NewAttesting(signature.AttestOptions{Keys: keys, Type: predicateType,
+	a := &signature.Attesting{Keys: keys, Type: predicateType,
 		Legacy: o.LegacyAttestations, Created: created,
 		// The statement is about what the name refers to. The images of an index are attested by their digests.
 		Predicate: func(context.Context, v1.Descriptor) (json.RawMessage, error) {
@@ -136,7 +136,7 @@ func attest(ctx context.Context, p *option.Session, o *attestOptions, name strin
 			}
 			top = false
 			return predicate, nil
-		}})
+		}}
 	return attachTo(ctx, p, &o.Registry, &o.Answer, name, a, a.Made)
 }
 

@@ -10,8 +10,8 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images/internal/imagestore"
-	"github.com/operator-bindery/bindery/images/storetest"
 	"github.com/operator-bindery/bindery/internal/testing/imagetest"
+	"github.com/operator-bindery/bindery/internal/testing/storetest"
 )
 
 // An image in a store is read as at every place.
