@@ -1,0 +1,64 @@
+package clitest
+
+import (
+	"errors"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/operator-bindery/bindery/internal/testing/testregistry"
+)
+
+var update = flag.Bool("update", false, "write what commands print into the golden files of their scripts")
+
+// RunScripts runs the scripts in testdata/script, each in an empty directory and parallel to the others. In a script
+// "exec bindery" is the program, also under its other names, and "exits STATUS bindery" is the same where the exit
+// status matters. There is an empty registry with plain HTTP at $REGISTRY, a free port $PORT, and the testdata of the
+// project at $TESTDATA.
+func RunScripts(t *testing.T) {
+	testdata, err := filepath.Abs("../../../testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir:           filepath.Join("testdata", "script"),
+		UpdateScripts: *update,
+		Cmds:          map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
+		Setup: func(e *testscript.Env) error {
+			script := e.T().(testing.TB)
+			e.Setenv("PATH", BinDir+string(os.PathListSeparator)+e.Getenv("PATH"))
+			e.Setenv("REGISTRY", testregistry.New(script).Host())
+			e.Setenv("PORT", FreePort(script))
+			e.Setenv("TESTDATA", testdata)
+			e.Setenv("XDG_CACHE_HOME", filepath.Join(e.WorkDir, "cache"))
+			e.Setenv("BINDERY_NO_PROGRESS", "true")
+			e.Setenv("BINDERY_USE_HTTP", "true")
+			return nil
+		},
+	})
+}
+
+// exits runs a program that must end with the exit status of the first argument.
+func exits(script *testscript.TestScript, negated bool, args []string) {
+	if negated || len(args) < 2 {
+		script.Fatalf("usage: exits STATUS PROGRAM [ARGUMENT...]")
+	}
+	want, err := strconv.Atoi(args[0])
+	script.Check(err)
+	status := 0
+	if err := script.Exec(args[1], args[2:]...); err != nil {
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) {
+			script.Fatalf("%v", err)
+		}
+		status = exit.ExitCode()
+	}
+	if status != want {
+		script.Fatalf("exit status %d, want %d", status, want)
+	}
+}
