@@ -20,17 +20,10 @@ func TestScripts(t *testing.T) { clitest.RunScripts(t) }
 // withoutScript are the commands that have no script yet.
 var withoutScript = map[string]bool{
 	"__complete": true, "alpha": true, "attach": true, "attest": true, "cache_info": true, "cache_prune": true,
-	"completion": true, "generate_dockerfile": true, "graph": true, "index_deprecatetruncate": true,
-	"index_export": true, "index_prune": true, "index_prune-stranded": true, "index_rm": true, "inspect": true,
-	"keys_generate": true, "list_channels": true, "list_images": true, "list_packages": true, "man": true,
-	"mirror_delete": true, "mirror_inventory": true, "mirror_plan": true, "mirror_publish": true,
-	"mirror_resources": true, "mirror_run": true, "mirror_verify": true, "oc-mirror-delete": true,
-	"oc-mirror-list": true, "oc-mirror-run": true, "oc-mirror-unsupported": true, "probe": true,
-	"registry_add": true, "registry_deprecatetruncate": true, "registry_initialize": true,
-	"registry_mirror": true, "registry_prune": true, "registry_prune-stranded": true, "registry_rm": true,
-	"registry_serve": true, "render-template": true, "sbom": true, "schema": true, "serve": true,
-	"template_convert": true, "template_render": true, "tree": true, "validate": true, "verify": true,
-	"version": true,
+	"completion": true, "generate_dockerfile": true, "graph": true, "inspect": true, "keys_generate": true,
+	"list_channels": true, "list_images": true, "list_packages": true, "man": true, "probe": true,
+	"render-template": true, "sbom": true, "schema": true, "serve": true, "template_convert": true,
+	"template_render": true, "tree": true, "validate": true, "verify": true, "version": true,
 }
 
 // Every command has a script beside its package that says what it does for a user: "catalog rm" has catalog_rm.txtar in

@@ -8,9 +8,11 @@ import (
 	"path/filepath"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/operator-bindery/bindery/internal/testing/mirrortest"
 	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 )
 
@@ -18,9 +20,10 @@ var update = flag.Bool("update", false, "write what commands print into the gold
 
 // RunScripts runs the scripts in testdata/script, each in an empty directory and parallel to the others. In a script
 // "exec bindery" is the program, also under its other names, and "exits STATUS bindery" is the same where the exit
-// status matters. There is an empty registry with plain HTTP at $REGISTRY, a free port $PORT, and the testdata of the
-// project at $TESTDATA.
-func RunScripts(t *testing.T) {
+// status matters; "healthy HOST:PORT" waits for a server that was started in the background. There is an empty registry
+// with plain HTTP at $REGISTRY, a free port $PORT, and the testdata of the project at $TESTDATA. A family may set up more
+// for each of its scripts.
+func RunScripts(t *testing.T, setup ...func(script testing.TB, e *testscript.Env)) {
 	testdata, err := filepath.Abs("../../../testdata")
 	if err != nil {
 		t.Fatal(err)
@@ -28,19 +31,29 @@ func RunScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:           filepath.Join("testdata", "script"),
 		UpdateScripts: *update,
-		Cmds:          map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
+		Cmds:          map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "healthy": healthy},
 		Setup: func(e *testscript.Env) error {
 			script := e.T().(testing.TB)
 			e.Setenv("PATH", BinDir+string(os.PathListSeparator)+e.Getenv("PATH"))
-			e.Setenv("REGISTRY", testregistry.New(script).Host())
+			registry := testregistry.New(script)
+			registry.Separate(true)
+			e.Setenv("REGISTRY", registry.Host())
 			e.Setenv("PORT", FreePort(script))
 			e.Setenv("TESTDATA", testdata)
 			e.Setenv("XDG_CACHE_HOME", filepath.Join(e.WorkDir, "cache"))
 			e.Setenv("BINDERY_NO_PROGRESS", "true")
 			e.Setenv("BINDERY_USE_HTTP", "true")
+			for _, more := range setup {
+				more(script, e)
+			}
 			return nil
 		},
 	})
+}
+
+// MirrorSource sets up the registry for which oc-mirror's runs are recorded, as registry.example.com.
+func MirrorSource(script testing.TB, e *testscript.Env) {
+	e.Setenv("CONTAINERS_REGISTRIES_CONF", mirrortest.Source(script).RegistriesConf(script, mirrortest.Host))
 }
 
 // exits runs a program that must end with the exit status of the first argument.
@@ -60,5 +73,21 @@ func exits(script *testscript.TestScript, negated bool, args []string) {
 	}
 	if status != want {
 		script.Fatalf("exit status %d, want %d", status, want)
+	}
+}
+
+// healthy asks a server at an address for its health until it serves, for at most a minute.
+func healthy(script *testscript.TestScript, negated bool, args []string) {
+	if negated || len(args) != 1 {
+		script.Fatalf("usage: healthy HOST:PORT")
+	}
+	for end := time.Now().Add(time.Minute); ; {
+		err := script.Exec("bindery", "probe", "-addr", args[0], "-connect-timeout", "10s")
+		if err == nil {
+			return
+		}
+		if time.Now().After(end) {
+			script.Fatalf("%s is not healthy: %v", args[0], err)
+		}
 	}
 }
