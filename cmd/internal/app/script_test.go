@@ -17,12 +17,6 @@ import (
 
 func TestScripts(t *testing.T) { clitest.RunScripts(t) }
 
-// withoutScript are the commands that have no script yet.
-var withoutScript = map[string]bool{
-	"__complete": true, "cache_info": true, "cache_prune": true, "completion": true, "man": true, "probe": true,
-	"schema": true, "serve": true, "version": true,
-}
-
 // Every command has a script beside its package that says what it does for a user: "catalog rm" has catalog_rm.txtar in
 // testdata/script of cmd/internal/catalog. A hidden command has one script for itself and all below it: "alpha" has
 // other names of commands that have their scripts. Scripts that are named for no command are about the whole program,
@@ -57,11 +51,8 @@ func TestCommandsHaveScripts(t *testing.T) {
 		found[name] = true
 	}
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {
-		switch {
-		case !found[name] && !withoutScript[name]:
+		if !found[name] {
 			t.Errorf("a command has no script: %s.txtar is not in testdata/script of its package", name)
-		case found[name] && withoutScript[name]:
-			t.Errorf("withoutScript has %s, which has a script", name)
 		}
 	}
 }
