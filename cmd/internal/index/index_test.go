@@ -431,58 +431,6 @@ func TestIndexAccount(t *testing.T) {
 	}
 }
 
-// Edits that opm refuses are refused, with hints; nothing is written.
-func TestIndexErrors(t *testing.T) {
-	dir := clitest.IndexDir(t)
-	r := testregistry.New(t)
-	r.AddImage(t, "acme/bundle", "v1",
-		testregistry.Image{Labels: map[string]string{"operators.operatorframework.io.bundle.package.v1": "b"}})
-	const template = " --image-ref-template " + clitest.RefTemplate
-	clitest.Done(t, dir, "bindery",
-		strings.Fields("index add -b etcd -f oci:fbc.oci:v1 -t acme/fbc:v2 --server none"+template)...)
-	clitest.WriteFile(t, filepath.Join(dir, "mine", "index.Dockerfile"), "FROM scratch\n")
-	before := clitest.Snapshot(t, dir)
-	for _, c := range []struct {
-		args   string
-		status int
-		want   string
-	}{
-		{"add -t a/b:v1", 1, `required flag(s) "bundles" not set`},
-		{"rm -o etcd", 1, `required flag(s) "from-index" not set`},
-		{"rm -f oci:db.oci:v1", 1, `required flag(s) "operators" not set`},
-		{"prune -p etcd", 1, `required flag(s) "from-index" not set`},
-		{"prune-stranded", 1, `required flag(s) "from-index" not set`},
-		{"deprecatetruncate -f oci:db.oci:v1", 1, `required flag(s) "bundles" not set`},
-		{"rm -o etcd -f oci:db.oci:v1 -c podman -u docker", 1,
-			"container-tool cannot be set alongside pull-tool or build-tool"},
-		{"rm -o etcd -f oci:db.oci:v1 -c none -p none", 1,
-			"container-tool cannot be set alongside pull-tool or build-tool"},
-		{"rm -o etcd -f oci:db.oci:v1 -c kaniko", 1, "expected (none|docker|podman)"},
-		{"rm -o etcd -f oci:db.oci:v1 --push", 1, `required flag(s) "tag" not set`},
-		{"rm -o etcd -f oci:db.oci:v1 -t a/b:v1 --output-format xml", 1, "expected (fbc|sqlite)"},
-		{"rm -o etcd -f oci:db.oci:v1 --generate --push -t a/b:v1", 1, "--generate builds no image"},
-		{"rm -o etcd -f oci:db.oci:v1 --generate -d mine/index.Dockerfile", 1, "is not a Dockerfile of an index"},
-		{"rm -o etcd -f oci:db.oci:v1 --server base -t a/b:v1", 1, "requires --binary-image"},
-		{"rm -o nosuch -f oci:db.oci:v1 -t a/b:v1", 1, "nosuch"},
-		{"rm -o etcd -f oci:db.oci:v9 -t a/b:v1", 1, `no image with the tag \"v9\"`},
-		{"rm -o etcd -f " + r.Host() + "/acme/bundle:v1 -t a/b:v1 --use-http", 1, "is not an index image"},
-		{"rm -o etcd -f etcd -t a/b:v1", 1, "is a bundle directory"},
-		{"rm -o etcd -f oci:db.oci:v1 -t a/b:v1 --platform linux/mips", 1, "linux/mips"},
-		{"add -b etcd -f oci:fbc.oci:v2 -t a/b:v1" + template, 2, "already"},
-		{"add -b etcd -f oci:fbc.oci:v2 -t a/b:v1 --image-ref-template example.com/other:v{{.Version}}", 3, "already"},
-	} {
-		got := clitest.RunProgram(t, dir, "bindery",
-			append([]string{"--error-format", "json", "index"}, strings.Fields(c.args)...)...)
-		if got.Status != c.status || got.Stdout != "" || !strings.Contains(strings.ReplaceAll(got.Stderr, `\\`, `\`),
-			strings.ReplaceAll(c.want, `"`, `\"`)) && !strings.Contains(got.Stderr, c.want) {
-			t.Errorf("%s: got status %d\n%s\nwithout %s", c.args, got.Status, got.Stderr, c.want)
-		}
-		if after := clitest.Snapshot(t, dir); after != before {
-			t.Fatalf("%s: files before\n%s\nafter\n%s", c.args, before, after)
-		}
-	}
-}
-
 // Started as opm, errors have opm's formats: those of the command line, of additions, and of removals.
 func TestOpmIndexErrors(t *testing.T) {
 	dir := clitest.EditDir(t)
