@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"testing"
 	"time"
@@ -19,10 +20,13 @@ import (
 var update = flag.Bool("update", false, "write what commands print into the golden files of their scripts")
 
 // RunScripts runs the scripts in testdata/script, each in an empty directory and parallel to the others. In a script
-// "exec bindery" is the program, also under its other names, and "exits STATUS bindery" is the same where the exit
-// status matters; "healthy HOST:PORT" waits for a server that was started in the background. There is an empty registry
-// with plain HTTP at $REGISTRY, a free port $PORT, and the testdata of the project at $TESTDATA. A family may set up more
-// for each of its scripts.
+// "exec bindery" is the program, also under its other names. There is an empty registry with plain HTTP at $REGISTRY, a
+// free port $PORT, and the testdata of the project at $TESTDATA. A family may set up more for each of its scripts.
+// Beside the commands of testscript there are
+//
+//	exits STATUS PROGRAM ...     a run that must end with the exit status
+//	refused REGEXP PROGRAM ...   a run that must end with status 1, a message that matches, and nothing on standard output
+//	healthy HOST:PORT            waits for a server that was started in the background
 func RunScripts(t *testing.T, setup ...func(script testing.TB, e *testscript.Env)) {
 	testdata, err := filepath.Abs("../../../testdata")
 	if err != nil {
@@ -31,7 +35,9 @@ func RunScripts(t *testing.T, setup ...func(script testing.TB, e *testscript.Env
 	testscript.Run(t, testscript.Params{
 		Dir:           filepath.Join("testdata", "script"),
 		UpdateScripts: *update,
-		Cmds:          map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "healthy": healthy},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits": exits, "refused": refused, "healthy": healthy,
+		},
 		Setup: func(e *testscript.Env) error {
 			script := e.T().(testing.TB)
 			e.Setenv("PATH", BinDir+string(os.PathListSeparator)+e.Getenv("PATH"))
@@ -63,17 +69,40 @@ func exits(script *testscript.TestScript, negated bool, args []string) {
 	}
 	want, err := strconv.Atoi(args[0])
 	script.Check(err)
-	status := 0
-	if err := script.Exec(args[1], args[2:]...); err != nil {
-		var exit *exec.ExitError
-		if !errors.As(err, &exit) {
-			script.Fatalf("%v", err)
-		}
-		status = exit.ExitCode()
-	}
-	if status != want {
+	if status := statusOf(script, args[1:]); status != want {
 		script.Fatalf("exit status %d, want %d", status, want)
 	}
+}
+
+// refused runs a program that must do nothing but say why, in a message that matches the first argument.
+func refused(script *testscript.TestScript, negated bool, args []string) {
+	if negated || len(args) < 2 {
+		script.Fatalf("usage: refused REGEXP PROGRAM [ARGUMENT...]")
+	}
+	message, err := regexp.Compile("(?m)" + args[0])
+	script.Check(err)
+	switch status := statusOf(script, args[1:]); {
+	case status != 1:
+		script.Fatalf("exit status %d, want 1", status)
+	case script.ReadFile("stdout") != "":
+		script.Fatalf("a refusal prints to standard output")
+	case !message.MatchString(script.ReadFile("stderr")):
+		script.Fatalf("no match for %q in standard error", args[0])
+	}
+}
+
+// statusOf runs a program and returns its exit status.
+func statusOf(script *testscript.TestScript, args []string) int {
+	err := script.Exec(args[0], args[1:]...)
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &exit):
+		return exit.ExitCode()
+	}
+	script.Fatalf("%v", err)
+	return -1
 }
 
 // healthy asks a server at an address for its health until it serves, for at most a minute.
