@@ -17,36 +17,6 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/clitest"
 )
 
-func TestExitStatusAndStreams(t *testing.T) {
-	for _, c := range []struct {
-		args   string
-		status int
-		stderr string // part of standard error
-	}{
-		{"nosuch", 1, "error: unknown command \"nosuch\" for \"bindery\"\n"},
-		{"vaildate x", 1, "hint: did you mean \"validate\"?\nusage: bindery COMMAND\n"},
-		{"list pakages x", 1, "hint: did you mean \"packages\"?\nusage: bindery list COMMAND\n"},
-		{"generate nosuch", 1, "usage: bindery generate COMMAND\n"},
-		{"alpha list nosuch", 1, "unknown command \"nosuch\""},
-		{"diff a", 1, "hint: NEW is missing\n"},
-		{"catalog promote a --channel b", 1, "hint: BUNDLE is missing\n"},
-		{"mirror plan set.yaml", 1, "hint: \"set.yaml\" is not expected: the command takes flags only\n"},
-		{"validate a b", 1, "accepts 1 arg(s), received 2"},
-	} {
-		t.Run(c.args, func(t *testing.T) {
-			dir := clitest.WorkDir(t)
-			before := clitest.Snapshot(t, dir)
-			got := clitest.RunProgram(t, dir, "bindery", strings.Fields(c.args)...)
-			if got.Status != c.status || got.Stdout != "" || !strings.Contains(got.Stderr, c.stderr) {
-				t.Errorf("got %+v, want status %d, nothing on standard output and %q", got, c.status, c.stderr)
-			}
-			if after := clitest.Snapshot(t, dir); after != before {
-				t.Errorf("files before\n%s\nafter\n%s", before, after)
-			}
-		})
-	}
-}
-
 func TestGroupsAndNothing(t *testing.T) {
 	for _, args := range []string{"", "--help", "help", "help list", "list --help", "list packages --help",
 		"help build"} {
