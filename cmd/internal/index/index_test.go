@@ -431,27 +431,6 @@ func TestIndexAccount(t *testing.T) {
 	}
 }
 
-// Started as opm, errors have opm's formats: those of the command line, of additions, and of removals.
-func TestOpmIndexErrors(t *testing.T) {
-	dir := clitest.EditDir(t)
-	for args, want := range map[string]string{
-		"add":                         `Error: required flag(s) "bundles" not set`,
-		"rm -f index.db -o nosuch":    `level=fatal msg="permissive mode disabled" error="error deleting packages from database: error removing operator package nosuch: no package found for packagename nosuch"`,
-		"rm -f index.db -o etcd -c x": `Error: invalid --container-tool value "x"`,
-		"deprecatetruncate -f index.db -b example.com/no:v1": "Error: target bundlepaths for deprecation missing " +
-			"from registry: [example.com/no:v1]",
-	} {
-		before := clitest.Snapshot(t, dir)
-		got := clitest.RunProgram(t, dir, "opm", append([]string{"index"}, strings.Fields(args)...)...)
-		if got.Status != 1 || got.Stdout != "" || !strings.Contains(got.Stderr, want) {
-			t.Errorf("%s: got status %d\n%s\nwithout %s", args, got.Status, got.Stderr, want)
-		}
-		if after := clitest.Snapshot(t, dir); after != before {
-			t.Errorf("%s: files before\n%s\nafter\n%s", args, before, after)
-		}
-	}
-}
-
 // --generate writes the same files as opm, and replaces only those.
 func TestIndexGenerate(t *testing.T) {
 	answers := recorded.All(t)
