@@ -19,27 +19,36 @@ import (
 
 var update = flag.Bool("update", false, "write what commands print into the golden files of their scripts")
 
-// RunScripts runs the scripts in testdata/script, each in an empty directory and parallel to the others. In a script
-// "exec bindery" is the program, also under its other names. There is an empty registry with plain HTTP at $REGISTRY, a
-// free port $PORT, and the testdata of the project at $TESTDATA. A family may set up more for each of its scripts.
-// Beside the commands of testscript there are
+// RunScripts runs the scripts in testdata/script, each in an empty directory and parallel to the others. There is an
+// empty registry with plain HTTP at $REGISTRY, a free port $PORT, and the testdata of the project at $TESTDATA; a family
+// may set up more for each of its scripts. Beside the commands of testscript there are
 //
+//	bindery ...                  a run of the program, under each of its names, that must succeed
 //	exits STATUS PROGRAM ...     a run that must end with the exit status
 //	refused REGEXP PROGRAM ...   a run that must end with status 1, a message that matches, and nothing on standard output
-//	healthy HOST:PORT            waits for a server that was started in the background
+//	healthy HOST:PORT            waits for a server that was started in the background, by "exec bindery ... &"
+//
+// An answer in JSON must be valid against its schema.
 func RunScripts(t *testing.T, setup ...func(script testing.TB, e *testscript.Env)) {
 	testdata, err := filepath.Abs("../../../testdata")
 	if err != nil {
 		t.Fatal(err)
 	}
+	commands := map[string]func(*testscript.TestScript, bool, []string){
+		"exits": exits, "refused": refused, "healthy": healthy,
+	}
+	for _, name := range Names {
+		commands[name] = func(script *testscript.TestScript, negated bool, args []string) {
+			exits(script, negated, append([]string{"0", name}, args...))
+		}
+	}
 	testscript.Run(t, testscript.Params{
 		Dir:           filepath.Join("testdata", "script"),
 		UpdateScripts: *update,
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "refused": refused, "healthy": healthy,
-		},
+		Cmds:          commands,
 		Setup: func(e *testscript.Env) error {
 			script := e.T().(testing.TB)
+			e.Values[test{}] = script
 			e.Setenv("PATH", BinDir+string(os.PathListSeparator)+e.Getenv("PATH"))
 			registry := testregistry.New(script)
 			registry.Separate(true)
@@ -91,9 +100,13 @@ func refused(script *testscript.TestScript, negated bool, args []string) {
 	}
 }
 
-// statusOf runs a program and returns its exit status.
+// test is the key of the test of a script among its values.
+type test struct{}
+
+// statusOf runs a program, checks its answer in JSON, and returns its exit status.
 func statusOf(script *testscript.TestScript, args []string) int {
 	err := script.Exec(args[0], args[1:]...)
+	answerIsValid(script.Value(test{}).(testing.TB), args, script.ReadFile("stdout"))
 	var exit *exec.ExitError
 	switch {
 	case err == nil:
