@@ -121,9 +121,10 @@ func manSections() []cmdline.ManSection {
 					"invalid arguments."},
 			{"2, 3",
 				"Adding bundles: the catalog already contains the image (2), or another image of the same bundle (3)."},
-			{"2, 3, 4",
-				"probe: no connection (2), the call failed (3), not serving (4). migrate --keep-going: packages were " +
-					"skipped (4)."},
+			{"4",
+				"Done in part. --keep-going: but for what the messages name. mirror: something that is asked for is " +
+					"not there, or could not be deleted. migrate --repair: something was repaired."},
+			{"2, 3, 4", "probe: no connection (2), the call failed (3), not serving (4)."},
 			{"129, 130, 143",
 				"Terminated by SIGHUP, SIGINT or SIGTERM; no partial output is left. serve: SIGHUP reloads the " +
 					"catalog, the others stop the server with status 0."},

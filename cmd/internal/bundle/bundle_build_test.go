@@ -211,44 +211,6 @@ func TestPushBundle(t *testing.T) {
 	}
 }
 
-func TestBuildBundleErrors(t *testing.T) {
-	for _, c := range []struct{ name, program, args, want string }{
-		{"no name", "bindery", "build bundle bundle", `required flag(s) "tag" not set`},
-		{"no directory", "bindery", "build bundle -t x:v1", `required flag(s) "directory" not set`},
-		{"unknown builder", "opm", "alpha bundle build -d bundle -t x:v1 -b img", "img is not supported image builder"},
-		{"other words", "bindery", "build bundle bundle -t x:v1 -p other", "hint: omit --package"},
-		{"nothing there", "bindery", "build bundle nosuch/manifests -t x:v1", "no such file"},
-		{"invalid", "bindery", "build bundle broken -t x:v1", "hint: --skip-validation"},
-		{"invalid as JSON", "bindery", "build bundle broken -t x:v1 --error-format json",
-			`{"class":3,"message":"broken: the bundle has `},
-		{"output in the bundle", "bindery", "build bundle bundle -t x:v1 --output oci:bundle/manifests/out",
-			"or inside it"},
-		{"platform", "bindery", "build bundle bundle -t x:v1 --platform windows/amd64", "invalid --platform value"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			dir := clitest.BundleDir(t)
-			if err := os.CopyFS(filepath.Join(dir, "broken"), os.DirFS(filepath.Join(dir, "bundle"))); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Remove(filepath.Join(dir, "broken", "manifests",
-				"etcdclusters.etcd.database.coreos.com.crd.yaml")); err != nil {
-				t.Fatal(err)
-			}
-			before := clitest.Snapshot(t, dir)
-			got := clitest.RunProgram(t, dir, c.program, strings.Fields(c.args)...)
-			if got.Status != 1 || got.Stdout != "" || !strings.Contains(got.Stderr, c.want) {
-				t.Errorf("%+v without %s", got, c.want)
-			}
-			if after := clitest.Snapshot(t, dir); after != before {
-				t.Errorf("files before\n%s\nafter\n%s", before, after)
-			}
-			if c.name == "invalid" {
-				clitest.Done(t, dir, "bindery", append(strings.Fields(c.args), "--skip-validation")...)
-			}
-		})
-	}
-}
-
 // Archives are created with the permissions of ordinary files, following the umask.
 func TestArchivesHonourUmask(t *testing.T) {
 	dir := clitest.BundleDir(t)

@@ -13,7 +13,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/yaml"
 
 	"github.com/operator-bindery/bindery/cmd/internal/clitest"
 	"github.com/operator-bindery/bindery/cmd/internal/kube/kubetest"
@@ -70,25 +69,6 @@ func TestBundleExtract(t *testing.T) {
 	}
 }
 
-// --dry-run prints YAML with the unmodified files.
-func TestBundleExtractDryRun(t *testing.T) {
-	dir := clitest.BundleDir(t)
-	got := withEnv(t, dir, "bindery", nil, "bundle", "extract", "bundle", "-c", "cm", "--dry-run")
-	var cm corev1.ConfigMap
-	if err := yaml.UnmarshalStrict([]byte(got.Stdout), &cm); err != nil || got.Status != 0 {
-		t.Fatalf("%+v: %v", got, err)
-	}
-	if cm.Kind != "ConfigMap" || cm.APIVersion != "v1" || cm.Name != "cm" ||
-		cm.Namespace != "openshift-operator-lifecycle-manager" {
-		t.Errorf("got %+v", cm)
-	}
-	for name, text := range cm.Data {
-		if want := clitest.ReadFile(t, filepath.Join(dir, "bundle", "manifests", name)); text != want {
-			t.Errorf("%s: got %q", name, text)
-		}
-	}
-}
-
 func TestBundleExtractErrors(t *testing.T) {
 	cluster := kubetest.New(t)
 	cluster.Set(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "olm", Name: "forbidden"}})
@@ -101,17 +81,10 @@ func TestBundleExtractErrors(t *testing.T) {
 	})
 	config := "KUBECONFIG=" + cluster.Kubeconfig(t)
 	for _, c := range []struct{ name, env, args, want string }{
-		{"no name", config, "bundle extract bundle", `required flag(s) "configmapname" not set`},
 		{"missing", config, "bundle extract bundle -n olm -c nosuch",
 			`error: ConfigMap olm/nosuch: the ConfigMap must exist: configmaps "nosuch" not found`},
 		{"forbidden", config, "bundle extract bundle -n olm -c forbidden --error-format json",
 			`"class":4,"message":"ConfigMap olm/forbidden: configmaps \"forbidden\" is forbidden","object":"olm/forbidden"`},
-		{"no cluster", "", "bundle extract bundle -c cm", "hint: set --kubeconfig"},
-		{"too large", config, "bundle extract bundle -c cm -l 1000", "bundle files exceeded 1000 bytes limit"},
-		{"too large, hint", config, "bundle extract bundle -c cm -l 1000 --error-format json", `"class":6,`},
-		{"no bundle", config, "bundle extract bundle/manifests -c cm", "no such file or directory"},
-		{"output without dry-run", config, "bundle extract bundle -c cm -o yaml", "--output requires --dry-run"},
-		{"unknown output", config, "bundle extract bundle -c cm --dry-run -o xml", `invalid --output value "xml"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := withEnv(t, clitest.BundleDir(t), "bindery", []string{c.env}, strings.Fields(c.args)...)

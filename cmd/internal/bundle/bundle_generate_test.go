@@ -37,35 +37,6 @@ func TestBundleGenerateAsOpm(t *testing.T) {
 	}
 }
 
-func TestBundleGenerateErrors(t *testing.T) {
-	for _, c := range []struct {
-		name, program, args, want string
-	}{
-		{"other content is kept", "bindery", "bundle generate bundle/manifests -p etcd -c a",
-			"hint: replace the existing files with --overwrite"},
-		{"nothing to infer from", "opm", "alpha bundle generate -d bundle/manifests",
-			"please manually input channels and packageName"},
-		{"no manifests", "opm", "alpha bundle generate -d bundle -p etcd -c a", "contains no yaml files"},
-		{"no directory", "opm", "alpha bundle generate -p etcd -c a", `Error: required flag(s) "directory" not set`},
-		{"missing directory", "opm", "alpha bundle generate -d nosuch -p a -c b",
-			"Error: stat nosuch: no such file or directory\nUsage:\n  opm alpha bundle generate"},
-		{"two directories", "bindery", "bundle generate bundle/manifests -d bundle -p a -c b", "accepts one directory"},
-		{"as JSON", "bindery", "bundle generate nosuch -p a -c b --error-format json", `{"class":7,"message":"stat `},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			dir := clitest.BundleDir(t)
-			before := clitest.Snapshot(t, dir)
-			got := clitest.RunProgram(t, dir, c.program, strings.Fields(c.args)...)
-			if got.Status != 1 || got.Stdout != "" || !strings.Contains(got.Stderr, c.want) {
-				t.Errorf("%+v without %s", got, c.want)
-			}
-			if after := clitest.Snapshot(t, dir); after != before {
-				t.Errorf("files before\n%s\nafter\n%s", before, after)
-			}
-		})
-	}
-}
-
 // The bundle's root is taken as by "bundle validate" and "build bundle". A default channel that the bundle is not in is a
 // warning, and nothing to opm; "check" calls it an error.
 func TestBundleGenerateOfARoot(t *testing.T) {

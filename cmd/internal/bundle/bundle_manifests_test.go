@@ -2,8 +2,6 @@ package bundle_test
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -37,66 +35,6 @@ func TestBundleManifests(t *testing.T) {
 		"olm.operatorframework.io/owner-name: my\n", "namespace: ns\n"} {
 		if !strings.Contains(text, part) {
 			t.Errorf("no %q in\n%s", part, text)
-		}
-	}
-}
-
-// The configuration file is that of a ClusterExtension.
-func TestBundleManifestsConfig(t *testing.T) {
-	dir := clitest.ManifestsDir(t)
-	clitest.WriteFile(t, filepath.Join(dir, "config.yaml"),
-		"watchNamespace: w\ndeploymentConfig: {env: [{name: A, value: b}]}\n")
-	text := clitest.Done(t, dir, "bindery", "bundle", "manifests", "bundle", "--config", "config.yaml",
-		"--gate", "DeploymentConfig,SingleOwnNamespaceInstallSupport")
-	if !strings.Contains(text, "- name: A\n          value: b\n") {
-		t.Error(text)
-	}
-}
-
-// A directory is written whole, written again, and never over files of others.
-func TestBundleManifestsTo(t *testing.T) {
-	dir := clitest.ManifestsDir(t)
-	args := []string{"bundle", "manifests", "bundle", "--watch-namespace", "w", "--to", "out", "--split"}
-	for _, more := range [][]string{nil, {"--phases"}, {"-o", "json"}} {
-		clitest.Done(t, dir, "bindery", append(args, more...)...)
-	}
-	names, err := filepath.Glob(filepath.Join(dir, "out", "*"))
-	if err != nil || len(names) != 9 {
-		t.Errorf("%q, %v", names, err)
-	}
-	clitest.WriteFile(t, filepath.Join(dir, "out", "mine"), "")
-	got := clitest.RunProgram(t, dir, "bindery", append(args, "--error-format", "json")...)
-	if err := clitest.Failed(got, 7, `the directory has other files: "mine"`); err != nil {
-		t.Error(err)
-	}
-}
-
-// What OLM v1 refuses is an error with all reasons, the file and what helps.
-func TestBundleManifestsRefused(t *testing.T) {
-	dir := clitest.ManifestsDir(t)
-	if err := os.RemoveAll(filepath.Join(dir, "bundle", "manifests",
-		"etcdclusters.etcd.database.coreos.com.crd.yaml")); err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range []struct {
-		args  []string
-		class int
-		parts []string
-	}{
-		{nil, 3, []string{"does not support AllNamespaces install mode\n",
-			"'etcdclusters.etcd.database.coreos.com' not found in bundle", "clusterserviceversion.yaml: ",
-			"--watch-namespace NAMESPACE"}},
-		{[]string{"--gate", "Deploymentconfig"}, 2, []string{"did you mean"}},
-		{[]string{"--gate", "BoxcutterRuntime"}, 2, []string{"has no effect on what is rendered"}},
-		{[]string{"--split"}, 2, []string{"--split requires --to"}},
-		{[]string{"--config", ""}, 2, []string{"invalid --config value"}},
-		{[]string{"--install-namespace", "A"}, 2, []string{"invalid --install-namespace value"}},
-		{[]string{"--to", "bundle/out"}, 2, []string{"inside it"}},
-	} {
-		got := clitest.RunProgram(t, dir, "bindery", append([]string{"bundle", "manifests", "bundle", "--error-format", "json"},
-			c.args...)...)
-		if err := clitest.Failed(got, c.class, c.parts...); err != nil {
-			t.Errorf("%v: %v", c.args, err)
 		}
 	}
 }

@@ -18,48 +18,6 @@ import (
 	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 )
 
-// Building and unpacking a bundle gives the same files; existing files are not overwritten.
-func TestBundleUnpack(t *testing.T) {
-	dir := clitest.BundleDir(t)
-	clitest.Done(t, dir, "bindery", "build", "bundle", "bundle", "-t", "etcd:v1")
-	for _, args := range []string{"bundle unpack oci:etcd.oci:v1 -o new/dir",
-		"bundle unpack oci:etcd.oci:v1 -o there --bundle-only",
-		"alpha bundle unpack oci:etcd.oci:v1 --out=there2 -v -d"} {
-		program, out := "bindery", "new/dir"
-		switch {
-		case strings.HasPrefix(args, "alpha"):
-			program, out = "opm", "there2"
-		case strings.Contains(args, "there"):
-			out = "there"
-		default:
-			out = "new/dir"
-		}
-		if strings.Contains(args, "there") {
-			if err := os.Mkdir(filepath.Join(dir, out), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			clitest.CopyFile(t, "../clitest/testdata/opm/README.md", filepath.Join(dir, out, "mine"))
-		}
-		if got := clitest.Done(t, dir, program, strings.Fields(args)...); got != "" {
-			t.Errorf("standard output has %q", got)
-		}
-		for _, file := range []string{"metadata/annotations.yaml",
-			"manifests/etcdoperator.v0.9.4.clusterserviceversion.yaml"} {
-			if clitest.ReadFile(t, filepath.Join(dir, out, file)) != clitest.ReadFile(t, filepath.Join(dir, "bundle", file)) {
-				t.Errorf("%s: %s is another", args, file)
-			}
-		}
-		before := clitest.Snapshot(t, dir)
-		got := clitest.RunProgram(t, dir, program, strings.Fields(args)...)
-		if got.Status != 1 || !strings.Contains(got.Stderr, "file already exists") {
-			t.Errorf("the second time: %+v", got)
-		}
-		if after := clitest.Snapshot(t, dir); after != before {
-			t.Errorf("files before\n%s\nafter\n%s", before, after)
-		}
-	}
-}
-
 // The recorded images, built by docker, unpack to their original directories.
 func TestUnpackRecordedImages(t *testing.T) {
 	registry := testregistry.Recorded(t)

@@ -7,54 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"sigs.k8s.io/yaml"
-
 	"github.com/operator-bindery/bindery/cmd/internal/clitest"
 )
-
-func TestBundleUnpackJob(t *testing.T) {
-	dir := t.TempDir()
-	const ref = "registry.example.com/acme/etcd:v1"
-	text := clitest.Done(t, dir, "bindery", "bundle", "unpack-job", ref, "-n", "olm")
-	var list struct {
-		Kind  string
-		Items []json.RawMessage
-	}
-	if err := json.Unmarshal([]byte(clitest.Done(t, dir, "bindery", "bundle", "unpack-job", ref, "-n", "olm", "-o", "json")),
-		&list); err != nil || list.Kind != "List" {
-		t.Fatalf("%+v: %v", list, err)
-	}
-	documents := strings.Split(strings.TrimPrefix(text, "---\n"), "\n---\n")
-	if len(documents) != 5 || len(list.Items) != 5 {
-		t.Fatalf("%d documents and %d items", len(documents), len(list.Items))
-	}
-	var kinds []string
-	for i, d := range documents {
-		var a, b struct{ Kind string }
-		if err := yaml.Unmarshal([]byte(d), &a); err != nil {
-			t.Fatal(err)
-		}
-		if err := json.Unmarshal(list.Items[i], &b); err != nil || a != b {
-			t.Errorf("%v and %v: %v", a, b, err)
-		}
-		kinds = append(kinds, a.Kind)
-	}
-	if got := strings.Join(kinds, " "); got != "ConfigMap Role ServiceAccount RoleBinding Job" {
-		t.Errorf("got %s", got)
-	}
-	for args, want := range map[string]string{
-		"": "accepts 1 arg(s)", ref + " -o xml": "invalid --output value",
-		ref + " --catalog-source x": "expected NAME:UID", "UPPER/case": "bundle image",
-		ref + " -n A --error-format json": `"class":2`, ref + " --olm-version main": "it is no version such as 0.38.0",
-		ref + " --olm-version=": "--olm-version is empty", ref + " --service-account=": "--service-account is empty",
-	} {
-		if got := clitest.RunProgram(t, dir, "bindery",
-			append([]string{"bundle", "unpack-job"}, strings.Fields(args)...)...); got.Status != 1 ||
-			got.Stdout != "" || !strings.Contains(got.Stderr, want) {
-			t.Errorf("%s: %+v", args, got)
-		}
-	}
-}
 
 // clusterDefaults are what an API server adds to a job, at its place.
 const clusterDefaults = `{"spec": {"completionMode": "NonIndexed", "completions": 1, "manualSelector": false,

@@ -149,45 +149,6 @@ func TestVerbsOnBothFormats(t *testing.T) {
 	}
 }
 
-// The JSON form of the account is stable.
-func TestAccount(t *testing.T) {
-	dir := clitest.EditDir(t)
-	text := clitest.Done(t, dir, "bindery", "catalog", "add", "catalog", "constraint-1", "--image-ref-template", clitest.RefTemplate,
-		"--account", "-", "--dry-run", "--explain")
-	const want = `{
-  "catalog": "catalog",
-  "kind": "directory",
-  "dryRun": true,
-  "unchanged": false,
-  "changes": [
-    {
-      "action": "added",
-`
-	if !strings.HasPrefix(text, want) {
-		t.Errorf("got\n%s\nwant\n%s", text, want)
-	}
-	var account map[string]any
-	if err := json.Unmarshal([]byte(text), &account); err != nil {
-		t.Fatal(err)
-	}
-	for _, list := range []string{"changes", "facts", "problems", "notes", "findings", "files"} {
-		if _, ok := account[list].([]any); !ok {
-			t.Errorf("%q is %v, not a list", list, account[list])
-		}
-	}
-	clitest.Done(t, dir, "bindery", "catalog", "add", "catalog", "constraint-1", "--image-ref-template", clitest.RefTemplate,
-		"--account", "account.json")
-	if text := clitest.ReadFile(t, filepath.Join(dir, "account.json")); !strings.Contains(text, `"synth-constraint/catalog.`) ||
-		!strings.Contains(text, `"dryRun": false`) {
-		t.Errorf("the account has\n%s", text)
-	}
-	start := clitest.Snapshot(t, dir)
-	got := clitest.RunProgram(t, dir, "bindery", "catalog", "rm", "catalog", "etcd", "--account", "no/such/place")
-	if got.Status != 1 || clitest.Snapshot(t, dir) != start {
-		t.Errorf("an account that cannot be written: %+v", got)
-	}
-}
-
 // An impossible edit is reported completely, with opm's exit status, and changes nothing. With --permissive the valid
 // part is applied.
 func TestVerbErrors(t *testing.T) {
@@ -315,21 +276,6 @@ func TestBundlesFromEverywhere(t *testing.T) {
 			if err := os.RemoveAll(filepath.Join(dir, copyOf)); err != nil {
 				t.Fatal(err)
 			}
-		}
-	}
-}
-
-// A bundle without an image can be added, with a warning that no cluster can pull it.
-func TestAddTellsOfBundlesWithoutAnImage(t *testing.T) {
-	const want = `bundle "etcdoperator.v0.9.5" comes from no registry and has no image reference: set --image-ref-template`
-	for args, told := range map[string]bool{
-		"": true, "--image-ref-template example.com/{{.Package}}:v{{.Version}}": false,
-	} {
-		dir := clitest.EditDir(t)
-		got := clitest.RunProgram(t, dir, "bindery",
-			append([]string{"catalog", "add", "catalog", "etcd"}, strings.Fields(args)...)...)
-		if got.Status != 0 || strings.Contains(got.Stderr, want) != told {
-			t.Errorf("%s: %+v", args, got)
 		}
 	}
 }

@@ -103,20 +103,3 @@ func TestAdditionToABrokenPackage(t *testing.T) {
 		}
 	}
 }
-
-// A damaged database, or a file that is not one, gives an error with its class and stays unchanged.
-func TestEditsOfWhatIsNoDatabase(t *testing.T) {
-	dir := clitest.EditDir(t)
-	clitest.WriteFile(t, filepath.Join(dir, "text.db"), "no database")
-	clitest.WriteFile(t, filepath.Join(dir, "short.db"), clitest.ReadFile(t, filepath.Join(dir, "index.db"))[:4096])
-	start := clitest.Snapshot(t, dir)
-	for path, class := range map[string]string{"text.db": `"class":3`, "short.db": `"class":5`} {
-		got := clitest.RunProgram(t, dir, "bindery", "catalog", "rm", path, "etcd", "--error-format", "json")
-		if got.Status != 1 || !strings.Contains(got.Stderr, class) {
-			t.Errorf("%s: %+v, want %s", path, got, class)
-		}
-	}
-	if now := clitest.Snapshot(t, dir); now != start {
-		t.Errorf("before\n%s\nafter\n%s", start, now)
-	}
-}

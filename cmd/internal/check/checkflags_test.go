@@ -23,39 +23,6 @@ func checkDir(t *testing.T) string {
 	return dir
 }
 
-func TestFlagsWithoutEffect(t *testing.T) {
-	dir := checkDir(t)
-	clitest.WriteFile(t, filepath.Join(dir, "f.yaml"), "waivers: []\n")
-	for line, want := range map[string]string{
-		"check catalog --gate=":                                "--gate is empty",
-		"check catalog --skip=":                                "--skip is empty",
-		"check catalog --profile=":                             "--profile is empty",
-		"check catalog --output=":                              "--output is empty",
-		"check --list --pull":                                  "--pull has no effect with --list",
-		"check --list --waivers f.yaml":                        "--waivers has no effect with --list",
-		"check --explain fbc:pruned --profile konflux":         "--profile has no effect with --explain",
-		"check catalog --released catalog":                     "--released has no effect without --profile konflux or conforma",
-		"check catalog --profile opm --pull":                   "--pull has no effect without --profile olmv1 or konflux or conforma",
-		"check catalog --profile konflux --gate X":             "--gate has no effect without --profile olmv1",
-		"check catalog --profile olmv1 --ocp-version 4.17":     "--ocp-version has no effect without --profile konflux",
-		"check catalog --profile konflux --ocp-version foo":    "invalid --ocp-version value",
-		"check catalog --profile konflux --snapshot f.yaml":    "--snapshot has no effect without --profile conforma",
-		"check bundle --profile olmv1 --artifacts out":         "--artifacts has no effect on a bundle",
-		"check catalog --profile community --rule-data f.yaml": "--rule-data has no effect without --profile",
-		"check catalog --profile opm --cert-provider service-ca": "--cert-provider has no effect without " +
-			"--profile olmv1",
-	} {
-		got := clitest.RunProgram(t, dir, "bindery", strings.Fields(line)...)
-		if got.Status != 1 || got.Stdout != "" || !strings.Contains(got.Stderr, want) ||
-			!strings.Contains(got.Stderr, "usage: ") {
-			t.Errorf("%s: %+v", line, got)
-		}
-	}
-	if _, err := os.Stat(filepath.Join(dir, "out")); err == nil {
-		t.Error("artifacts of a bundle were written")
-	}
-}
-
 // All reports name a file from where the program was started, and the file of waivers as the user did.
 func TestPlacesInReports(t *testing.T) {
 	dir := checkDir(t)

@@ -16,7 +16,7 @@ var ports atomic.Int32
 
 // FreePort returns an unused TCP port, a different one each time. It is below those that the kernel gives to connections and
 // to listeners that ask for none, which would take it before the program listens.
-func FreePort(t *testing.T) string {
+func FreePort(t testing.TB) string {
 	t.Helper()
 	for range 100 {
 		port := strconv.Itoa(10_000 + (os.Getpid()*97+int(ports.Add(1)))%20_000)

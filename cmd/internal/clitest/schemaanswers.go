@@ -35,7 +35,7 @@ var AnswerSchemas = map[string][]string{
 }
 
 // answerIsValid validates the answer of a command that a test has run.
-func answerIsValid(t *testing.T, args []string, stdout string) {
+func answerIsValid(t testing.TB, args []string, stdout string) {
 	t.Helper()
 	if filepath.Base(args[0]) != "bindery" || strings.TrimSpace(stdout) == "" || !asksForJSON(args) {
 		return

@@ -10,7 +10,7 @@ import (
 )
 
 // Compiled returns a schema as it is embedded.
-func Compiled(t *testing.T, name string) *jsonschema.Schema {
+func Compiled(t testing.TB, name string) *jsonschema.Schema {
 	t.Helper()
 	text, ok := schemas.Text(name)
 	if !ok {

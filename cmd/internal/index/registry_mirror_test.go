@@ -68,32 +68,6 @@ func TestMirrorTellsWhatASetDoesNotHold(t *testing.T) {
 	}
 }
 
-func TestMirrorRefuses(t *testing.T) {
-	for args, want := range map[string]string{
-		"cat":                                     `required flag(s) "to" not set`,
-		"--to m.test":                             "either REF or --database FILE is needed",
-		"cat -d small.db --to m.test":             "either REF or --database FILE is needed",
-		"--database cat --to m.test":              "is a catalog directory",
-		"--database nosuch.db --to m.test":        "no such file",
-		"cat --to m":                              "is no registry",
-		"cat --to m.test -o xml":                  "invalid --output value",
-		"small.db --to m.test --max-components 1": "",
-		"small.db --to m.test --package nosuch":   `package "nosuch" not found`,
-	} {
-		dir := clitest.WorkDir(t)
-		got := clitest.RunProgram(t, dir, "bindery", append([]string{"registry", "mirror"}, strings.Fields(args)...)...)
-		if want == "" {
-			if got.Status != 0 || strings.Contains(got.Stdout, "m.test/community/") {
-				t.Errorf("%s: %+v", args, got)
-			}
-			continue
-		}
-		if got.Status != 1 || got.Stdout != "" || !strings.Contains(got.Stderr, want) {
-			t.Errorf("%s: %q is not in %+v", args, want, got)
-		}
-	}
-}
-
 // With the generated registries.conf, a catalog and its bundles are read from the mirror while the original registry is
 // unavailable.
 func TestMirrorIsReadByItsConfiguration(t *testing.T) {

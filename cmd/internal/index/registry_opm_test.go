@@ -152,36 +152,3 @@ func recordedImages(repository string, tags ...string) string {
 	}
 	return strings.Join(out, ",")
 }
-
-// Invalid command lines give opm's message and exit status.
-func TestRegistryCommandLineAsOpm(t *testing.T) {
-	for _, c := range []struct {
-		args   string
-		status int
-		stderr string
-	}{
-		{"add", 0, ""},
-		{"add -d x.db -b 127.0.0.1:5056/community/etcd:v0.9.4 --mode nosuch --use-http", 1,
-			"Error: Invalid channel update mode nosuch specified\n"},
-		{"rm -d small.db", 1, "Error: required flag(s) \"packages\" not set\n"},
-		{"prune -d small.db", 1, "Error: required flag(s) \"packages\" not set\n"},
-		{"add -d small.db --ca-file ca.pem --container-tool podman", 1,
-			"--ca-file must not be set with --container-tool=podman"},
-		{"add -d small.db --ca-file ca.pem --skip-tls-verify", 1, "--ca-file must not be set with --skip-tls-verify"},
-		{"add -d small.db -c nosuch", 1, "invalid --container-tool value \"nosuch\""},
-		{"add -d small.db -c docker", 0, "no container tool is needed"},
-		{"rm -d nosuch.db -o etcd", 1, "open nosuch.db: no such file or directory"},
-		{"deprecatetruncate -d small.db", 0, ""},
-	} {
-		t.Run(c.args, func(t *testing.T) {
-			dir := clitest.WorkDir(t)
-			got := clitest.RunProgram(t, dir, "opm", append([]string{"registry"}, strings.Fields(c.args)...)...)
-			if got.Status != c.status || !strings.Contains(got.Stderr, c.stderr) || c.stderr == "" && got.Stderr != "" {
-				t.Errorf("%+v, want status %d and %q", got, c.status, c.stderr)
-			}
-			if _, err := os.Stat(filepath.Join(dir, "bundles.db")); (err == nil) != (c.args == "add") {
-				t.Errorf("bundles.db: %v", err)
-			}
-		})
-	}
-}

@@ -171,48 +171,6 @@ func TestMigrateList(t *testing.T) {
 	}
 }
 
-func TestMigrateListUsage(t *testing.T) {
-	dir := clitest.WorkDir(t)
-	if err := os.WriteFile(filepath.Join(dir, "list"), []byte("small.db a\nsmall.db a\nsmall.db ../b\n"),
-		0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "good"), []byte("small.db\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	before := clitest.Snapshot(t, dir)
-	for args, want := range map[string]string{
-		"--from-file nosuch":                                      "no such file",
-		"--from-file list --out-dir out":                          "list:2: invalid list: the output \"out/a\" is also that of line 1",
-		"--from-file good":                                        "no output for",
-		"--from-file good x":                                      "accepts 0 arg(s)",
-		"--from-file good -t x:v1":                                "--tag cannot be combined with --from-file",
-		"--from-file good --output oci:x:v1":                      "cannot be combined with --from-file",
-		"--from-file -":                                           "requires --report-dir",
-		"--from-file good --out-dir out --report-dir out/small/r": "is in the output",
-		"--from-file good --out-dir out --results nosuch/x":       "--results",
-	} {
-		got := clitest.RunProgram(t, dir, "bindery", append([]string{"migrate"}, strings.Fields(args)...)...)
-		if got.Status != 1 || got.Stdout != "" || !strings.Contains(got.Stderr, want) {
-			t.Errorf("%s: %+v, want %q", args, got, want)
-		}
-		if after := clitest.Snapshot(t, dir); after != before {
-			t.Fatalf("%s: files before\n%s\nafter\n%s", args, before, after)
-		}
-	}
-	got := clitest.RunProgram(t, dir, "bindery", "migrate", "--from-file", "good", "--out-dir", "out", "--dry-run")
-	if after := clitest.Snapshot(t, dir); got.Status != 0 || after != before ||
-		got.Stdout != "LINE  SOURCE    OUTPUTS\n1     small.db  out/small\n" {
-		t.Errorf("%+v", got)
-	}
-	cmd := clitest.Command(dir, "bindery", "migrate", "--from-file", "-", "--out-dir", "out", "--report-dir", "r", "--results",
-		"-")
-	cmd.Stdin = strings.NewReader("small.db\n")
-	if got := clitest.Finish(t, cmd); got.Status != 0 || len(clitest.LineResults(t, got.Stdout)) != 1 {
-		t.Errorf("from standard input: %+v", got)
-	}
-}
-
 // killList writes a list of recorded databases with directories and images in one layout as outputs, and returns the
 // expected outputs.
 func killList(t *testing.T) (dir string, names []string, args []string) {

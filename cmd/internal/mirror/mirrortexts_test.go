@@ -18,74 +18,8 @@ func newMirrorWorld(t *testing.T) *clitest.MirrorWorld {
 	w := &clitest.MirrorWorld{T: t, Dir: t.TempDir(), Conf: source.RegistriesConf(t, mirrortest.Host), Target: "docker://" + target.Host() + "/olm", Registry: target}
 	w.Write("imageset.yaml", clitest.MirrorImageSet)
 	w.Write("delete.yaml", clitest.DeleteImageSet)
-	w.Write("missing.yaml", strings.ReplaceAll(clitest.MirrorImageSet, "extra/tool:v1", "extra/tool:none"))
-	w.Write("package.yaml", strings.ReplaceAll(clitest.MirrorImageSet, "alpha-op", "alfa-op"))
-	w.Write("channel.yaml", strings.ReplaceAll(clitest.MirrorImageSet, "- name: alpha-op",
-		"- {name: alpha-op, channels: [{name: stabel}]}"))
 	w.Write("other.yaml", strings.ReplaceAll(clitest.MirrorImageSet, "acme/catalog:v1", "acme/catalog:v2"))
-	w.Write("empty.yaml", "kind: ImageSetConfiguration\nmirror: {}\n")
 	return w
-}
-
-// Wrong input of mirrors: the message names the file or flag and the way out, once.
-func TestMirrorMistakes(t *testing.T) {
-	for _, c := range []struct {
-		line   string
-		status int
-		want   string
-	}{
-		{"mirror run -c delete.yaml --workspace w TARGET", 1, `hint: "mirror delete" takes this kind of configuration`},
-		{"mirror delete -c imageset.yaml TARGET", 1, "delete wants kind: DeleteImageSetConfiguration"},
-		{"oc-mirror -c none.yaml --src-creds name:secret file://media", 1,
-			"--src-creds is not used: credentials are read from --authfile"},
-		{"mirror delete -c none.yaml TARGET", 1, "hint: -c FILE names a DeleteImageSetConfiguration\n"},
-		{"mirror run -c empty.yaml --workspace w TARGET", 1,
-			"error: no images to copy: the image set names no operators and no additional images\n"},
-		{"mirror run -c channel.yaml --workspace w TARGET", 1, `the package has no channel "stabel": perhaps stable)`},
-		{"mirror run -c imageset.yaml --workspace w docker://127.0.0.1:1 --retries 0", 1,
-			"error: registry 127.0.0.1:1: Get "},
-		{"mirror run -c imageset.yaml --workspace w TARGET:v1", 1, "error: destination "},
-		{"mirror run -c imageset.yaml --workspace w 127.0.0.1:1/olm", 1,
-			`hint: did you mean "docker://127.0.0.1:1/olm"?`},
-		{"mirror run -c imageset.yaml media", 1, `hint: did you mean "file://media"?`},
-		{"mirror verify -c imageset.yaml media", 1, `hint: did you mean "file://media"?`},
-		{"mirror inventory mirror.example.com", 1, `hint: did you mean "docker://mirror.example.com"?`},
-		{"mirror run -c imageset.yaml --from nowhere TARGET", 1, "error: --from: open nowhere: no such file"},
-		{"mirror verify -c imageset.yaml docker://127.0.0.1:1 --retries 0", 1, "error: registry 127.0.0.1:1: Get "},
-		{"mirror delete -c delete.yaml docker://127.0.0.1:1 --retries 0", 1, "error: registry 127.0.0.1:1: Get "},
-		{"mirror run -c imageset.yaml --workspace w --server none.bin TARGET", 1,
-			"error: --server: open none.bin: no such file or directory\n"},
-		{"mirror run -c imageset.yaml --workspace imageset.yaml TARGET", 1, "error: workspace: lstat imageset.yaml/working-dir: not a directory\n"},
-		{"mirror run -c imageset.yaml --against delete.yaml file://media", 1, "error: --against delete.yaml: "},
-		{"mirror run -c imageset.yaml --against delete.yaml file://media", 1,
-			`hint: "mirror inventory" writes the file`},
-		{"mirror run -c missing.yaml --workspace w TARGET", 4,
-			"hint: check the repository and the tag; a private registry may also answer so to users without permission; " +
-				"the same command again copies only what is missing\n"},
-		{"mirror run -c missing.yaml --workspace w TARGET", 4,
-			"\nnot copied: docker://registry.example.com/extra/tool:none: "},
-		{"mirror run -c missing.yaml --workspace w TARGET --dry-run", 4,
-			"warning: registry.example.com/extra/tool:none cannot be copied\n"},
-		{"mirror publish -c imageset.yaml --workspace w TARGET", 4,
-			`hint: "mirror run" copies the images; then publish again`},
-		{"mirror verify TARGET", 1, "error: no catalog to verify\nhint: -c FILE is "},
-		{"mirror verify TARGET -c imageset.yaml", 1, "1 catalog and 1 image are wrong\n"},
-		{"mirror delete --list imageset.yaml TARGET", 1, "hint: the list is the file that the step before wrote"},
-		{"oc-mirror", 1, "usage: oc-mirror [flags] DESTINATION\n"},
-		{"oc-mirror delete TARGET", 1, "usage: oc-mirror delete [flags] DESTINATION\n"},
-		{"oc-mirror list operators", 1, "usage: oc-mirror list operators [flags]\n"},
-	} {
-		t.Run(c.line, func(t *testing.T) {
-			w := newMirrorWorld(t)
-			r := w.Run(c.line)
-			if _, err := os.Stat(filepath.Join(w.Dir, "nowhere")); err == nil {
-				t.Error("a misspelled --from made a directory")
-			}
-			if r.Status != c.status || !strings.Contains(r.Stderr+r.Stdout, c.want) {
-				t.Errorf("status %d\n%s%s\nwanted %d and %q", r.Status, r.Stdout, r.Stderr, c.status, c.want)
-			}
-		})
-	}
 }
 
 // What nothing is kept of is said once.

@@ -53,27 +53,3 @@ func TestDiffManifests(t *testing.T) {
 		t.Errorf("%v: %+v", err, report)
 	}
 }
-
-func TestDiffManifestsErrors(t *testing.T) {
-	dir := clitest.ManifestsDir(t)
-	clitest.WriteFile(t, filepath.Join(dir, "empty", "README.md"), "")
-	clitest.WriteFile(t, filepath.Join(dir, "broken.yaml"), "a: 1")
-	for _, c := range []struct {
-		args  string
-		class int
-		part  string
-	}{
-		{"--manifests bundle bundle", 3, "does not support AllNamespaces"},
-		{"--manifests empty bundle", 3, "no manifests"},
-		{"--manifests broken.yaml bundle", 3, "Object 'Kind' is missing"},
-		{"--manifests bundle bundle --only heads", 2, "--only has no effect with --manifests"},
-		{"cat cat --cert-provider none", 2, "--cert-provider requires --manifests"},
-		{"--manifests bundle bundle -o yaml", 2, "invalid --output value"},
-	} {
-		got := clitest.RunProgram(t, dir, "bindery", append([]string{"diff", "--error-format", "json"},
-			strings.Fields(c.args)...)...)
-		if err := clitest.Failed(got, c.class, c.part); err != nil {
-			t.Errorf("%s: %v", c.args, err)
-		}
-	}
-}

@@ -73,26 +73,3 @@ func TestInspectAndVerify(t *testing.T) {
 		t.Errorf("inspect of a damaged image: status %d\n%s", got.Status, got.Stderr)
 	}
 }
-
-func TestInspectRefusals(t *testing.T) {
-	dir := clitest.WorkDir(t)
-	for _, c := range []struct {
-		args []string
-		text string
-	}{
-		{[]string{"inspect", "cat"}, "no image"},
-		{[]string{"verify", "small.db"}, "no image"},
-		{[]string{"inspect", "nosuch"}, "no full name of an image"},
-		{[]string{"inspect", "oci:nosuch:v1"}, "no such file"},
-		{[]string{"verify"}, "accepts 1 arg"},
-		{[]string{"inspect", "oci:x:v1", "-o", "yaml"}, "(table|json)"},
-		{[]string{"verify", "oci:x:v1", "-o", "table"}, "(text|json)"},
-		{[]string{"build", "catalog", "cat", "-t", "x:v1", "--compression", "auto", "--format", "docker"}, "gzip only"},
-		{[]string{"build", "catalog", "cat", "-t", "x:v1", "--compression", "best"}, "(gzip|zstd|auto)"},
-	} {
-		got := clitest.RunProgram(t, dir, "bindery", c.args...)
-		if got.Status != 1 || got.Stdout != "" || !strings.Contains(got.Stderr, c.text) {
-			t.Errorf("%q: status %d, %q, want %q in\n%s", c.args, got.Status, got.Stdout, c.text, got.Stderr)
-		}
-	}
-}
