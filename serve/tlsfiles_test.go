@@ -20,7 +20,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/operator-bindery/bindery/internal/probe"
+	"github.com/operator-bindery/bindery/serve/probe"
 )
 
 // makeCertificate writes a self-signed certificate for 127.0.0.1 and its key.

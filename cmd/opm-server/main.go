@@ -12,8 +12,8 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/operator-bindery/bindery/internal/probe"
 	"github.com/operator-bindery/bindery/internal/version"
+	"github.com/operator-bindery/bindery/serve/probe"
 )
 
 func main() {

@@ -66,7 +66,7 @@ var foreign = map[string]string{
 	"github.com/urfave/cli":                           "cmd",
 	"github.com/operator-framework/operator-registry": "no package",
 	// Nothing starts a program, except fullbuild, which passes on the exit status of the commands that its library ran.
-	"os/exec": "cmd/internal/fullbuild",
+	"os/exec": "cmd/internal/containerfile/fullbuild",
 }
 
 // pkg is the used output of go list for a package.

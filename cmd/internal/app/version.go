@@ -9,7 +9,7 @@ import (
 
 	"github.com/operator-bindery/bindery/build"
 	containerfilecmd "github.com/operator-bindery/bindery/cmd/internal/containerfile"
-	"github.com/operator-bindery/bindery/cmd/internal/fullbuild"
+	"github.com/operator-bindery/bindery/cmd/internal/containerfile/fullbuild"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
 	"github.com/operator-bindery/bindery/internal/version"

@@ -14,7 +14,7 @@ import (
 
 	"github.com/operator-bindery/bindery/bundle/check"
 	"github.com/operator-bindery/bindery/bundle/manifests"
-	"github.com/operator-bindery/bindery/cmd/internal/checkup"
+	"github.com/operator-bindery/bindery/cmd/internal/check/checkup"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"

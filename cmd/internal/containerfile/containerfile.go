@@ -21,8 +21,8 @@ import (
 
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
-	"github.com/operator-bindery/bindery/cmd/internal/evaluator"
-	"github.com/operator-bindery/bindery/cmd/internal/fullbuild"
+	"github.com/operator-bindery/bindery/cmd/internal/containerfile/evaluator"
+	"github.com/operator-bindery/bindery/cmd/internal/containerfile/fullbuild"
 	"github.com/operator-bindery/bindery/cmd/internal/hint"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"

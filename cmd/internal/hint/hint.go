@@ -19,7 +19,7 @@ import (
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
-	"github.com/operator-bindery/bindery/cmd/internal/template"
+	"github.com/operator-bindery/bindery/cmd/internal/read/template"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/edit"
 	"github.com/operator-bindery/bindery/images"

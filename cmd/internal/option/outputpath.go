@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
-	"github.com/operator-bindery/bindery/cmd/internal/jobs"
+	"github.com/operator-bindery/bindery/cmd/internal/migrate/jobs"
 	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 )

@@ -11,10 +11,10 @@ import (
 	"github.com/opencontainers/go-digest"
 
 	"github.com/operator-bindery/bindery/build"
-	"github.com/operator-bindery/bindery/cmd/internal/inventory"
-	"github.com/operator-bindery/bindery/cmd/internal/provenance"
-	"github.com/operator-bindery/bindery/cmd/internal/sbom"
 	"github.com/operator-bindery/bindery/cmd/internal/supply"
+	"github.com/operator-bindery/bindery/cmd/internal/supply/inventory"
+	"github.com/operator-bindery/bindery/cmd/internal/supply/provenance"
+	"github.com/operator-bindery/bindery/cmd/internal/supply/sbom"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/signature"
 	"github.com/operator-bindery/bindery/images/store"

@@ -13,7 +13,7 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
-	"github.com/operator-bindery/bindery/cmd/internal/template"
+	"github.com/operator-bindery/bindery/cmd/internal/read/template"
 	"github.com/operator-bindery/bindery/declcfg"
 )
 

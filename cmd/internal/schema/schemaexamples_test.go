@@ -14,12 +14,12 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/operator-bindery/bindery/cmd/internal/build/compose"
 	catalogcmd "github.com/operator-bindery/bindery/cmd/internal/catalog"
 	"github.com/operator-bindery/bindery/cmd/internal/clitest"
-	"github.com/operator-bindery/bindery/cmd/internal/compose"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
-	"github.com/operator-bindery/bindery/cmd/internal/template"
+	"github.com/operator-bindery/bindery/cmd/internal/read/template"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/declcfg/rules"
 	"github.com/operator-bindery/bindery/docs/reference/schemas"

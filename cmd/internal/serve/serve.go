@@ -16,10 +16,10 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
-	"github.com/operator-bindery/bindery/internal/probe"
 	"github.com/operator-bindery/bindery/render"
 	"github.com/operator-bindery/bindery/serve"
 	"github.com/operator-bindery/bindery/serve/opmcache"
+	"github.com/operator-bindery/bindery/serve/probe"
 	"github.com/operator-bindery/bindery/sqlite"
 )
 

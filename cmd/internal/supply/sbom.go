@@ -15,8 +15,8 @@ import (
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
-	"github.com/operator-bindery/bindery/cmd/internal/inventory"
-	"github.com/operator-bindery/bindery/cmd/internal/sbom"
+	"github.com/operator-bindery/bindery/cmd/internal/supply/inventory"
+	"github.com/operator-bindery/bindery/cmd/internal/supply/sbom"
 	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/images/signature"
 	"github.com/operator-bindery/bindery/images/store"

@@ -10,9 +10,9 @@ import (
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
-	"github.com/operator-bindery/bindery/cmd/internal/inventory"
-	"github.com/operator-bindery/bindery/cmd/internal/provenance"
-	"github.com/operator-bindery/bindery/cmd/internal/sbom"
+	"github.com/operator-bindery/bindery/cmd/internal/supply/inventory"
+	"github.com/operator-bindery/bindery/cmd/internal/supply/provenance"
+	"github.com/operator-bindery/bindery/cmd/internal/supply/sbom"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/policy"
 	"github.com/operator-bindery/bindery/images/registries"
