@@ -32,8 +32,8 @@ type Options struct {
 // maxFaults is how many faults of a file are reported.
 const maxFaults = 100
 
-// Read reads a document of a shape. The error has each fault as FILE:LINE:COLUMN: TEXT and is of the class
-// [fault.ErrInvalid], or [fault.ErrLimit].
+// Read reads a document of a shape. The error has each fault as FILE:LINE:COLUMN: TEXT and is [fault.ErrInvalid], or a
+// [*canon.LimitError].
 func Read(in io.Reader, s *Shape, o Options) (*Document, error) {
 	d := &Document{file: o.File}
 	split := canon.NewSplitter(in, o.Limits)
