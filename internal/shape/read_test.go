@@ -45,16 +45,19 @@ func TestRead(t *testing.T) {
 		want []string
 		kind error
 	}{
-		"every kind": {"note: a\nname: node\nsize: 5\nratio: 1.5\nactive: true\nkey: YQ==\ntags: [a]\nlabels: {a: b}\nentries:\n" +
-			"- path: p\nsince: \"2026-01-02T03:04:05Z\"\naddress: 127.0.0.1\nany: [1]\nPlain: x\n", nil, nil},
+		"every kind": {"note: a\nname: node\nsize: 5\nratio: 1.5\nactive: true\nkey: YQ==\ntags: [a]\nlabels: {a: b}\n" +
+			"entries:\n- path: p\nsince: \"2026-01-02T03:04:05Z\"\naddress: 127.0.0.1\nany: [1]\nPlain: x\n", nil, nil},
 		"JSON":                      {`{"name": "node", "entries": [{"path": "p"}]}`, nil, nil},
 		"empty":                     {"# nothing\n", []string{"f: it is empty"}, fault.ErrInvalid},
 		"two documents":             {"name: a\n---\nname: b\n", []string{"f: it has more than one document"}, fault.ErrInvalid},
 		"no YAML":                   {"name: a\nb: [\n", []string{"f:"}, fault.ErrInvalid},
 		"damage after the document": {"name: a\n---\n\x00\n", []string{"f:"}, fault.ErrInvalid},
-		"too long":                  {"name: " + strings.Repeat("a", 2000) + "\n", []string{"f: document size exceeds the limit of 1500"}, nil},
-		"all faults, each at its place": {"---\nnmae: a\ntags:\n- a\n- {}\nentries:\n- path: 1.10\n  paht: x\nhidden: x\nLeft: x\n",
-			[]string{`f:10:7: unknown field "Left" (the fields are Plain, active, `, `f:8:9: entries[0]: unknown field "paht" (perhaps path)`,
+		"too long": {"name: " + strings.Repeat("a", 2000) + "\n",
+			[]string{"f: document size exceeds the limit of 1500"}, nil},
+		"all faults, each at its place": {"---\nnmae: a\ntags:\n- a\n- {}\nentries:\n- path: 1.10\n" +
+			"  paht: x\nhidden: x\nLeft: x\n",
+			[]string{`f:10:7: unknown field "Left" (the fields are Plain, active, `,
+				`f:8:9: entries[0]: unknown field "paht" (perhaps path)`,
 				`f:7:9: entries[0].path is a number, expected a string (write it in quotes: "1.10")`,
 				`f:9:9: unknown field "hidden" (the fields are `, `f:2:7: unknown field "nmae" (perhaps name)`,
 				`f:5:3: tags[1] is an object, expected a string`}, fault.ErrInvalid},
@@ -112,8 +115,8 @@ func TestReadWarnsOfRepeatedKeys(t *testing.T) {
 }
 
 func TestPlacesInDocuments(t *testing.T) {
-	doc, err := shape.Read(strings.NewReader("\n# first\n---\nname: node\nentries:\n- path: p\n  more: x\n"), shape.For[settings](),
-		shape.Options{File: "f"})
+	text := "\n# first\n---\nname: node\nentries:\n- path: p\n  more: x\n"
+	doc, err := shape.Read(strings.NewReader(text), shape.For[settings](), shape.Options{File: "f"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +147,8 @@ func TestFieldsOfTypes(t *testing.T) {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	if got := strings.Join(names, " "); got != "Plain active address any entries key labels name note ratio since size tags" {
+	want := "Plain active address any entries key labels name note ratio since size tags"
+	if got := strings.Join(names, " "); got != want {
 		t.Error(got)
 	}
 	for text, want := range map[string]string{
