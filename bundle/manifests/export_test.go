@@ -41,12 +41,5 @@ func SlowObjects(text []byte) (found []*unstructured.Unstructured, err error) {
 	return found, err
 }
 
-// Schema checks a configuration against a schema with a deploymentConfig.
-func Schema(content any) error {
-	s := &shape{types: []string{"object"}, closed: true,
-		properties: map[string]*shape{"deploymentConfig": deploymentConfigSchema()}}
-	return checkSchema(s, content, "")
-}
-
 // PropertiesOf returns the annotation with the properties.
 func PropertiesOf(b *Bundle) string { return b.csv.Annotations[propertiesAnnotation] }
