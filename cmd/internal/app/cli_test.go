@@ -301,7 +301,7 @@ func TestManualPage(t *testing.T) {
 
 // Memory allocated by package initialisation does not trigger a garbage collection before the heap has grown further.
 func TestNoCollectionAtStart(t *testing.T) {
-	cmd := exec.Command(filepath.Join(clitest.BinDir, "bindery"), "version")
+	cmd := exec.Command(clitest.Build(t), "version")
 	cmd.Env = append(os.Environ(), "GODEBUG=gctrace=1", "GOGC=")
 	out, err := cmd.CombinedOutput()
 	if err != nil || strings.Contains(string(out), "gc 1 @") {
