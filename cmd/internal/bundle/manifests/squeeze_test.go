@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/operator-bindery/bindery/bundle/manifests"
+	"github.com/operator-bindery/bindery/cmd/internal/bundle/manifests"
 )
 
 // checkSqueezed compares the definitions of a file with what their type prints.

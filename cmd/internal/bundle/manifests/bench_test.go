@@ -3,7 +3,7 @@ package manifests_test
 import (
 	"testing"
 
-	"github.com/operator-bindery/bindery/bundle/manifests"
+	"github.com/operator-bindery/bindery/cmd/internal/bundle/manifests"
 )
 
 // The bundles of recorded catalogs and some more: read and rendered, one after the other.

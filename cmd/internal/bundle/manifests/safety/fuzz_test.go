@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/operator-bindery/bindery/bundle/manifests/safety"
+	"github.com/operator-bindery/bindery/cmd/internal/bundle/manifests/safety"
 )
 
 // Any two definitions have one answer, whatever is in them.
