@@ -125,8 +125,7 @@ func (o *inventoryOptions) run(ctx context.Context, p *option.Session, dest stri
 		if err != nil {
 			return err
 		}
-		of, err := mirror.Repositories(ctx,
-			mirror.Options{Set: set, Render: ro, Filter: fo, Target: t, Log: p.Log})
+		of, err := mirror.Options{Set: set, Render: ro, Filter: fo, Target: t, Log: p.Log}.Repositories(ctx)
 		if err != nil {
 			return err
 		}
