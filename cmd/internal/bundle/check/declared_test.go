@@ -137,7 +137,7 @@ func readByAllAlike(t *testing.T, bundles iter.Seq2[string, fstest.MapFS]) {
 		if err := catalog.Validate(); err != nil {
 			t.Errorf("%s: no error, and the catalog is invalid: %v", name, err)
 		}
-		if err := edit.LatestLevel().Apply(blob); err != nil {
+		if err := edit.LevelLatest.Apply(blob); err != nil {
 			t.Errorf("%s: no error, and the manifests have no metadata: %v", name, err)
 		}
 		if own, err := blob.PackageProperty(); err != nil || own.PackageName != b.Package || own.Version != b.CSV.Version {
