@@ -156,10 +156,10 @@ func filterSkeleton(ctx context.Context, source string, op imageset.Operator, o 
 		return nil, "", err
 	}
 	defer func() { err = errors.Join(err, index.Close()) }()
-	e := change.Edit{Whole: []string{}, Scope: filter.Scope(op, o.Filter), Apply: func(_ context.Context,
+	e := change.Edit{Whole: []string{}, Scope: o.Filter.Scope(op), Apply: func(_ context.Context,
 		s *change.State) (*declcfg.Catalog, *edit.Account, error) {
 		var err error
-		if r, err = filter.Apply(s.Catalog, op, o.Filter); err == nil {
+		if r, err = o.Filter.Apply(s.Catalog, op); err == nil {
 			err = errPlanned
 		}
 		return nil, nil, err
