@@ -28,7 +28,7 @@ func knownIn(t testing.TB, dir string) *Cache {
 	if err != nil {
 		t.Fatal(err)
 	}
-	notes, err := blobcache.OpenNotes(filepath.Join(dir, "layers"), blobcache.Options{Warn: warn})
+	notes, err := blobs.OpenNotes(warn)
 	if err != nil {
 		t.Fatal(err)
 	}

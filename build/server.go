@@ -54,7 +54,7 @@ func (s Server) withDigest(d digest.Digest) Server {
 }
 
 // withLayer is the server whose layer was written before, so that it need not be compressed again. b is what
-// [layers.Write] returned for the layer. There may be one for each compression.
+// [layers.Layer.Write] returned for the layer. There may be one for each compression.
 func (s Server) withLayer(b layers.Blob, open func() (io.ReadCloser, error)) Server {
 	s.finished = append(slices.Clip(s.finished), layers.Finished{Blob: b, Open: open})
 	return s

@@ -17,6 +17,8 @@ type Level string
 const (
 	LevelNone        Level = "none"
 	LevelCSVMetadata Level = "bundle-object-to-csv-metadata"
+	// LevelLatest includes all others.
+	LevelLatest = LevelCSVMetadata
 )
 
 // migration is one conversion of a level.
@@ -40,12 +42,6 @@ func Levels() []Level {
 		levels = append(levels, m.level)
 	}
 	return levels
-}
-
-// LatestLevel returns the level that includes all others.
-func LatestLevel() Level {
-	levels := Levels()
-	return levels[len(levels)-1]
 }
 
 // ParseLevel returns the level with that name. The empty name is LevelNone.

@@ -84,8 +84,8 @@ func TestLevels(t *testing.T) {
 		edit.Level("").Includes(edit.LevelCSVMetadata) {
 		t.Error("the levels are not in order")
 	}
-	if edit.LatestLevel() != edit.LevelCSVMetadata {
-		t.Errorf("the latest level is %q", edit.LatestLevel())
+	if levels := edit.Levels(); levels[len(levels)-1] != edit.LevelLatest {
+		t.Errorf("the latest of the levels %q is %q", levels, edit.LevelLatest)
 	}
 	b := levelBundle("i", object(csv))
 	if err := edit.LevelNone.Apply(b); err != nil || len(b.Properties) != 1 ||

@@ -24,7 +24,7 @@ import (
 //
 // Pass the result to [Copy] in [CopyOptions.Checked], which goes on with its connections and uploads, and close it
 // after that. It is nil if no destination is in a registry.
-func CheckPush(ctx context.Context, dests []transport.Destination, o CopyOptions) (_ *PushCheck, err error) {
+func (o CopyOptions) CheckPush(ctx context.Context, dests []transport.Destination) (_ *PushCheck, err error) {
 	all := ctx
 	ctx, cancel := o.deadline(ctx)
 	defer cancel()
@@ -61,8 +61,8 @@ func CheckPush(ctx context.Context, dests []transport.Destination, o CopyOptions
 	return check, nil
 }
 
-// PushCheck is the result of [CheckPush]: the repositories that were checked, with their connections and tokens, and
-// the upload sessions that are open. It is safe for concurrent use; nil stands for a check of nothing.
+// PushCheck is the result of [CopyOptions.CheckPush]: the repositories that were checked, with their connections and
+// tokens, and the upload sessions that are open. It is safe for concurrent use; nil stands for a check of nothing.
 type PushCheck struct {
 	remote    *registries.Client
 	checked   []*registries.Repository

@@ -34,8 +34,8 @@ type CopyOptions struct {
 	// [store.IfNone] for no image; otherwise the error is a [*store.ConflictError]. Tags are compared before anything
 	// is written, and again just before each is written, since most registries cannot compare and set in one step.
 	IfDigest string
-	// Checked, unless nil, is the result of [CheckPush] with the same options. Its events go to the Events of the
-	// check.
+	// Checked, unless nil, is the result of [CopyOptions.CheckPush] with the same options. Its events go to the Events
+	// of the check.
 	Checked *PushCheck
 	// Platform selects the image of an index that is written to a store; by default that for this machine, else any for
 	// Linux.

@@ -235,8 +235,8 @@ func TestAttachmentsAreRefused(t *testing.T) {
 		dests := []transport.Destination{to(transport.Docker, "", r.Host()+"/a/b:v1"), bad}
 		o := CopyOptions{Registry: plain, Attachments: []store.Attachment{never}}
 		_, err := copyOf(t.Context(), of(t, packages(t, "a")), dests, o)
-		_, checked := CheckPush(t.Context(), dests, o)
-		_, opened := OpenWriter(t.Context(), bad, o)
+		_, checked := o.CheckPush(t.Context(), dests)
+		_, opened := o.OpenWriter(t.Context(), bad)
 		_, copied := anyImage(t).Copy(t.Context(), r.Host()+"/a/b:v1", bad, everything, o)
 		for what, err := range map[string]error{"Copy": err, "CheckPush": checked, "OpenWriter": opened,
 			"Client.Copy": copied} {
@@ -315,7 +315,7 @@ func TestOpenWriter(t *testing.T) {
 	for _, kind := range slices.Sorted(maps.Keys(dests)) {
 		d := dests[kind]
 		copyAll(t, c, from, d.String())
-		w, err := OpenWriter(t.Context(), d, CopyOptions{Registry: plain})
+		w, err := CopyOptions{Registry: plain}.OpenWriter(t.Context(), d)
 		if err != nil {
 			t.Fatal(err)
 		}

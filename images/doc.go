@@ -9,7 +9,7 @@
 //	tree, err := img.Extract(ctx, []string{"configs"}, images.ExtractOptions{})
 //
 // [Copy] writes an image to several destinations, which [transport.Table.Parse] reads. A destination has the old or the
-// new image at any time, whatever fails. [OpenWriter] writes what is attached to an image that exists.
+// new image at any time, whatever fails. [CopyOptions.OpenWriter] writes what is attached to an image that exists.
 //
 // Which places there are says a table, [BuiltIn] or another one: package transport has its rows, package library those
 // of podman's store, and package registries what there is for registries alone.

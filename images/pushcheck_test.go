@@ -60,7 +60,7 @@ func TestCheckPush(t *testing.T) {
 			for _, d := range c.dests {
 				dests = append(dests, parse(t, strings.ReplaceAll(d, "HOST", reg.Host())))
 			}
-			check, err := CheckPush(t.Context(), dests, CopyOptions{Registry: insecure(), Retries: 1, Backoff: 1})
+			check, err := CopyOptions{Registry: insecure(), Retries: 1, Backoff: 1}.CheckPush(t.Context(), dests)
 			if err := check.Close(t.Context()); err != nil {
 				t.Error(err)
 			}
@@ -124,7 +124,7 @@ func TestCheckedPush(t *testing.T) {
 				reg.Interfere(c.registry)
 			}
 			o := CopyOptions{Registry: insecure()}
-			check, err := CheckPush(t.Context(), dests(t, "docker://"+at), o)
+			check, err := o.CheckPush(t.Context(), dests(t, "docker://"+at))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -167,8 +167,8 @@ func TestCheckPushIfDigest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			reg := testregistry.New(t)
 			put(reg, "a/b", "v1", there)
-			check, err := CheckPush(t.Context(), dests(t, "docker://"+reg.Host()+"/a/b:"+c.tag),
-				CopyOptions{Registry: insecure(), IfDigest: c.condition})
+			o := CopyOptions{Registry: insecure(), IfDigest: c.condition}
+			check, err := o.CheckPush(t.Context(), dests(t, "docker://"+reg.Host()+"/a/b:"+c.tag))
 			var conflict *store.ConflictError
 			if errors.As(err, &conflict) != c.refused || !c.refused && err != nil ||
 				len(check.Conflicts()) != c.conflicts {

@@ -35,7 +35,7 @@ func (w *Writer) Discard() error { return errors.Join(w.Writer.Discard(), w.clos
 // OpenWriter opens the place of an image that exists, for writing attachments. Of the options those for registries,
 // Retries, Backoff, Stall, Temp and Events are used. The caller calls Commit, and in any case Discard. The error is of
 // the class [transport.ErrNoAttachments] for transports without attachments.
-func OpenWriter(ctx context.Context, dest transport.Destination, o CopyOptions) (_ *Writer, err error) {
+func (o CopyOptions) OpenWriter(ctx context.Context, dest transport.Destination) (_ *Writer, err error) {
 	if err := o.transports().CheckAttachments(dest); err != nil {
 		return nil, err
 	}

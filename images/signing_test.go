@@ -48,8 +48,8 @@ func TestLibraryAcceptsSignatures(t *testing.T) {
 				{Platform: v1.Platform{OS: "linux", Architecture: "arm64"}, Layers: []map[string]string{{"a": "arm"}}}})
 			name := reg.Host() + "/acme/catalog:v1"
 			plain := true
-			w, err := OpenWriter(t.Context(), transport.Destination{Transport: transport.Docker, Name: name},
-				CopyOptions{Registry: registries.Config{SkipTLSVerify: &plain, PlainHTTP: true}})
+			o := CopyOptions{Registry: registries.Config{SkipTLSVerify: &plain, PlainHTTP: true}}
+			w, err := o.OpenWriter(t.Context(), transport.Destination{Transport: transport.Docker, Name: name})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -154,8 +154,9 @@ func TestSignatureWhoseBlobIsNotSeen(t *testing.T) {
 		return true
 	})
 	plain := true
-	w, err := OpenWriter(t.Context(), transport.Destination{Transport: transport.Docker, Name: reg.Host() + "/acme/catalog:v1"},
-		CopyOptions{Registry: registries.Config{SkipTLSVerify: &plain, PlainHTTP: true}})
+	o := CopyOptions{Registry: registries.Config{SkipTLSVerify: &plain, PlainHTTP: true}}
+	w, err := o.OpenWriter(t.Context(), transport.Destination{Transport: transport.Docker,
+		Name: reg.Host() + "/acme/catalog:v1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,7 +171,7 @@ func TestSignatureWhoseBlobIsNotSeen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	report, err := signature.Verify(t.Context(), w, w.Image, signature.VerifyOptions{Keys: keys})
+	report, err := signature.VerifyOptions{Keys: keys}.Verify(t.Context(), w, w.Image)
 	if err != nil || !report.Verified || len(report.Subjects[0].Findings) != 2 || len(refused) != 3 {
 		t.Errorf("%v %+v, refused %v", err, report, refused)
 	}

@@ -40,8 +40,8 @@ func (a *admission) judgeKeys(ctx context.Context, e *trust.Evidence) (refusal *
 		}
 	}
 	e.Read = true
-	report, err := signature.Verify(ctx, a.place,
-		store.Image{Top: v1.Descriptor{Digest: e.Digest, Size: int64(len(e.Text))}}, o)
+	report, err := o.Verify(ctx, a.place,
+		store.Image{Top: v1.Descriptor{Digest: e.Digest, Size: int64(len(e.Text))}})
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("reading signatures: %w", err)

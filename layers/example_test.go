@@ -10,9 +10,9 @@ import (
 )
 
 // The digest of a layer depends on its entries and its compression only.
-func ExampleWrite() {
+func ExampleLayer_Write() {
 	layer := layers.Layer{Name: "files", Entries: []layers.Entry{layers.Bytes("etc/motd", 0o644, []byte("hello\n"))}}
-	blob, err := layers.Write(context.Background(), io.Discard, layer, layers.Options{Compression: layers.Gzip})
+	blob, err := layer.Write(context.Background(), io.Discard, layers.Options{Compression: layers.Gzip})
 	if err != nil {
 		log.Fatal(err)
 	}

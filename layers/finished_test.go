@@ -12,7 +12,7 @@ func TestFinishedLayersAreCopied(t *testing.T) {
 	plain := Layer{Name: "l", Entries: []Entry{Bytes("a", 0o644, bytes.Repeat([]byte("text "), 1000))}}
 	write := func(l Layer, o Options) (Blob, string, error) {
 		var out bytes.Buffer
-		b, err := Write(t.Context(), &out, l, o)
+		b, err := l.Write(t.Context(), &out, o)
 		return b, out.String(), err
 	}
 	gzip := Options{Compression: Gzip}

@@ -30,7 +30,7 @@ const (
 
 // CodecID names the compressor of layers with everything that its output depends on: level, window, and generation. It
 // is for reports about how an image was built.
-func CodecID(c Compression) (string, error) {
+func (c Compression) CodecID() (string, error) {
 	switch c {
 	case Gzip:
 		return fmt.Sprintf("gzip level %d generation %d", gzipLevel, gzipGeneration), nil
@@ -96,7 +96,7 @@ func (l Layer) Key(o Options) (digest.Digest, error) {
 	if l.More != nil && l.MoreID == "" {
 		return "", nil
 	}
-	codec, err := CodecID(o.Compression)
+	codec, err := o.Compression.CodecID()
 	if err != nil {
 		return "", err
 	}

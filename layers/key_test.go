@@ -114,11 +114,11 @@ func TestFileWithAnotherDigestIsNotWritten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Write(t.Context(), io.Discard, l, Options{Compression: Gzip}); err != nil {
+	if _, err := l.Write(t.Context(), io.Discard, Options{Compression: Gzip}); err != nil {
 		t.Fatal(err)
 	}
 	copy(content, "AS IT IS!")
-	if _, err := Write(t.Context(), io.Discard, l, Options{Compression: Gzip}); !errors.Is(err, ErrChanged) {
+	if _, err := l.Write(t.Context(), io.Discard, Options{Compression: Gzip}); !errors.Is(err, ErrChanged) {
 		t.Errorf("got %v", err)
 	}
 	l.Entries[0].Digest, l.Entries[0].Size = "", 100

@@ -65,7 +65,7 @@ type Blob struct {
 }
 
 // Write writes the layer to w. Memory does not grow with the layer. It is safe for concurrent use.
-func Write(ctx context.Context, w io.Writer, l Layer, o Options) (Blob, error) {
+func (l Layer) Write(ctx context.Context, w io.Writer, o Options) (Blob, error) {
 	c, err := newCodec(o.Compression)
 	if err != nil {
 		return Blob{}, err

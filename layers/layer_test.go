@@ -50,7 +50,7 @@ func TestDigestsAreGolden(t *testing.T) {
 		Uncompressed: "sha256:09fc5641a19f97c9196852e402a161ba7e44969740c6f411cfd365b48ee105ac",
 	}
 	for c, want := range golden {
-		b, err := Write(t.Context(), io.Discard, sample(), Options{Compression: c})
+		b, err := sample().Write(t.Context(), io.Discard, Options{Compression: c})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -64,7 +64,7 @@ func TestDigestsAreGolden(t *testing.T) {
 func TestWrittenBytesAreMeasured(t *testing.T) {
 	for _, c := range []Compression{Gzip, Zstd, Uncompressed} {
 		var out bytes.Buffer
-		b, err := Write(t.Context(), &out, sample(), Options{Compression: c})
+		b, err := sample().Write(t.Context(), &out, Options{Compression: c})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,7 +105,7 @@ func unpack(t *testing.T, c Compression, r io.Reader) []byte {
 
 func TestTarHeaders(t *testing.T) {
 	var out bytes.Buffer
-	_, err := Write(t.Context(), &out, sample(), Options{Compression: Uncompressed})
+	_, err := sample().Write(t.Context(), &out, Options{Compression: Uncompressed})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,7 +204,7 @@ func TestRefusedLayers(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			_, err := Write(t.Context(), io.Discard, Layer{Name: "x", Entries: c.entries}, Options{Compression: Gzip})
+			_, err := Layer{Name: "x", Entries: c.entries}.Write(t.Context(), io.Discard, Options{Compression: Gzip})
 			if err == nil || !strings.Contains(err.Error(), c.text) {
 				t.Errorf("got %v, want %q", err, c.text)
 			}

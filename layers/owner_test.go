@@ -26,7 +26,7 @@ func TestEntriesWithOwnersOfTheirOwn(t *testing.T) {
 		}
 		keys[key.String()] = true
 		var b bytes.Buffer
-		if _, err := Write(t.Context(), &b, l, Options{Compression: Uncompressed}); err != nil {
+		if _, err := l.Write(t.Context(), &b, Options{Compression: Uncompressed}); err != nil {
 			t.Fatal(err)
 		}
 		h, err := tar.NewReader(&b).Next()

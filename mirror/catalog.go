@@ -84,10 +84,10 @@ func (c *catalog) close() error {
 
 // filter filters the catalog, and leaves bundles out of it.
 func (c *catalog) filter(ctx context.Context, o filter.Options, without []edit.Name) error {
-	e := change.Edit{Whole: []string{}, Scope: filter.Scope(c.selects, o)}
+	e := change.Edit{Whole: []string{}, Scope: o.Scope(c.selects)}
 	e.Apply = func(_ context.Context, s *change.State) (*declcfg.Catalog, *edit.Account, error) {
 		var err error
-		c.result, err = filter.Apply(s.Catalog, c.selects, o)
+		c.result, err = o.Apply(s.Catalog, c.selects)
 		if err != nil {
 			return nil, nil, err
 		}

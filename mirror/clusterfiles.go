@@ -13,15 +13,15 @@ import (
 	"github.com/operator-bindery/bindery/mirror/internal/workdir"
 )
 
-// Resources writes the files for clusters to a directory as [Run] does after copying, for all that the image set asks
+// WriteResources writes the files for clusters to a directory as [Options.Run] does after copying, for all that the image set asks
 // for, whether it was copied or not. A catalog that is not at the target is a problem, and gets no file if its place
 // depends on its digest.
-func Resources(ctx context.Context, options Options, dir string) (_ *Account, err error) {
-	if options.Mode == ToDisk {
+func (o Options) WriteResources(ctx context.Context, dir string) (_ *Account, err error) {
+	if o.Mode == ToDisk {
 		return nil, fmt.Errorf("%w: the files are about a registry", fault.ErrInvalid)
 	}
-	options.DryRun = true
-	r, err := newRun(ctx, options)
+	o.DryRun = true
+	r, err := newRun(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -72,10 +72,10 @@ func (r *run) findCatalogs(ctx context.Context) error {
 
 // Repositories returns the repositories at a target that an image set writes to, below the path of the target, sorted:
 // for registries that do not list theirs. The catalogs are read at their sources.
-func Repositories(ctx context.Context, options Options) (_ []string, err error) {
-	options.Mode, options.Target.Host, options.Target.Path = ToMirror, "", ""
-	o := options.withDefaults()
-	found, err := collectAll(ctx, o, newReport(o), nil)
+func (o Options) Repositories(ctx context.Context) (_ []string, err error) {
+	o.Mode, o.Target.Host, o.Target.Path = ToMirror, "", ""
+	all := o.withDefaults()
+	found, err := collectAll(ctx, all, newReport(all), nil)
 	defer func() { err = errors.Join(err, found.close()) }()
 	if err != nil {
 		return nil, err

@@ -100,7 +100,7 @@ func (r *collector) collect(ctx context.Context, templates []*resources.Template
 		if err == nil {
 			err = c.checkAnyKept()
 		}
-		switch absent := NotThere(err) && r.o.Replace[op.Written] == "" &&
+		switch absent := isAbsent(err) && r.o.Replace[op.Written] == "" &&
 			!r.o.Filter.Strict && !r.o.AllCatalogs; {
 		case ctx.Err() != nil:
 			r.found.catalogs = append(r.found.catalogs, c)
@@ -349,8 +349,8 @@ func (r *collector) addAdditional(a imageset.AdditionalImage) error {
 	return err
 }
 
-// NotThere tells whether an error is about an image or archive that is not there, as far as its registry says.
-func NotThere(err error) bool {
+// isAbsent tells whether an error is about an image or archive that is not there, as far as its registry says.
+func isAbsent(err error) bool {
 	var answer *registries.StatusError
 	return atmirror.IsAbsent(err) || errors.As(err, &answer) && answer.Status == http.StatusNotFound
 }

@@ -425,7 +425,7 @@ func TestWhatIsNotThere(t *testing.T) {
 	w.set = strings.ReplaceAll(w.set, "op1,", "nothing1,")
 	w.set = strings.ReplaceAll(w.set, "op2,", "nothing2,")
 	w.set, _, _ = strings.Cut(w.set, "  additionalImages")
-	if _, err := w.run(mirror.ToMirror); !errors.As(err, &wrong) || !mirror.NotThere(err) {
+	if _, err := w.run(mirror.ToMirror); !errors.As(err, &wrong) || !mirror.IsAbsent(err) {
 		t.Errorf("got %v", err)
 	}
 }

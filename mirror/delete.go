@@ -18,7 +18,7 @@ import (
 	"github.com/operator-bindery/bindery/mirror/internal/staying"
 )
 
-// Deletion is what [Delete] did.
+// Deletion is what [DeleteOptions.Delete] did.
 type Deletion struct {
 	Images []Deleted `json:"images"`
 	// Repositories has the size of the images that would be deleted from each repository; only in dry runs. The
@@ -37,14 +37,14 @@ type Deleted struct {
 }
 
 // Delete deletes the images of a list at a target. An image that is not there is done. What is listed by a tag is what
-// the tag stood for when the list was made. Before anything is deleted, the target is compared again as [ListDeletions]
-// does it: what has come to be needed since is kept. Entries of a deleted index are deleted with it unless they must
+// the tag stood for when the list was made. Before anything is deleted, the target is compared again as
+// [DeleteOptions.ListDeletions] does it: what has come to be needed since is kept. Entries of a deleted index are deleted with it unless they must
 // stay. The registry frees the space of blobs by its own garbage collection.
 //
 // An item that is not below the target makes the whole list an error, before anything is deleted, as do a catalog that
 // cannot be read and [ErrNoRecord]. The error [registries.ErrNoDelete] ends the work; others are in the result, and
 // joined.
-func Delete(ctx context.Context, list *DeleteList, target imageset.Target, o DeleteOptions) (*Deletion, error) {
+func (o DeleteOptions) Delete(ctx context.Context, list *DeleteList, target imageset.Target) (*Deletion, error) {
 	prefix := "docker://" + target.String() + "/"
 	var outside []error
 	items := slices.Clone(list.Items)
@@ -105,7 +105,7 @@ type errOutside struct{ error }
 // ErrorClass says that the list is wrong.
 func (errOutside) ErrorClass() fault.Class { return fault.Input }
 
-// deletion is one call of [Delete].
+// deletion is one call of [DeleteOptions.Delete].
 type deletion struct {
 	DeleteOptions
 	gone  map[string]bool // REPOSITORY@DIGEST

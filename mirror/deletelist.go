@@ -33,7 +33,8 @@ import (
 // deleteKind is the kind of the file that "oc-mirror delete --generate" writes.
 const deleteKind = "DeleteImageList"
 
-// DeleteList are images to delete at a target. Its YAML form is that of oc-mirror, with what [Delete] compares again.
+// DeleteList are images to delete at a target. Its YAML form is that of oc-mirror, with what
+// [DeleteOptions.Delete] compares again.
 type DeleteList struct {
 	APIVersion string `json:"apiVersion"`
 	// Catalogs are those of the image set, with the bundles that are deleted from each.
@@ -74,7 +75,7 @@ type keptItem struct {
 	Reason    string `json:"reason"`
 }
 
-// DeleteOptions configure [ListDeletions] and [Delete]. Of [Options], the list needs Set, Target, Remote, Workspace, Render
+// DeleteOptions configure a deletion and the list that it takes. Of [Options], the list needs Set, Target, Remote, Workspace, Render
 // and Filter; deleting needs Remote, Render, for the catalogs whose images must stay, and Workspace, which has the record
 // of what was mirrored. DryRun looks for the images and measures them, and deletes nothing.
 type DeleteOptions struct {
@@ -97,7 +98,7 @@ type DeleteOptions struct {
 // and what tags stand for that the image set does not name. With an index its entries are needed, and with each image
 // what is attached to it. A catalog that cannot be read is an error, and so is [ErrNoRecord]. Problems of the level
 // [filter.Failure] are about names that a catalog does not have.
-func ListDeletions(ctx context.Context, o DeleteOptions) (_ *DeleteList, problems []Problem, err error) {
+func (o DeleteOptions) ListDeletions(ctx context.Context) (_ *DeleteList, problems []Problem, err error) {
 	o.Render.Opened = nil // the list says what becomes of a catalog
 	if err := o.Remote.Ping(ctx, o.Target.String()); err != nil {
 		return nil, nil, err // the error names the registry

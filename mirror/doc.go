@@ -12,8 +12,8 @@
 //	publish       catalog ──> its image at the target                                     (publish.go)
 //	write         archive, files for clusters, record of what was mirrored                (writearchive.go, results.go)
 //
-// A step calls none that comes before it. A dry run ends after the check with a forecast of the rest. [Verify] and
-// [Delete] start from what runs have published.
+// A step calls none that comes before it. A dry run ends after the check with a forecast of the rest. [VerifyOptions.Verify]
+// and [DeleteOptions.Delete] start from what runs have published.
 //
 // Related images, additional images and bundles are copied first. A catalog is built and published when all that it
 // names is there: bundles whose images are not available are taken out of it, or it is not published, as [OnMissing]

@@ -49,7 +49,7 @@ const (
 	FailMissing OnMissing = "fail"        // the catalog is not published
 )
 
-// Options configure [Run]. Set, Workspace, Images and, but for [ToDisk], Target and Remote are required; [ToDisk] and
+// Options configure [Options.Run]. Set, Workspace, Images and, but for [ToDisk], Target and Remote are required; [ToDisk] and
 // [FromDisk] also need Archive.
 type Options struct {
 	Mode Mode

@@ -60,7 +60,7 @@ func TestPartsOnDisk(t *testing.T) {
 		t.Errorf("a part that is there: %+v", again.Totals)
 	}
 	w.must(mirror.ToDisk, publish)
-	v, err := mirror.Verify(t.Context(), mirror.VerifyOptions{Archive: filepath.Join(w.dir, "catalogs")})
+	v, err := mirror.VerifyOptions{Archive: filepath.Join(w.dir, "catalogs")}.Verify(t.Context())
 	if err != nil || !v.Good() {
 		t.Errorf("the archive of the catalogs: %+v, %v", v, err)
 	}

@@ -68,7 +68,7 @@ func (e *PlanError) Unwrap() error { return e.Err }
 
 // MakePlan filters the catalogs of an image set and copies no image. Of the options it needs Set, Replace, Filter and Render.
 // undelivered has a line for all that is named and that a run would not deliver. An error is one or more of [PlanError].
-func MakePlan(ctx context.Context, o Options) (plan *Plan, undelivered []string, err error) {
+func (o Options) MakePlan(ctx context.Context) (plan *Plan, undelivered []string, err error) {
 	plan = &Plan{Catalogs: []*CatalogPlan{}, AdditionalImages: []PlannedImage{}, Problems: o.Set.Warnings}
 	if plan.Problems == nil {
 		plan.Problems = []imageset.Problem{}
@@ -77,7 +77,7 @@ func MakePlan(ctx context.Context, o Options) (plan *Plan, undelivered []string,
 	var results []*filter.Result
 	for _, op := range o.Set.Operators {
 		one, err := planCatalog(ctx, op, &o)
-		if NotThere(err) && o.Replace[op.Written] == "" && !o.Filter.Strict && len(o.Set.Operators) > 1 {
+		if isAbsent(err) && o.Replace[op.Written] == "" && !o.Filter.Strict && len(o.Set.Operators) > 1 {
 			undelivered = append(undelivered, "not there: "+err.Error())
 			continue
 		}
@@ -156,10 +156,10 @@ func filterSkeleton(ctx context.Context, source string, op imageset.Operator, o 
 		return nil, "", err
 	}
 	defer func() { err = errors.Join(err, index.Close()) }()
-	e := change.Edit{Whole: []string{}, Scope: filter.Scope(op, o.Filter), Apply: func(_ context.Context,
+	e := change.Edit{Whole: []string{}, Scope: o.Filter.Scope(op), Apply: func(_ context.Context,
 		s *change.State) (*declcfg.Catalog, *edit.Account, error) {
 		var err error
-		if r, err = filter.Apply(s.Catalog, op, o.Filter); err == nil {
+		if r, err = o.Filter.Apply(s.Catalog, op); err == nil {
 			err = errPlanned
 		}
 		return nil, nil, err

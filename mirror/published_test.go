@@ -47,7 +47,7 @@ func (w *world) verify(changes ...func(*mirror.VerifyOptions)) *mirror.Verificat
 	for _, c := range changes {
 		c(&vo)
 	}
-	v, err := mirror.Verify(w.Context(), vo)
+	v, err := vo.Verify(w.Context())
 	w.fatal(err)
 	return v
 }
@@ -111,7 +111,7 @@ func TestVerify(t *testing.T) {
 	}
 	o, end := w.atTarget()
 	defer end()
-	if _, err := mirror.Verify(t.Context(), mirror.VerifyOptions{Target: o.Target, Remote: o.Remote}); !errors.Is(err,
+	if _, err := (mirror.VerifyOptions{Target: o.Target, Remote: o.Remote}).Verify(t.Context()); !errors.Is(err,
 		mirror.ErrNoCatalog) {
 		t.Errorf("got %v", err)
 	}
@@ -151,7 +151,7 @@ func TestVerifyArchive(t *testing.T) {
 			if set != "" {
 				o.Set = w.parse(set)
 			}
-			v, err := mirror.Verify(t.Context(), o)
+			v, err := o.Verify(t.Context())
 			w.fatal(err)
 			return v
 		}
@@ -162,7 +162,7 @@ func TestVerifyArchive(t *testing.T) {
 		if v := verify(strings.Replace(w.set, "op0,", "nothing,", 1)); v.Good() {
 			t.Errorf("%s: an image set that asks for more is there: %+v", form, v.Catalogs)
 		}
-		v, err := mirror.Verify(t.Context(), mirror.VerifyOptions{Archive: filepath.Join(w.dir, "medium"), DryRun: true})
+		v, err := mirror.VerifyOptions{Archive: filepath.Join(w.dir, "medium"), DryRun: true}.Verify(t.Context())
 		if err != nil || len(v.Repositories) == 0 {
 			t.Errorf("%s: the sizes: %+v, %v", form, v, err)
 		}
@@ -180,7 +180,7 @@ func TestVerifyArchive(t *testing.T) {
 func TestVerifyArchiveWithFaults(t *testing.T) {
 	w, _ := broken(t)
 	w.incomplete(mirror.ToDisk)
-	v, err := mirror.Verify(t.Context(), mirror.VerifyOptions{Archive: filepath.Join(w.dir, "medium")})
+	v, err := mirror.VerifyOptions{Archive: filepath.Join(w.dir, "medium")}.Verify(t.Context())
 	w.fatal(err)
 	lacks := 0
 	for _, f := range v.Faults {
@@ -197,7 +197,7 @@ func TestVerifyArchiveWithFaults(t *testing.T) {
 		w.source.Images[0].Digest.String()))) // a manifest
 	text[at+3] ^= 1
 	w.fatal(os.WriteFile(filepath.Join(w.dir, "medium", "mirror_000001.tar"), text, 0o600))
-	if v, err = mirror.Verify(t.Context(), mirror.VerifyOptions{Archive: filepath.Join(w.dir, "medium")}); err != nil ||
+	if v, err = (mirror.VerifyOptions{Archive: filepath.Join(w.dir, "medium")}).Verify(t.Context()); err != nil ||
 		len(v.Faults) <= lacks {
 		t.Errorf("%v, %+v", err, v)
 	}
@@ -224,7 +224,7 @@ delete:
 	for _, c := range changes {
 		c(&do)
 	}
-	list, problems, err := mirror.ListDeletions(w.Context(), do)
+	list, problems, err := do.ListDeletions(w.Context())
 	w.fatal(err)
 	return list, problems
 }
@@ -236,8 +236,8 @@ func (w *world) delete(list *mirror.DeleteList, dry bool) map[string]int {
 	defer end()
 	o.DryRun = dry
 	got := map[string]int{}
-	done, err := mirror.Delete(w.Context(), list, o.Target, mirror.DeleteOptions{Options: o,
-		Done: func(d mirror.Deleted) { got[d.Status]++ }})
+	done, err := mirror.DeleteOptions{Options: o,
+		Done: func(d mirror.Deleted) { got[d.Status]++ }}.Delete(w.Context(), list, o.Target)
 	w.fatal(err)
 	if dry && len(done.Repositories) == 0 || len(done.Images) != len(list.Items) {
 		w.Errorf("%+v", done)
@@ -316,13 +316,13 @@ func TestDeleteRefuses(t *testing.T) {
 	defer end()
 	elsewhere := o.Target
 	elsewhere.Path = "other"
-	_, err := mirror.Delete(t.Context(), list, elsewhere, mirror.DeleteOptions{Options: o})
+	_, err := mirror.DeleteOptions{Options: o}.Delete(t.Context(), list, elsewhere)
 	if fault.ClassOf(err) != fault.Input {
 		t.Errorf("got %v", err)
 	}
 	without := mirror.DeleteOptions{Options: o}
 	without.Workspace = nil
-	if _, err := mirror.Delete(t.Context(), list, o.Target, without); !errors.Is(err, mirror.ErrNoRecord) {
+	if _, err := without.Delete(t.Context(), list, o.Target); !errors.Is(err, mirror.ErrNoRecord) {
 		t.Errorf("got %v", err)
 	}
 	if at, err := list.OpenWorkspace(elsewhere); at != nil || err != nil {

@@ -73,7 +73,7 @@ func (r *resultWriter) mirrored() []resources.Copied {
 func (r *resultWriter) writeResources(ctx context.Context, dir string) error {
 	o := r.o.Resources
 	o.CreatedAt, o.Nested = r.o.Now, r.o.Target.MaxNestedPaths > 0
-	made, warnings, err := resources.Make(r.mirrored(), o)
+	made, warnings, err := o.Make(r.mirrored())
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/operator-bindery/bindery/mirror/internal/workdir"
 )
 
-// run is what the steps of one call of [Run] share.
+// run is what the steps of one call of [Options.Run] share.
 type run struct {
 	o       *Options
 	report  *report
@@ -25,8 +25,8 @@ type run struct {
 
 // Run mirrors an image set. The account is returned with every error that comes after the configuration was read. An
 // [*IncompleteError] means that everything that could be done is done; other errors end the run.
-func Run(ctx context.Context, options Options) (_ *Account, err error) {
-	r, err := newRun(ctx, options)
+func (o Options) Run(ctx context.Context) (_ *Account, err error) {
+	r, err := newRun(ctx, o)
 	if err != nil {
 		return nil, err
 	}

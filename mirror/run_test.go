@@ -208,7 +208,7 @@ func TestResources(t *testing.T) {
 	w := newWorld(t, small)
 	o, end := w.options(t.Context(), mirror.ToMirror)
 	dir := filepath.Join(w.dir, "before")
-	a, err := mirror.Resources(t.Context(), o, dir)
+	a, err := o.WriteResources(t.Context(), dir)
 	end()
 	if w.fatal(err); len(a.Problems) != 1 || !strings.Contains(a.Problems[0].Message, "is not at the target") {
 		t.Errorf("before anything is mirrored: %+v", a.Problems)
@@ -217,7 +217,7 @@ func TestResources(t *testing.T) {
 	o, end = w.options(t.Context(), mirror.ToMirror)
 	defer end()
 	dir = filepath.Join(w.dir, "after")
-	a, err = mirror.Resources(t.Context(), o, dir)
+	a, err = o.WriteResources(t.Context(), dir)
 	if w.fatal(err); len(a.Problems) != 0 || len(a.Resources) != len(run.Resources) {
 		t.Errorf("%+v, %q", a.Problems, a.Resources)
 	}
@@ -230,7 +230,7 @@ func TestResources(t *testing.T) {
 		}
 	}
 	o.Mode = mirror.ToDisk
-	if _, err := mirror.Resources(t.Context(), o, dir); !errors.Is(err, fault.ErrInvalid) {
+	if _, err := o.WriteResources(t.Context(), dir); !errors.Is(err, fault.ErrInvalid) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -240,7 +240,7 @@ func TestRepositories(t *testing.T) {
 	w.extra()
 	o, end := w.options(t.Context(), mirror.ToMirror)
 	defer end()
-	got, err := mirror.Repositories(t.Context(), o)
+	got, err := o.Repositories(t.Context())
 	if want := []string{"extra/tool", "synthetic/catalog", "synthetic/op0-bundle", "synthetic/op0-image0",
 		"synthetic/op0-image1"}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("%q, %v", got, err)
@@ -248,7 +248,7 @@ func TestRepositories(t *testing.T) {
 	w.set = strings.Replace(w.set, "catalog:v1", "none:v1", 1)
 	o.Set = w.parse(w.set)
 	var wrong *mirror.CollectError
-	if _, err := mirror.Repositories(t.Context(), o); !errors.As(err, &wrong) || wrong.Operators != 1 {
+	if _, err := o.Repositories(t.Context()); !errors.As(err, &wrong) || wrong.Operators != 1 {
 		t.Errorf("got %v", err)
 	}
 }

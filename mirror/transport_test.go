@@ -52,7 +52,7 @@ func TestATransportIsOneRow(t *testing.T) {
 	}
 	defer client.Close()
 
-	private, _, err := signature.GenerateKey(signature.ECDSAP256, []byte("open sesame"))
+	private, _, err := signature.ECDSAP256.GenerateKey([]byte("open sesame"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func TestATransportIsOneRow(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		report, err := signature.Verify(ctx, src, image, signature.VerifyOptions{Keys: []signature.PublicKey{key.Public()}})
+		report, err := signature.VerifyOptions{Keys: []signature.PublicKey{key.Public()}}.Verify(ctx, src, image)
 		if err != nil || !report.Verified {
 			t.Errorf("%s: %+v, %v", name, report, err)
 		}
@@ -140,7 +140,7 @@ func TestATransportIsOneRow(t *testing.T) {
 		}
 	}
 
-	added, err := images.OpenWriter(ctx, to, images.CopyOptions{Transports: client.Transports()})
+	added, err := images.CopyOptions{Transports: client.Transports()}.OpenWriter(ctx, to)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,7 +27,7 @@ import (
 	"github.com/operator-bindery/bindery/render"
 )
 
-// VerifyOptions configure [Verify].
+// VerifyOptions configure [VerifyOptions.Verify].
 type VerifyOptions struct {
 	// Archive, unless empty, is the directory of an archive that is verified in place of a target: then Set, Policy,
 	// DryRun and Events are all that counts.
@@ -54,7 +54,7 @@ type VerifyOptions struct {
 	Events func(Event)
 }
 
-// Verification is what [Verify] has found.
+// Verification is what [VerifyOptions.Verify] has found.
 type Verification struct {
 	Catalogs []verifiedCatalog `json:"catalogs"`
 	stock.Summary
@@ -115,7 +115,7 @@ type expected struct {
 	by     []string
 }
 
-// targetCheck is one call of [Verify].
+// targetCheck is one call of [VerifyOptions.Verify].
 type targetCheck struct {
 	VerifyOptions
 	selected map[string]imageset.Operator // what the image set selects, by the place of the catalog at the target
@@ -127,30 +127,30 @@ var errAbsent = errors.New("the target has no such catalog")
 // Verify looks whether the catalogs at a target load, and whether every image that they name is there with all that it
 // consists of; or whether an archive is whole. Nothing is written. The error is about what cannot be asked; what is
 // wrong is in the result.
-func Verify(ctx context.Context, options VerifyOptions) (*Verification, error) {
-	if options.Archive != "" {
-		return verifyArchive(ctx, options)
+func (o VerifyOptions) Verify(ctx context.Context) (*Verification, error) {
+	if o.Archive != "" {
+		return verifyArchive(ctx, o)
 	}
-	o := &targetCheck{VerifyOptions: options, selected: map[string]imageset.Operator{}, expected: map[string]*expected{}}
-	v := &Verification{Catalogs: []verifiedCatalog{}, Faults: []imageFault{}, DryRun: o.DryRun}
-	catalogs, err := o.listExpected()
+	c := &targetCheck{VerifyOptions: o, selected: map[string]imageset.Operator{}, expected: map[string]*expected{}}
+	v := &Verification{Catalogs: []verifiedCatalog{}, Faults: []imageFault{}, DryRun: c.DryRun}
+	catalogs, err := c.listExpected()
 	if err != nil {
 		return nil, err
 	}
-	if len(catalogs) == 0 && len(o.expected) == 0 {
+	if len(catalogs) == 0 && len(c.expected) == 0 {
 		return nil, ErrNoCatalog
 	}
-	if err := o.Remote.Ping(ctx, o.Target.String()); err != nil {
+	if err := c.Remote.Ping(ctx, c.Target.String()); err != nil {
 		return nil, err // the error names the registry
 	}
 	for _, ref := range catalogs {
-		one, err := o.checkCatalog(ctx, ref)
+		one, err := c.checkCatalog(ctx, ref)
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
 		if errors.Is(err, errAbsent) {
 			// Registries answer in the same way to those whom they do not know.
-			if err := o.Remote.Ping(ctx, o.Target.String()); err != nil {
+			if err := c.Remote.Ping(ctx, c.Target.String()); err != nil {
 				return nil, err
 			}
 		}
@@ -159,12 +159,12 @@ func Verify(ctx context.Context, options VerifyOptions) (*Verification, error) {
 		}
 		v.Catalogs = append(v.Catalogs, one)
 	}
-	progress := progress{events: o.Events}
-	progress.add(func(e *Event) { e.AllImages = len(o.expected) })
+	progress := progress{events: c.Events}
+	progress.add(func(e *Event) { e.AllImages = len(c.expected) })
 	faults := map[string][]string{}
-	at := func(name string) (store.Reader, error) { return o.Remote.Repository(name) }
-	v.Summary, err = stock.Check(ctx, at, wantedOf(o.expected), stock.CheckOptions{ManifestsOnly: o.ManifestsOnly,
-		Sizes: o.DryRun, Jobs: o.Jobs, Done: func(f stock.Finding) {
+	at := func(name string) (store.Reader, error) { return c.Remote.Repository(name) }
+	v.Summary, err = stock.Check(ctx, at, wantedOf(c.expected), stock.CheckOptions{ManifestsOnly: c.ManifestsOnly,
+		Sizes: c.DryRun, Jobs: c.Jobs, Done: func(f stock.Finding) {
 			progress.add(func(e *Event) { e.Images++ })
 			for _, p := range f.Problems {
 				name := nameOf(f.Wanted)
@@ -175,14 +175,14 @@ func Verify(ctx context.Context, options VerifyOptions) (*Verification, error) {
 		return nil, err
 	}
 	v.Repositories = ByRepository(v.Bytes)
-	if !o.DryRun {
-		err = o.askPolicy(ctx, faults)
+	if !c.DryRun {
+		err = c.askPolicy(ctx, faults)
 	}
 	if err != nil {
 		return nil, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(faults)) {
-		e := o.expected[name]
+		e := c.expected[name]
 		v.Faults = append(v.Faults, imageFault{Image: name, Source: e.source, NeededBy: e.by, Problems: faults[name]})
 	}
 	return v, nil

@@ -106,7 +106,7 @@ func (w *world) runContext(ctx context.Context, mode mirror.Mode, changes ...fun
 	w.Helper()
 	o, end := w.options(ctx, mode, changes...)
 	defer end()
-	return mirror.Run(ctx, o)
+	return o.Run(ctx)
 }
 
 // options are those of a run, with clients of its own. The function that is returned closes them.

@@ -102,7 +102,7 @@ func TestCatalogImages(t *testing.T) {
 func TestNamesOfImages(t *testing.T) {
 	for ref, is := range map[string]bool{"quay.io/a/b:v1": true, "docker://quay.io/a/b": true, "oci:dir": true,
 		"catalog": false, "acme/catalog": false, "../catalog": false} {
-		if render.IsImageName(ref) != is {
+		if (render.CheckName(ref) == nil) != is {
 			t.Errorf("%s: not %t", ref, is)
 		}
 		var name *render.NameError

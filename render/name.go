@@ -58,6 +58,3 @@ func (e *ReferenceError) Error() string {
 	return fmt.Sprintf("render reference %.300q: %v", redact.Text(e.Reference), e.Err)
 }
 func (e *ReferenceError) Unwrap() error { return e.Err }
-
-// IsImageName reports whether a reference is a full image name: one with a transport or a registry.
-func IsImageName(ref string) bool { return CheckName(ref) == nil }

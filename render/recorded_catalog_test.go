@@ -30,7 +30,7 @@ func TestRecordedCatalog(t *testing.T) {
 		"render.yaml":         {declcfg.FormatYAML, ""},
 		"render-none.yaml":    {declcfg.FormatYAML, "none"},
 		"render-csvmeta.yaml": {declcfg.FormatYAML, "bundle-object-to-csv-metadata"},
-		"render-migrate.json": {declcfg.FormatJSON, edit.LatestLevel()},
+		"render-migrate.json": {declcfg.FormatJSON, edit.LevelLatest},
 	} {
 		t.Run(name, func(t *testing.T) {
 			blobs, err := render.Options{Level: c.level}.Render(t.Context(), catalog)

@@ -177,7 +177,7 @@ func TestFitProcess(t *testing.T) {
 	} {
 		debug.SetMemoryLimit(c.limit)
 		l := Limits{AnswerMemory: c.asked}
-		FitProcess(&l, slog.New(slog.DiscardHandler))
+		l.FitProcess(slog.New(slog.DiscardHandler))
 		if l.AnswerMemory != c.want || debug.SetMemoryLimit(-1) != c.limit {
 			t.Errorf("limit %d: %d bytes for answers, want %d; limit now %d", c.limit, l.AnswerMemory, c.want,
 				debug.SetMemoryLimit(-1))
@@ -194,13 +194,13 @@ func TestFitProcess(t *testing.T) {
 	} {
 		debug.SetMemoryLimit(c.limit)
 		l := Limits{Connections: c.asked}
-		if FitProcess(&l, slog.New(slog.DiscardHandler)); l.Connections != c.want {
+		if l.FitProcess(slog.New(slog.DiscardHandler)); l.Connections != c.want {
 			t.Errorf("limit %d: %d connections, want %d", c.limit, l.Connections, c.want)
 		}
 	}
 	debug.SetMemoryLimit(math.MaxInt64)
 	var l Limits
-	FitProcess(&l, slog.New(slog.DiscardHandler))
+	l.FitProcess(slog.New(slog.DiscardHandler))
 	container, ok := containerMemory(os.DirFS("/"))
 	if ok != (debug.SetMemoryLimit(-1) == container/100*85) {
 		t.Errorf("limit of the container %d, %v, of Go %d", container, ok, debug.SetMemoryLimit(-1))

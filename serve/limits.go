@@ -10,9 +10,9 @@ import (
 
 // Limits bound the resources that clients can use. The zero value of a field means its default.
 type Limits struct {
-	Connections   int           // open at once; default [DefaultConnections], or set by [FitProcess]
+	Connections   int           // open at once; default [DefaultConnections], or [Limits.FitProcess]
 	Streams       int           // open at once in one connection; default [DefaultStreams]
-	HTTP          int           // connections of each service over HTTP; default [DefaultHTTPConnections], or set by [FitProcess]
+	HTTP          int           // of each service over HTTP; default [DefaultHTTPConnections], or [Limits.FitProcess]
 	RequestSize   int           // of one request in bytes; default 64 KiB
 	HeaderSize    int           // of one header list in bytes; default 8 KiB
 	AnswerMemory  int           // of all answers being sent, in bytes; default 16 MiB

@@ -21,7 +21,7 @@ const defaultAnswerMemory = 16 << 20
 // have open. Go's limit becomes 85 % of the memory, unless GOMEMLIMIT is set. The memory for answers becomes an eighth,
 // unless l sets it. The number of connections becomes what fits into half of the memory with one call each and into three
 // eighths of the files, but at most the default, unless l sets it. Without readable limits nothing changes.
-func FitProcess(l *Limits, log *slog.Logger) {
+func (l *Limits) FitProcess(log *slog.Logger) {
 	most := DefaultConnections
 	if files, ok := fileLimit(); ok {
 		// An eighth each is for the services over HTTP. The rest is for catalogs, which have a file for each package.

@@ -14,7 +14,6 @@ import (
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/migrate"
-	"github.com/operator-bindery/bindery/render"
 )
 
 // Migrated are the inputs of the image of one migrated catalog.
@@ -102,10 +101,4 @@ func CheckUnmoved(from *images.Description, r *migrate.Report) error {
 		return fmt.Errorf("%q changed while it was read: from %s to sha256:%s", redact.Text(from.Name), from.Top, now)
 	}
 	return nil
-}
-
-// IsImage reports whether a reference names an image. Errors are left to the function that reads it.
-func IsImage(ref string) bool {
-	kind, err := render.Classify(ref)
-	return err == nil && kind == render.Image
 }

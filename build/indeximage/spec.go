@@ -72,7 +72,7 @@ func (p Previous) Read(ctx context.Context, client *images.Client, log *slog.Log
 // not: packages are grouped as in a new image.
 func (p Previous) ReadOr(ctx context.Context, source string, client *images.Client,
 	log *slog.Logger) (*build.Previous, error) {
-	if p.Name != "" || !p.FromSource || !render.IsImageName(source) {
+	if p.Name != "" || !p.FromSource || render.CheckName(source) != nil {
 		return p.Read(ctx, client, log)
 	}
 	lender, err := build.ReadPrevious(ctx, client, source)

@@ -138,6 +138,6 @@ func (c *contents) layerEntry(e entry) (layers.Entry, error) {
 
 // diffID returns the digest of the layer's uncompressed archive.
 func diffID(ctx context.Context, l layers.Layer) (digest.Digest, error) {
-	b, err := layers.Write(ctx, io.Discard, l, layers.Options{Compression: layers.Uncompressed})
+	b, err := l.Write(ctx, io.Discard, layers.Options{Compression: layers.Uncompressed})
 	return b.DiffID, err
 }

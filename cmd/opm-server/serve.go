@@ -107,7 +107,7 @@ func (c *common) logger(stderr io.Writer) *slog.Logger {
 
 // run serves until it is stopped and reloads the catalog on SIGHUP.
 func (c *common) run(ctx context.Context, src serve.Source) error {
-	serve.FitProcess(&c.Limits, c.Log)
+	c.Limits.FitProcess(c.Log)
 	if !c.CacheOnly {
 		hangups := make(chan os.Signal, 1)
 		signal.Notify(hangups, syscall.SIGHUP)

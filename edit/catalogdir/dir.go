@@ -23,6 +23,8 @@ var (
 	// ErrPlace is returned for files that cannot be changed in place: links, mount points, read-only files, and invalid
 	// names.
 	ErrPlace = errors.New("cannot be changed here")
+	// ErrComments is returned by [Dir.Format] for a file whose comments the canonical form would lose.
+	ErrComments = errors.New("has comments, which the canonical form lacks")
 )
 
 // Options configure an edit. The zero value suits most.

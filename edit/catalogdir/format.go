@@ -24,9 +24,6 @@ type FormatOptions struct {
 	Check bool
 }
 
-// ErrComments is returned for a file whose comments the canonical form would lose.
-var ErrComments = errors.New("has comments, which the canonical form lacks")
-
 // Format gives every file of the catalog its canonical form: one blob behind the other as [declcfg.Encoder] writes
 // them, sorted by package, then olm.package, channels and bundles by name, other schemas, olm.deprecations. Entries of
 // channels keep their order, files their names, and each file its format: JSON if all of its documents are JSON, else

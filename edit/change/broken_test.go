@@ -67,7 +67,7 @@ func TestBrokenPackages(t *testing.T) {
 		t.Run(c.what, func(t *testing.T) {
 			path := altered(t, "small", breakIt)
 			before := state(t, filepath.Dir(path))
-			r, err := change.InPlace(context.Background(), path, c.e, change.Options{KeepGoing: c.keepGoing})
+			r, err := c.e.InPlace(context.Background(), path, change.Options{KeepGoing: c.keepGoing})
 			if c.refused || c.want == "unchanged" {
 				var broken *change.BrokenError
 				if c.refused && (!errors.As(err, &broken) || broken.Package != "etcd") ||
@@ -98,7 +98,7 @@ func TestBrokenPackages(t *testing.T) {
 	// Adding a bundle to an invalid package is refused, even if losing the package is accepted.
 	path := altered(t, "small", breakIt)
 	var broken *change.BrokenError
-	if _, err := change.InPlace(context.Background(), path, add("etcd"),
+	if _, err := add("etcd").InPlace(context.Background(), path,
 		change.Options{KeepGoing: true}); !errors.As(err, &broken) {
 		t.Errorf("a broken package was replaced by what was added to it: %v", err)
 	}
@@ -127,17 +127,17 @@ func TestStrandedBundles(t *testing.T) {
 	if got := stranded(path); len(got) != 1 || got[0].Name != name || got[0].Package != "etcd" || got[0].Image == "" {
 		t.Fatalf("got %v", got)
 	}
-	r, err := change.InPlace(context.Background(), path, change.PruneStranded(), change.Options{})
+	r, err := change.PruneStranded().InPlace(context.Background(), path, change.Options{})
 	if err != nil || len(r.Account.Changes) != 1 || r.Account.Changes[0].Bundle != name || r.Written == nil ||
 		len(stranded(path)) != 0 {
 		t.Errorf("%v, %+v, %v", err, r, stranded(path))
 	}
-	r, err = change.InPlace(context.Background(), path, change.PruneStranded(), change.Options{})
+	r, err = change.PruneStranded().InPlace(context.Background(), path, change.Options{})
 	if err != nil || !r.Unchanged || len(r.Account.Changes) != 0 {
 		t.Errorf("%v, %+v", err, r)
 	}
 	path = altered(t, "small", strand...)
-	r, err = change.InPlace(context.Background(), path, removalOf("silicom-sts-operator"), change.Options{})
+	r, err = removalOf("silicom-sts-operator").InPlace(context.Background(), path, change.Options{})
 	if err != nil || len(stranded(path)) != 0 || !slices.ContainsFunc(r.Findings,
 		func(f sqlite.Finding) bool { return f.Kind == sqlite.Dropped && f.Bundle == name }) {
 		t.Errorf("%v, %+v", err, r)

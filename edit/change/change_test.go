@@ -61,7 +61,7 @@ func migrated(t testing.TB, path string) string {
 func TestRemovalInPlace(t *testing.T) {
 	path := recorded.Part(t).Database(t, "small")
 	for _, at := range []string{path, migrated(t, path)} {
-		r, err := change.InPlace(context.Background(), at, removal("etcd"), change.Options{})
+		r, err := removal("etcd").InPlace(context.Background(), at, change.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

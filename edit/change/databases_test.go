@@ -130,7 +130,7 @@ func TestRecordedDatabases(t *testing.T) {
 						t.Fatal(err)
 					}
 					for j, kind := range kinds {
-						_, b.errs[j] = change.InPlace(context.Background(), b.at[j], e,
+						_, b.errs[j] = e.InPlace(context.Background(), b.at[j],
 							change.Options{KeepGoing: true, Create: true, New: kind})
 						b.after[j] = &declcfg.Catalog{}
 						if b.errs[j] == nil {

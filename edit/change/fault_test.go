@@ -107,7 +107,7 @@ func TestFailedEditsChangeNothing(t *testing.T) {
 				if ctx == nil {
 					ctx = context.Background()
 				}
-				r, err := change.InPlace(ctx, at, c.e, c.o)
+				r, err := c.e.InPlace(ctx, at, c.o)
 				if !c.which(err) || (err == nil) != (r != nil) {
 					t.Errorf("%s: %v, %+v", at, err, r)
 				}
@@ -135,7 +135,7 @@ func TestLosses(t *testing.T) {
 	at := forms(t, "small")
 	for _, dry := range []bool{true, false} {
 		before := state(t, filepath.Dir(at[0]))
-		if _, err := change.InPlace(context.Background(), at[0], mark, change.Options{DryRun: dry}); !errors.Is(err,
+		if _, err := mark.InPlace(context.Background(), at[0], change.Options{DryRun: dry}); !errors.Is(err,
 			sqlite.ErrLoss) {
 			t.Errorf("got %v", err)
 		}
@@ -143,11 +143,11 @@ func TestLosses(t *testing.T) {
 			t.Errorf("before:\n%s\nafter:\n%s", before, after)
 		}
 	}
-	r, err := change.InPlace(context.Background(), at[0], mark, change.Options{Lossy: true})
+	r, err := mark.InPlace(context.Background(), at[0], change.Options{Lossy: true})
 	if err != nil || len(r.Written.Findings) != 1 || r.Written.Findings[0].Kind != sqlite.Lost {
 		t.Errorf("got %v, %+v", err, r)
 	}
-	if _, err := change.InPlace(context.Background(), at[1], mark, change.Options{}); err != nil ||
+	if _, err := mark.InPlace(context.Background(), at[1], change.Options{}); err != nil ||
 		len(read(t, at[1]).Deprecations) != 1 {
 		t.Errorf("got %v", err)
 	}
@@ -181,7 +181,7 @@ func TestPlaces(t *testing.T) {
 		{filepath.Join(dir, "absent", "index.db"), true, fs.ErrNotExist},
 	} {
 		before := state(t, dir)
-		if _, err := change.InPlace(context.Background(), c.path, e, change.Options{Create: c.create}); !errors.Is(err,
+		if _, err := e.InPlace(context.Background(), c.path, change.Options{Create: c.create}); !errors.Is(err,
 			c.want) {
 			t.Errorf("%s: got %v", c.path, err)
 		}
@@ -193,7 +193,7 @@ func TestPlaces(t *testing.T) {
 	if err := os.Symlink(nothing, filepath.Join(dir, "link")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := change.InPlace(context.Background(), filepath.Join(dir, "link"), e,
+	if _, err := e.InPlace(context.Background(), filepath.Join(dir, "link"),
 		change.Options{Create: true}); err != nil {
 		t.Fatal(err)
 	}
@@ -203,10 +203,10 @@ func TestPlaces(t *testing.T) {
 	// A failed edit of a missing path creates nothing.
 	for _, kind := range kinds {
 		before := state(t, dir)
-		_, err := change.InPlace(context.Background(), filepath.Join(dir, "new"),
-			pure(func(*declcfg.Catalog) (*declcfg.Catalog, *edit.Account, error) {
-				return nil, nil, errors.New("broken")
-			}), change.Options{Create: true, New: kind})
+		_, err := pure(func(*declcfg.Catalog) (*declcfg.Catalog, *edit.Account, error) {
+			return nil, nil, errors.New("broken")
+		}).InPlace(context.Background(), filepath.Join(dir, "new"),
+			change.Options{Create: true, New: kind})
 		if err == nil {
 			t.Error("no error")
 		}
@@ -233,7 +233,7 @@ func TestEditsAtOnce(t *testing.T) {
 				for n := range edits {
 					wg.Go(func() {
 						e := adding(edittest.Additions(t, fmt.Sprintf("q%d 1.0.0 @a", n)), edit.AddOptions{})
-						if _, err := change.InPlace(context.Background(), at, e,
+						if _, err := e.InPlace(context.Background(), at,
 							change.Options{Create: true, New: kind, Wait: time.Minute}); err != nil {
 							t.Error(err)
 						}
@@ -255,7 +255,7 @@ func TestEditsAtOnce(t *testing.T) {
 				t.Fatal(err)
 			}
 			outer := pure(func(c *declcfg.Catalog) (*declcfg.Catalog, *edit.Account, error) {
-				_, err := change.InPlace(context.Background(), at, removalOf("p"),
+				_, err := removalOf("p").InPlace(context.Background(), at,
 					change.Options{Wait: 50 * time.Millisecond})
 				if !errors.Is(err, sqlite.ErrLocked) && !errors.Is(err, catalogdir.ErrLocked) {
 					t.Errorf("got %v", err)

@@ -19,7 +19,7 @@ var ErrNoCatalog = errors.New("neither a catalog directory nor an index database
 // all. Symbolic links are followed. Concurrent edits of the same catalog wait for one another.
 //
 // Errors of the edit's function are returned unchanged; others are those of sqlite.Replace or of reading the files.
-func InPlace(ctx context.Context, path string, e Edit, o Options) (*Result, error) {
+func (e Edit) InPlace(ctx context.Context, path string, o Options) (*Result, error) {
 	target, kind, err := locate(path, o)
 	if err != nil {
 		return nil, err

@@ -64,7 +64,7 @@ func doJob(verb, path string, args []string) error {
 	default:
 		return fmt.Errorf("unknown job %q", verb)
 	}
-	_, err := change.InPlace(context.Background(), path, e, change.Options{Create: true})
+	_, err := e.InPlace(context.Background(), path, change.Options{Create: true})
 	if status, err := os.ReadFile("/proc/self/status"); err == nil { // on Linux
 		_, peak, _ := strings.Cut(string(status), "VmHWM:")
 		peak, _, _ = strings.Cut(peak, "\n")

@@ -43,7 +43,7 @@ var kinds = []change.Kind{change.Database, change.Directory}
 
 // inPlace applies an edit to a path that may not exist.
 func inPlace(at string, kind change.Kind, e change.Edit) (*change.Result, error) {
-	return change.InPlace(context.Background(), at, e, change.Options{Create: true, New: kind})
+	return e.InPlace(context.Background(), at, change.Options{Create: true, New: kind})
 }
 
 // TestRecordedSequences applies every recorded sequence to a database and a directory: both have opm's graph at the

@@ -115,7 +115,7 @@ func TestRowsAreKept(t *testing.T) {
 				before := rowsOf(t, path)
 				for _, e := range []change.Edit{adding(edittest.Additions(t, "zzz 1.0.0 @a"), edit.AddOptions{}),
 					removalOf("zzz")} {
-					if _, err := change.InPlace(context.Background(), path, e, change.Options{}); err != nil {
+					if _, err := e.InPlace(context.Background(), path, change.Options{}); err != nil {
 						t.Fatal(err)
 					}
 				}

@@ -24,22 +24,22 @@ const maxNote = 1 << 20
 // Methods are safe for concurrent use, also by several processes.
 type Notes Cache
 
-// NotesDir returns the directory of the notes that belong to the blob cache in dir: next to it.
-func NotesDir(dir string) string { return filepath.Join(filepath.Dir(dir), "layers") }
+// NotesDir returns the directory of the notes that belong to the cache: next to it.
+func (c *Cache) NotesDir() string { return filepath.Join(filepath.Dir(c.Dir()), "layers") }
 
-// OpenNotes opens the notes in a directory, as [Open] does.
-func OpenNotes(dir string, o Options) (*Notes, error) {
+// openNotes opens the notes in a directory, as [Open] does.
+func openNotes(dir string, o Options) (*Notes, error) {
 	o.MaxBlob = maxNote
 	c, err := Open(dir, o)
 	return (*Notes)(c), err
 }
 
-// NotesShare is the size of a blob cache divided by that of its notes.
-const NotesShare = 16
+// notesShare is the size of a blob cache divided by that of its notes.
+const notesShare = 16
 
 // OpenNotes opens the notes next to the cache. Warn is as in [Options].
 func (c *Cache) OpenNotes(warn func(error)) (*Notes, error) {
-	return OpenNotes(NotesDir(c.Dir()), Options{MaxBytes: max(1, c.MaxBytes()/NotesShare), Warn: warn})
+	return openNotes(c.NotesDir(), Options{MaxBytes: max(1, c.MaxBytes()/notesShare), Warn: warn})
 }
 
 // Close closes the descriptors. Nothing more is found or stored.
@@ -48,8 +48,10 @@ func (n *Notes) Close() error { return (*Cache)(n).Close() }
 // Info counts the notes.
 func (n *Notes) Info() (Info, error) { return (*Cache)(n).Info() }
 
-// Prune removes the least recently used notes, as [Cache.Prune] does.
+// Prune removes the least recently used notes, as [Cache.Prune] does. The options are those for the blobs, of whose size
+// the notes have a share.
 func (n *Notes) Prune(ctx context.Context, o PruneOptions) (Pruned, error) {
+	o.MaxBytes /= notesShare
 	return (*Cache)(n).Prune(ctx, o)
 }
 

@@ -18,7 +18,7 @@ func notesIn(t testing.TB, dir string, o Options) *Notes {
 	if o.Warn == nil {
 		o.Warn = func(err error) { t.Errorf("warning: %v", err) }
 	}
-	n, err := OpenNotes(dir, o)
+	n, err := openNotes(dir, o)
 	if err != nil {
 		t.Fatal(err)
 	}

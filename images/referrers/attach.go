@@ -16,9 +16,9 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/operator-bindery/bindery/images/internal/sigblob"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
-	"github.com/operator-bindery/bindery/images/internal/sigblob"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 

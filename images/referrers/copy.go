@@ -12,10 +12,10 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/operator-bindery/bindery/images/internal/sigblob"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/redact"
-	"github.com/operator-bindery/bindery/images/internal/sigblob"
 )
 
 // Kinds are the kinds of attachments that are copied.
@@ -74,7 +74,7 @@ const subjectsAtOnce = 4
 // source does not allow to look at: registries refuse tags that are not there.
 func Copy(ctx context.Context, from store.Reader, to store.Writer, digests []digest.Digest, what Kinds,
 	limits store.Limits) (Account, error) {
-	return (&copying{budget: store.NewBudget(limits), from: from, to: to, what: what}).run(ctx, digests)
+	return (&copying{budget: limits.NewBudget(), from: from, to: to, what: what}).run(ctx, digests)
 }
 
 // CopyReadable is like [Copy], for images whose attachments may be missing: what the source does not show is in the
@@ -82,7 +82,7 @@ func Copy(ctx context.Context, from store.Reader, to store.Writer, digests []dig
 // all together.
 func CopyReadable(ctx context.Context, from store.Reader, to store.Writer, digests []digest.Digest, what Kinds,
 	limits store.Limits) (Account, error) {
-	return (&copying{budget: store.NewBudget(limits), from: from, to: to, what: what, lenient: true}).run(ctx, digests)
+	return (&copying{budget: limits.NewBudget(), from: from, to: to, what: what, lenient: true}).run(ctx, digests)
 }
 
 func (c *copying) run(ctx context.Context, digests []digest.Digest) (Account, error) {

@@ -40,7 +40,7 @@ func ExampleAttach() {
 		log.Fatal(err)
 	}
 
-	w, err := images.OpenWriter(ctx, dest, images.CopyOptions{})
+	w, err := images.CopyOptions{}.OpenWriter(ctx, dest)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func ExampleAttach() {
 		log.Fatal(err)
 	}
 	defer at.Close()
-	listed, problems, err := referrers.List(ctx, at, at.Top.Digest, store.NewBudget(store.Limits{}))
+	listed, problems, err := referrers.List(ctx, at, at.Top.Digest, store.Limits{}.NewBudget())
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -88,7 +88,7 @@ func TestList(t *testing.T) {
 		v1.Descriptor{Digest: large, Size: 5 << 20}, v1.Descriptor{Digest: bad}, v1.Descriptor{Digest: none},
 		v1.Descriptor{Digest: digest.FromString("missing")}, v1.Descriptor{Digest: "sha256:../../x"},
 		v1.Descriptor{Digest: image}, v1.Descriptor{})
-	found, problems, err := List(t.Context(), p, image, store.NewBudget(store.Limits{}))
+	found, problems, err := List(t.Context(), p, image, store.Limits{}.NewBudget())
 	if err != nil || len(found) != 1 || found[0].Digest != good || found[0].ArtifactType != "application/x-test" {
 		t.Errorf("%v %v", found, err)
 	}
@@ -106,7 +106,7 @@ func TestList(t *testing.T) {
 		t.Errorf("problems %v %v", classes, problems)
 	}
 	p.listErr = errors.New("the registry fails")
-	if _, _, err := List(t.Context(), p, image, store.NewBudget(store.Limits{})); !errors.Is(err, p.listErr) {
+	if _, _, err := List(t.Context(), p, image, store.Limits{}.NewBudget()); !errors.Is(err, p.listErr) {
 		t.Errorf("%v", err)
 	}
 }

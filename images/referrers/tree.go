@@ -49,7 +49,7 @@ type Tree struct {
 // manifest is read once: one that is listed again is passed over, so that loops end. What is deeper than the limit is a
 // problem. Errors are those of [List].
 func ReadTree(ctx context.Context, r store.Reader, image store.Image, limits store.Limits) (*Tree, error) {
-	t := &treeReader{r: r, budget: store.NewBudget(limits), seen: map[digest.Digest]bool{}}
+	t := &treeReader{r: r, budget: limits.NewBudget(), seen: map[digest.Digest]bool{}}
 	root := &Tree{Referrer: Referrer{Descriptor: image.Top}}
 	all := []*Tree{root}
 	for _, i := range image.Instances {

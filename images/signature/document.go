@@ -29,7 +29,7 @@ const (
 
 // newBudget is for an image with all that is in its index.
 func newBudget() *store.Budget {
-	return store.NewBudget(store.Limits{Count: reflist.MaxReferrers, Manifests: maxTotal, Content: maxTotal})
+	return store.Limits{Count: reflist.MaxReferrers, Manifests: maxTotal, Content: maxTotal}.NewBudget()
 }
 
 // document is a signature or an attestation of a subject: a layer of a tag that is derived from its digest, or a bundle

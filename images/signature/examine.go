@@ -27,7 +27,7 @@ type Claim struct {
 
 // Examine returns what the signatures and attestations of one manifest or index say, of every type, and which of them
 // one of the keys verifies; without keys none is verified. What cannot be understood or is about another image is left
-// out. Errors are those of [Verify].
+// out. Errors are those of [VerifyOptions.Verify].
 func Examine(ctx context.Context, r store.Reader, subject digest.Digest, keys []PublicKey) ([]Claim, error) {
 	v := newFinder(r, subject, "", keys...)
 	var claims []Claim

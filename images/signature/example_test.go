@@ -18,7 +18,7 @@ import (
 // Sign an image while it is written, and verify it.
 func Example() {
 	ctx := context.Background()
-	private, public, err := signature.GenerateKey(signature.ECDSAP256, []byte("open sesame"))
+	private, public, err := signature.ECDSAP256.GenerateKey([]byte("open sesame"))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	report, err := signature.Verify(ctx, at, image, signature.VerifyOptions{Keys: keys, Identity: identity})
+	report, err := signature.VerifyOptions{Keys: keys, Identity: identity}.Verify(ctx, at, image)
 	if err != nil {
 		log.Fatal(err)
 	}

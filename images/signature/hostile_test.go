@@ -146,7 +146,7 @@ func TestHostileSignatures(t *testing.T) {
 			_, image := openLayout(t, dir, "v1")
 			attach(t, dir, image, c.what)
 			r, image := openLayout(t, dir, "v1")
-			report, err := signature.Verify(t.Context(), r, image, signature.VerifyOptions{Keys: publicKey(t, "p256")})
+			report, err := signature.VerifyOptions{Keys: publicKey(t, "p256")}.Verify(t.Context(), r, image)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -206,7 +206,7 @@ func TestBundlesThatReadTwoWays(t *testing.T) {
 				return err
 			}))
 			r, image := openLayout(t, dir, "v1")
-			report, err := signature.Verify(t.Context(), r, image, signature.VerifyOptions{Keys: publicKey(t, "p256")})
+			report, err := signature.VerifyOptions{Keys: publicKey(t, "p256")}.Verify(t.Context(), r, image)
 			if err != nil || report.Verified != c.good {
 				t.Errorf("%v %+v", err, report)
 			}
@@ -237,7 +237,7 @@ func TestSpoiltSignatureIsMadeAgain(t *testing.T) {
 	}))
 	examine := func() (verified bool, claims int) {
 		r, image := openLayout(t, dir, "v1")
-		report, err := signature.Verify(t.Context(), r, image, signature.VerifyOptions{Keys: publicKey(t, "p256")})
+		report, err := signature.VerifyOptions{Keys: publicKey(t, "p256")}.Verify(t.Context(), r, image)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -287,8 +287,8 @@ func TestIdentityWithADigest(t *testing.T) {
 			t.Fatal(err)
 		}
 		r, image := openLayout(t, dir, "v1")
-		report, err := signature.Verify(t.Context(), r, image,
-			signature.VerifyOptions{Keys: publicKey(t, "p256"), Identity: identity})
+		o := signature.VerifyOptions{Keys: publicKey(t, "p256"), Identity: identity}
+		report, err := o.Verify(t.Context(), r, image)
 		if err != nil || report.Verified != good {
 			t.Errorf("%s: %v %+v", signed, err, report)
 		}

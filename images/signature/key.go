@@ -112,7 +112,7 @@ func (k *key) Sign(_ context.Context, message []byte) ([]byte, error) {
 // Algorithm is a kind of key to generate.
 type Algorithm string
 
-// The kinds of keys that [GenerateKey] makes. Every verifier takes ECDSA P-256.
+// The kinds of keys that [Algorithm.GenerateKey] makes. Every verifier takes ECDSA P-256.
 const (
 	ECDSAP256 Algorithm = "ecdsa-p256"
 	ECDSAP384 Algorithm = "ecdsa-p384"
@@ -124,7 +124,7 @@ const (
 func Algorithms() []Algorithm { return []Algorithm{ECDSAP256, ECDSAP384, RSA3072, Ed25519} }
 
 // GenerateKey makes a key pair, in PEM: the private key encrypted with the passphrase, which may be empty.
-func GenerateKey(a Algorithm, passphrase []byte) (private, public []byte, err error) {
+func (a Algorithm) GenerateKey(passphrase []byte) (private, public []byte, err error) {
 	var key crypto.Signer
 	switch a {
 	case ECDSAP256, "":

@@ -12,7 +12,7 @@ import (
 
 func TestGeneratedKeys(t *testing.T) {
 	for _, a := range signature.Algorithms() {
-		private, public, err := signature.GenerateKey(a, []byte("secret"))
+		private, public, err := a.GenerateKey([]byte("secret"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -35,7 +35,7 @@ func TestGeneratedKeys(t *testing.T) {
 	if _, err := signature.ParseKey(text, []byte("wrong"), false); !errors.Is(err, signature.ErrPassphrase) {
 		t.Error(err)
 	}
-	if _, _, err := signature.GenerateKey("dsa", nil); err == nil {
+	if _, _, err := signature.Algorithm("dsa").GenerateKey(nil); err == nil {
 		t.Error("a key of an unknown kind")
 	}
 }

@@ -42,7 +42,7 @@ func TestLimitsAreForTheWholeImage(t *testing.T) {
 		image.Instances = append(image.Instances, v1.Descriptor{Digest: digest.FromString(fmt.Sprint(n))})
 	}
 	r := &endless{}
-	report, err := signature.Verify(t.Context(), r, image, signature.VerifyOptions{Keys: publicKey(t, "p256")})
+	report, err := signature.VerifyOptions{Keys: publicKey(t, "p256")}.Verify(t.Context(), r, image)
 	if !errors.Is(err, fault.ErrLimit) || report != nil {
 		t.Errorf("%v", err)
 	}

@@ -60,7 +60,7 @@ const (
 	ByInstances = "instances" // every image of the index that was asked for
 )
 
-// Report is the result of [Verify].
+// Report is the result of [VerifyOptions.Verify].
 type Report struct {
 	Image digest.Digest `json:"image"`
 	// Type is the type of predicate that was looked for.

@@ -94,8 +94,8 @@ func TestSignAndVerify(t *testing.T) {
 					t.Fatal(err)
 				}
 				for _, subject := range image.Subjects() {
-					report, err := signature.Verify(t.Context(), r, store.Image{Top: subject},
-						signature.VerifyOptions{Keys: publicKey(t, key), Identity: identity})
+					o := signature.VerifyOptions{Keys: publicKey(t, key), Identity: identity}
+					report, err := o.Verify(t.Context(), r, store.Image{Top: subject})
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -126,7 +126,7 @@ func TestSignBesideOthers(t *testing.T) {
 	}
 	r, image := openLayout(t, dir, "v1")
 	for _, key := range []string{"p256", "p256-other", "rsa2048"} {
-		report, err := signature.Verify(t.Context(), r, image, signature.VerifyOptions{Keys: publicKey(t, key)})
+		report, err := signature.VerifyOptions{Keys: publicKey(t, key)}.Verify(t.Context(), r, image)
 		if err != nil || !report.Verified {
 			t.Errorf("%s: %v %+v", key, err, report)
 		}
@@ -188,12 +188,12 @@ func TestAttestAndVerify(t *testing.T) {
 		}
 	}
 	r, image := openLayout(t, dir, "v1")
-	report, err := signature.Verify(t.Context(), r, image,
-		signature.VerifyOptions{Keys: publicKey(t, "p256"), Type: signature.PredicateSPDX})
+	o := signature.VerifyOptions{Keys: publicKey(t, "p256"), Type: signature.PredicateSPDX}
+	report, err := o.Verify(t.Context(), r, image)
 	if err != nil || !report.Verified || len(report.Subjects[0].Findings) != 4 {
 		t.Errorf("%v %+v", err, report)
 	}
-	report, err = signature.Verify(t.Context(), r, image, signature.VerifyOptions{Keys: publicKey(t, "p256")})
+	report, err = signature.VerifyOptions{Keys: publicKey(t, "p256")}.Verify(t.Context(), r, image)
 	if err != nil || report.Verified {
 		t.Errorf("an attestation is a signature: %v %+v", err, report)
 	}

@@ -144,7 +144,7 @@ func TestVectors(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			report, err := signature.Verify(t.Context(), r, image, o)
+			report, err := o.Verify(t.Context(), r, image)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -16,7 +16,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// VerifyOptions configure [Verify].
+// VerifyOptions configure [VerifyOptions.Verify].
 type VerifyOptions struct {
 	// Keys are those that are trusted. Any one of them suffices; there must be one.
 	Keys []PublicKey
@@ -34,7 +34,7 @@ type VerifyOptions struct {
 //
 // What is wrong with a signature is a Finding and no error. An error is what kept Verify from looking, such as one of
 // the registry: that an image is unsigned is only known if every list was read.
-func Verify(ctx context.Context, r store.Reader, image store.Image, o VerifyOptions) (*Report, error) {
+func (o VerifyOptions) Verify(ctx context.Context, r store.Reader, image store.Image) (*Report, error) {
 	if len(o.Keys) == 0 {
 		return nil, fmt.Errorf("%w: there is no key to verify with", fault.ErrInvalid)
 	}

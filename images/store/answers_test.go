@@ -211,7 +211,7 @@ func TestContent(t *testing.T) {
 
 // What has no room is not counted, so that something smaller still may have it.
 func TestBudget(t *testing.T) {
-	b := store.NewBudget(store.Limits{Count: 2, Manifests: 10, Content: 10})
+	b := store.Limits{Count: 2, Manifests: 10, Content: 10}.NewBudget()
 	for _, step := range []struct {
 		take func() error
 		fits bool
@@ -228,7 +228,7 @@ func TestBudget(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if got := store.NewBudget(store.Limits{}).Limits; got.Count != 10_000 || got.Depth != 3 || got.Content != 4<<30 {
+	if got := (store.Limits{}).NewBudget().Limits; got.Count != 10_000 || got.Depth != 3 || got.Content != 4<<30 {
 		t.Errorf("%+v", got)
 	}
 }

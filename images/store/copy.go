@@ -255,7 +255,7 @@ func (c *imageCopy) askAgain(ctx context.Context, err error) error {
 func (c *imageCopy) round(ctx context.Context, trust bool) error {
 	c.trust, *c.account = trust, Account{Sent: c.account.Sent, Written: c.account.Written,
 		WrittenBytes: c.account.WrittenBytes, Tagged: c.account.Tagged, TagKept: c.account.TagKept}
-	c.budget = NewBudget(c.o.Limits)
+	c.budget = c.o.Limits.NewBudget()
 	c.nodes, c.platforms, c.matched = map[digest.Digest]*node{}, nil, false
 	root, err := c.plan(ctx, c.top)
 	if err != nil {

@@ -33,7 +33,7 @@ type Budget struct {
 }
 
 // NewBudget returns a budget of which nothing is used.
-func NewBudget(l Limits) *Budget {
+func (l Limits) NewBudget() *Budget {
 	l.Count = cmp.Or(l.Count, reflist.MaxReferrers)
 	l.Manifests = cmp.Or(l.Manifests, 64<<20)
 	l.Content = cmp.Or(l.Content, 4<<30)

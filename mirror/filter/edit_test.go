@@ -72,9 +72,9 @@ func TestResultIsAnEdit(t *testing.T) {
 			defer source.Close()
 			o := filter.Options{AutoDefaultChannel: true}
 			var want *filter.Result
-			blobs, _, err := source.Apply(ctx, change.Edit{Whole: []string{}, Scope: filter.Scope(op, o),
+			blobs, _, err := source.Apply(ctx, change.Edit{Whole: []string{}, Scope: o.Scope(op),
 				Apply: func(_ context.Context, s *change.State) (*declcfg.Catalog, *edit.Account, error) {
-					r, err := filter.Apply(s.Catalog, op, o)
+					r, err := o.Apply(s.Catalog, op)
 					if err != nil {
 						return nil, nil, err
 					}

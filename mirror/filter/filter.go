@@ -11,7 +11,7 @@ import (
 	"github.com/operator-bindery/bindery/mirror/imageset"
 )
 
-// Options configure [Apply]. The zero value keeps what oc-mirror keeps.
+// Options configure [Options.Apply]. The zero value keeps what oc-mirror keeps.
 type Options struct {
 	// Dependencies adds the heads of channels that satisfy what kept bundles need.
 	Dependencies bool
@@ -61,7 +61,7 @@ func (r *Result) Refused() bool {
 // for may be stubs, unless dependencies are wanted. It is not checked beforehand: what is not kept may be wrong.
 //
 // The error is an [*Error] with everything for which the catalog cannot be filtered.
-func Apply(c *declcfg.Catalog, op imageset.Operator, o Options) (*Result, error) {
+func (o Options) Apply(c *declcfg.Catalog, op imageset.Operator) (*Result, error) {
 	if op.WholeCatalog() {
 		r := &Result{Catalog: c, Kept: describeKept(c), WholeCatalog: true, Others: len(c.Others), Images: images(c.Bundles),
 			Account: &edit.Account{}, Why: map[string]string{}}
@@ -89,8 +89,9 @@ func Apply(c *declcfg.Catalog, op imageset.Operator, o Options) (*Result, error)
 	return r, nil
 }
 
-// Scope returns the packages whose bundles [Apply] has to see, nil for all: of others, names and images are enough.
-func Scope(op imageset.Operator, o Options) []string {
+// Scope returns the packages whose bundles [Options.Apply] has to see, nil for all: of others, names and images are
+// enough.
+func (o Options) Scope(op imageset.Operator) []string {
 	if len(op.Packages) == 0 || o.Dependencies {
 		return nil
 	}

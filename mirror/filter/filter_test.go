@@ -122,7 +122,7 @@ func TestProblems(t *testing.T) {
 			"is no semantic version"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, err := filter.Apply(small(), c.op, c.o)
+			r, err := c.o.Apply(small(), c.op)
 			if fails := c.want[0] == "fails"; fails != (err != nil) {
 				t.Fatalf("got %v", err)
 			}
@@ -154,7 +154,7 @@ func TestProblems(t *testing.T) {
 // What is needed is added, from the channel that has it, and explained.
 func TestDependenciesAreAdded(t *testing.T) {
 	op := app(imageset.Package{MinVersion: "2.0.0"})
-	r, err := filter.Apply(small(), op, filter.Options{Dependencies: true})
+	r, err := filter.Options{Dependencies: true}.Apply(small(), op)
 	if err != nil || r.Refused() {
 		t.Fatal(err, r)
 	}
@@ -167,7 +167,7 @@ func TestDependenciesAreAdded(t *testing.T) {
 		t.Errorf("got %+v, %v", r.Dependencies, r.Why)
 	}
 	op.SkipDependencies = true
-	if r, err = filter.Apply(small(), op, filter.Options{Dependencies: true}); err != nil || len(r.Kept) != 1 ||
+	if r, err = (filter.Options{Dependencies: true}).Apply(small(), op); err != nil || len(r.Kept) != 1 ||
 		slices.ContainsFunc(r.Problems, func(p filter.Problem) bool { return p.Code == filter.Unsatisfied }) {
 		t.Errorf("got %+v, %v", r, err)
 	}
@@ -180,7 +180,7 @@ func TestDependencyFromAnotherChannel(t *testing.T) {
 	c.Bundles[2].Properties = append(c.Bundles[2].Properties, declcfg.Property{Type: "olm.constraint",
 		Value: json.RawMessage(`{"failureMessage":"need it","all":{"constraints":[{"gvk":{"group":"g.example.com",` +
 			`"kind":"K","version":"v1"}},{"package":{"packageName":"db","versionRange":">1.0.0"}}]}}`)})
-	r, err := filter.Apply(c, app(imageset.Package{}), filter.Options{Dependencies: true})
+	r, err := filter.Options{Dependencies: true}.Apply(c, app(imageset.Package{}))
 	if err != nil || r.Refused() || r.Kept["db"].DefaultChannel != "beta" || len(r.Kept["db"].Channels) != 1 {
 		t.Errorf("got %+v, %v", r, err)
 	}
@@ -204,7 +204,7 @@ func TestConstraints(t *testing.T) {
 		c := small()
 		c.Bundles[2].Properties = []declcfg.Property{c.Bundles[2].Properties[0],
 			{Type: "olm.constraint", Value: json.RawMessage(value)}}
-		r, err := filter.Apply(c, app(imageset.Package{}), filter.Options{})
+		r, err := filter.Options{}.Apply(c, app(imageset.Package{}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -222,11 +222,11 @@ func TestConstraints(t *testing.T) {
 
 // What another catalog of the image set provides is not missing.
 func TestSettle(t *testing.T) {
-	a, err := filter.Apply(small(), app(imageset.Package{}), filter.Options{})
+	a, err := filter.Options{}.Apply(small(), app(imageset.Package{}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := filter.Apply(small(), imageset.Operator{Packages: []imageset.Package{{Name: "db"}}}, filter.Options{})
+	b, err := filter.Options{}.Apply(small(), imageset.Operator{Packages: []imageset.Package{{Name: "db"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,7 +238,7 @@ func TestSettle(t *testing.T) {
 }
 
 func TestLost(t *testing.T) {
-	r, err := filter.Apply(small(), app(imageset.Package{}), filter.Options{})
+	r, err := filter.Options{}.Apply(small(), app(imageset.Package{}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -248,7 +248,7 @@ func TestLost(t *testing.T) {
 		r.Lost[0].Fix != want.Fix || r.Lost[0].Channel != want.Channel {
 		t.Errorf("got %+v", r.Lost)
 	}
-	r, err = filter.Apply(small(), app(imageset.Package{MinVersion: "1.0.0"}), filter.Options{})
+	r, err = filter.Options{}.Apply(small(), app(imageset.Package{MinVersion: "1.0.0"}))
 	if err != nil || len(r.Lost) != 0 {
 		t.Errorf("got %+v, %v", r.Lost, err)
 	}
@@ -257,12 +257,12 @@ func TestLost(t *testing.T) {
 // The published catalog has no channel, deprecation or default channel that cannot stand; with Compat it has.
 func TestRepairs(t *testing.T) {
 	op := app(imageset.Package{MinVersion: "2.0.0", MaxVersion: "2.0.0"})
-	r, err := filter.Apply(small(), op, filter.Options{})
+	r, err := filter.Options{}.Apply(small(), op)
 	if err != nil || r.Refused() || len(r.Kept["app"].Channels) != 2 || len(r.Catalog.Channels) != 1 ||
 		len(r.Catalog.Deprecations) != 0 || r.Catalog.Validate() != nil {
 		t.Errorf("got %+v, %v", r, err)
 	}
-	if r, err = filter.Apply(small(), op, filter.Options{Compat: true}); err != nil || r.Refused() ||
+	if r, err = (filter.Options{Compat: true}).Apply(small(), op); err != nil || r.Refused() ||
 		len(r.Catalog.Channels) != 2 || len(r.Catalog.Deprecations) != 1 {
 		t.Errorf("got %+v, %v", r, err)
 	}
@@ -278,7 +278,7 @@ func TestBundleOfAnotherChannel(t *testing.T) {
 	c.Channels[0].Entries = c.Channels[0].Entries[1:] // app.v1.1.0 replaces app.v1.0.0, which only the channel old has
 	op := app(
 		imageset.Package{Channels: []imageset.Channel{{Name: "stable", MinVersion: "1.0.0", MaxVersion: "1.1.0"}}})
-	r, err := filter.Apply(c, op, filter.Options{})
+	r, err := filter.Options{}.Apply(c, op)
 	if err != nil || r.Refused() {
 		t.Fatal(err, r.Problems)
 	}
@@ -304,7 +304,7 @@ func FuzzConstraint(f *testing.F) {
 		c.Bundles[2].Properties = append(c.Bundles[2].Properties[:1:1],
 			declcfg.Property{Type: kind, Value: json.RawMessage(value)})
 		for _, o := range []filter.Options{{}, {Dependencies: true}} {
-			if r, err := filter.Apply(c, app(imageset.Package{}), o); err == nil && r.Kept["app"] == nil {
+			if r, err := o.Apply(c, app(imageset.Package{})); err == nil && r.Kept["app"] == nil {
 				t.Error("the package is gone")
 			}
 		}
@@ -320,8 +320,8 @@ func TestVersionThatTheChannelHasNot(t *testing.T) {
 	c.Packages[0].DefaultChannel = "old"
 	c.Channels = append(c.Channels, declcfg.Channel{Name: "older", Package: "app",
 		Entries: []declcfg.ChannelEntry{{Name: "app.v1.0.0"}}})
-	r, err := filter.Apply(c, app(imageset.Package{Channels: []imageset.Channel{{Name: "old"},
-		{Name: "older", MinVersion: "2.0.0", MaxVersion: "2.0.0"}}}), filter.Options{})
+	r, err := filter.Options{}.Apply(c, app(imageset.Package{Channels: []imageset.Channel{{Name: "old"},
+		{Name: "older", MinVersion: "2.0.0", MaxVersion: "2.0.0"}}}))
 	if err != nil {
 		t.Fatal(err)
 	}

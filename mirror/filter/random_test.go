@@ -118,7 +118,7 @@ func TestInvariants(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, o := range []filter.Options{{}, {AutoDefaultChannel: true}, {Dependencies: true}} {
-			got, err := filter.Apply(c, op, o)
+			got, err := o.Apply(c, op)
 			if after, _ := json.Marshal(c); string(after) != string(before) {
 				t.Fatalf("seed %d: the source has changed", seed)
 			}
@@ -131,7 +131,7 @@ func TestInvariants(t *testing.T) {
 			shuffled.Bundles, shuffled.Channels = slices.Clone(c.Bundles), slices.Clone(c.Channels)
 			slices.Reverse(shuffled.Bundles)
 			slices.Reverse(shuffled.Channels)
-			again, err := filter.Apply(&shuffled, op, o)
+			again, err := o.Apply(&shuffled, op)
 			if err != nil || !reflect.DeepEqual(again.Kept, got.Kept) || again.Refused() != got.Refused() {
 				t.Errorf("seed %d: another order of blobs gives another answer", seed)
 			}

@@ -162,7 +162,7 @@ func check(t *testing.T, c *declcfg.Catalog, a answer) {
 		}
 		return
 	}
-	r, err := filter.Apply(c, op, filter.Options{})
+	r, err := filter.Options{}.Apply(c, op)
 	if err != nil || a.Result.Error != "" {
 		if (err != nil) != (a.Result.Error != "") {
 			t.Errorf("%s: got %v, recorded %q", a.ID, err, a.Result.Error)

@@ -18,7 +18,7 @@ func TestWithoutAnything(t *testing.T) {
 	for seed := range int64(300) {
 		r := rand.New(rand.NewSource(seed))
 		c, op := randomCatalog(r), randomOperator(r)
-		before, err := filter.Apply(c, op, filter.Options{AutoDefaultChannel: true})
+		before, err := filter.Options{AutoDefaultChannel: true}.Apply(c, op)
 		if err != nil || before.Refused() {
 			continue
 		}
@@ -91,7 +91,7 @@ func TestBundleWithoutImage(t *testing.T) {
 	for _, image := range []string{"", "HOST/x:v1"} {
 		c := small()
 		c.Bundles[2].Image = image
-		r, err := filter.Apply(c, app(imageset.Package{}), filter.Options{})
+		r, err := filter.Options{}.Apply(c, app(imageset.Package{}))
 		if err != nil || !r.Refused() {
 			t.Errorf("%q: %v %v", image, err, r)
 		}
@@ -104,8 +104,8 @@ func TestUnusableImages(t *testing.T) {
 	for i, related := range []string{"r.example.com/x", "oci://x", "R/Y:v1", ""} {
 		c.Bundles[i].RelatedImages = []declcfg.RelatedImage{{Name: "n", Image: related}, {Image: "r.example.com/b:v1"}}
 	}
-	r, err := filter.Apply(c, imageset.Operator{Packages: []imageset.Package{{Name: "app", MinVersion: "1.0.0"},
-		{Name: "db", MinVersion: "1.0.0"}}}, filter.Options{})
+	r, err := filter.Options{}.Apply(c, imageset.Operator{Packages: []imageset.Package{
+		{Name: "app", MinVersion: "1.0.0"}, {Name: "db", MinVersion: "1.0.0"}}})
 	if err != nil || r.Refused() {
 		t.Fatalf("%v %v", err, r.Problems)
 	}

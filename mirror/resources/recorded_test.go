@@ -135,7 +135,7 @@ func TestFilesAsRecorded(t *testing.T) {
 		t.Run(dir, func(t *testing.T) {
 			o := o
 			o.Nested = nested > 0
-			made, _, err := resources.Make(copied(t, files, dir, nested), o)
+			made, _, err := o.Make(copied(t, files, dir, nested))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -42,7 +42,7 @@ func (c *Copied) category() string {
 	return operators
 }
 
-// Options configure [Make].
+// Options configure [Options.Make].
 type Options struct {
 	// CreatedBy, CreatedAt and Version are written into annotations. An empty CreatedBy is "bindery"; files with
 	// another one are never removed by [Write].
@@ -78,7 +78,7 @@ type object = map[string]any
 
 // Make makes the files for images, sorted by name. The order of the images does not matter. The warnings are what
 // should be known about the files.
-func Make(images []Copied, o Options) (files []File, warnings []string, err error) {
+func (o Options) Make(images []Copied) (files []File, warnings []string, err error) {
 	m := &maker{o: o, names: map[string]bool{}}
 	images = slices.Clone(images)
 	slices.SortStableFunc(images, func(a, b Copied) int {

@@ -41,7 +41,7 @@ func image(t *testing.T, from, to string) resources.Copied {
 func make1(t *testing.T, images []resources.Copied, o resources.Options) (map[string]string, []string) {
 	t.Helper()
 	o.CreatedAt = time.Date(2026, 8, 1, 2, 3, 4, 0, time.UTC)
-	made, warnings, err := resources.Make(images, o)
+	made, warnings, err := o.Make(images)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,12 +203,12 @@ func TestOrderDoesNotMatter(t *testing.T) {
 		c.Catalog = i%5 == 0
 		images = append(images, c)
 	}
-	want, _, err := resources.Make(images, resources.Options{Lists: true})
+	want, _, err := resources.Options{Lists: true}.Make(images)
 	if err != nil {
 		t.Fatal(err)
 	}
 	slices.Reverse(images)
-	got, _, err := resources.Make(images, resources.Options{Lists: true})
+	got, _, err := resources.Options{Lists: true}.Make(images)
 	if err != nil || len(got) != len(want) {
 		t.Fatal(err)
 	}
@@ -224,8 +224,7 @@ func TestWrite(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "working-dir", "cluster-resources")
 	c := image(t, "h/c:v1", "t/c:v1")
 	c.Catalog = true
-	first, _, err := resources.Make([]resources.Copied{c, image(t, "h/a/b:v1", "t/a/b:v1")},
-		resources.Options{Lists: true})
+	first, _, err := resources.Options{Lists: true}.Make([]resources.Copied{c, image(t, "h/a/b:v1", "t/a/b:v1")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -241,7 +240,7 @@ func TestWrite(t *testing.T) {
 		}
 	}
 	c.Destination.Tag = "v2"
-	second, _, err := resources.Make([]resources.Copied{c}, resources.Options{})
+	second, _, err := resources.Options{}.Make([]resources.Copied{c})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,15 +25,15 @@ func ReadTemplate(ctx context.Context, path string) (*Template, error) {
 	if err != nil {
 		return nil, fmt.Errorf("targetCatalogSourceTemplate: %w", err)
 	}
-	t, err := ParseTemplate(data)
+	t, err := parseTemplate(data)
 	if err != nil {
 		return nil, fmt.Errorf("targetCatalogSourceTemplate %s: %w", path, err)
 	}
 	return t, nil
 }
 
-// ParseTemplate is like [ReadTemplate], for a text. Errors are [fault.ErrInvalid].
-func ParseTemplate(data []byte) (*Template, error) {
+// parseTemplate is like [ReadTemplate], for a text. Errors are [fault.ErrInvalid].
+func parseTemplate(data []byte) (*Template, error) {
 	limits := canon.Limits{MaxDocument: maxTemplate, MaxIrregular: maxTemplate, MaxDepth: 50}
 	split := canon.NewSplitter(bytes.NewReader(data), limits)
 	doc, err := split.Next()

@@ -18,7 +18,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/regularfile"
 )
 
-// ownName matches the names that [Make] gives to files.
+// ownName matches the names that [Options.Make] gives to files.
 var ownName = regexp.MustCompile(`^(?:(?:idms|itms|icsp)-oc-mirror\.yaml|(?:cs|cc)-[a-z0-9-]+\.yaml|registries\.conf)$`)
 
 // maxFile is how many bytes a file has at most.

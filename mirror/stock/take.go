@@ -55,19 +55,6 @@ type Taken struct {
 	ByRepository map[string]int64 `json:"-"`
 }
 
-// Below returns those repositories of a registry that are below a path, without it, sorted. An empty path has all.
-func Below(all []string, path string) (names []string) {
-	for _, name := range all {
-		if rest, ok := strings.CutPrefix(name, path+"/"); ok && path != "" {
-			names = append(names, rest)
-		} else if path == "" {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
-}
-
 // Take writes an inventory: of every repository the tags with their digests, and all manifests and blobs that the tags
 // lead to. The blobs are those that the manifests name, and are not asked for: [Check] does that. What is attached to
 // images by the referrers API alone is not in it, so that it would be sent again.

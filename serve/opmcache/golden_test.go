@@ -21,7 +21,7 @@ func TestCachesAreGolden(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, err := layers.Write(t.Context(), io.Discard, layers.Layer{Entries: entries},
+		b, err := layers.Layer{Entries: entries}.Write(t.Context(), io.Discard,
 			layers.Options{Compression: layers.Uncompressed})
 		if err != nil {
 			t.Fatal(err)

@@ -101,7 +101,7 @@ func weigh(ctx context.Context, dir string) (weighed, error) {
 	}
 	for pkg, es := range entries {
 		l := layers.Layer{Name: pkg, Entries: es}
-		b, err := layers.Write(ctx, io.Discard, l, layers.Options{Compression: layers.Gzip})
+		b, err := l.Write(ctx, io.Discard, layers.Options{Compression: layers.Gzip})
 		if err != nil {
 			return w, err
 		}

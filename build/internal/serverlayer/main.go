@@ -47,7 +47,7 @@ func run(args []string) error {
 	}
 	layer := cataloglayer.Server(server, platform)
 	var out bytes.Buffer
-	blob, err := layers.Write(context.Background(), &out, layer, layers.Options{Compression: compression})
+	blob, err := layer.Write(context.Background(), &out, layers.Options{Compression: compression})
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/operator-bindery/bindery/bundle/check"
+	"github.com/operator-bindery/bindery/cmd/internal/bundle/check"
 	"github.com/operator-bindery/bindery/cmd/internal/bundle/generate"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/option"

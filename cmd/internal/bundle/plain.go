@@ -12,9 +12,9 @@ import (
 
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/bundle"
-	"github.com/operator-bindery/bindery/bundle/manifests"
 	"github.com/operator-bindery/bindery/cmd/internal/bundle/generate"
 	"github.com/operator-bindery/bindery/cmd/internal/bundle/manifestfiles"
+	"github.com/operator-bindery/bindery/cmd/internal/bundle/manifests"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"

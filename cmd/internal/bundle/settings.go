@@ -10,7 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"sigs.k8s.io/yaml"
 
-	"github.com/operator-bindery/bindery/bundle/manifests"
+	"github.com/operator-bindery/bindery/cmd/internal/bundle/manifests"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/internal/regularfile"

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/operator-bindery/bindery/bundle"
-	"github.com/operator-bindery/bindery/bundle/check"
+	"github.com/operator-bindery/bindery/cmd/internal/bundle/check"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"

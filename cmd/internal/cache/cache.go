@@ -148,7 +148,7 @@ func countOf(i blobcache.Info, what string) cacheCount {
 func userNotes(p *option.Session, blobs *blobcache.Cache) (*blobcache.Notes, error) {
 	notes, err := blobs.OpenNotes(p.NotesFailed)
 	if err != nil {
-		return nil, &cmdline.Error{Class: cmdline.ClassLocal, Object: blobcache.NotesDir(blobs.Dir()), Err: err}
+		return nil, &cmdline.Error{Class: cmdline.ClassLocal, Object: blobs.NotesDir(), Err: err}
 	}
 	return notes, nil
 }
@@ -213,14 +213,13 @@ func pruneCache(ctx context.Context, p *option.Session, o *options) error {
 	if err != nil {
 		return err
 	}
-	forgotten, err := notes.Prune(ctx,
-		blobcache.PruneOptions{MaxBytes: prune.MaxBytes / blobcache.NotesShare, DryRun: prune.DryRun})
+	forgotten, err := notes.Prune(ctx, prune)
 	if err != nil {
 		return err
 	}
 	if format == "json" {
 		return p.PrintJSON(Pruned{cache.Dir(), prune.DryRun, done.Blobs, done.Bytes, done.LeftBlobs, done.LeftBytes,
-			prunedNotes{blobcache.NotesDir(cache.Dir()), forgotten.Blobs, forgotten.Bytes, forgotten.LeftBlobs,
+			prunedNotes{cache.NotesDir(), forgotten.Blobs, forgotten.Bytes, forgotten.LeftBlobs,
 				forgotten.LeftBytes}})
 	}
 	removed := "REMOVED"
@@ -230,6 +229,6 @@ func pruneCache(ctx context.Context, p *option.Session, o *options) error {
 	return p.PrintTable([]string{"DIRECTORY", removed, "SIZE", "LEFT", "SIZE"},
 		[]string{cache.Dir(), strconv.Itoa(done.Blobs), cmdline.FormatSize(done.Bytes), strconv.Itoa(done.LeftBlobs),
 			cmdline.FormatSize(done.LeftBytes)},
-		[]string{blobcache.NotesDir(cache.Dir()), strconv.Itoa(forgotten.Blobs), cmdline.FormatSize(forgotten.Bytes),
+		[]string{cache.NotesDir(), strconv.Itoa(forgotten.Blobs), cmdline.FormatSize(forgotten.Bytes),
 			strconv.Itoa(forgotten.LeftBlobs), cmdline.FormatSize(forgotten.LeftBytes)})
 }

@@ -162,7 +162,7 @@ func (o *EditOptions) InPlace(ctx context.Context, p *option.Session, path strin
 	if _, err := os.Stat(path); err != nil {
 		e.Always = true // a catalog without bundles is one as well
 	}
-	r, err := change.InPlace(ctx, path, e, with)
+	r, err := e.InPlace(ctx, path, with)
 	if err != nil {
 		return editError(p, err)
 	}

@@ -42,7 +42,7 @@ func (o *EditOptions) isCatalogImage(p *option.Session, ref string) (bool, error
 			"\"build catalog\" builds an image of the changed catalog, \"index add -f\" builds one without changing "+
 				"the catalog"
 		return false, e
-	case kind != render.Image || !render.IsImageName(ref) || o.begins(p) && !o.makesImage():
+	case kind != render.Image || render.CheckName(ref) != nil || o.begins(p) && !o.makesImage():
 		return false, o.checkNoImage(p)
 	case !o.makesImage():
 		e := cmdline.Usagef("required flag(s) \"tag\" not set: the result is a new image")

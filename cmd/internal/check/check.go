@@ -12,13 +12,13 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/operator-bindery/bindery/bundle/check"
-	"github.com/operator-bindery/bindery/bundle/manifests"
+	"github.com/operator-bindery/bindery/cmd/internal/bundle/check"
+	"github.com/operator-bindery/bindery/cmd/internal/bundle/manifests"
 	"github.com/operator-bindery/bindery/cmd/internal/check/checkup"
+	"github.com/operator-bindery/bindery/cmd/internal/check/rules"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
-	"github.com/operator-bindery/bindery/declcfg/rules"
 	"github.com/operator-bindery/bindery/internal/regularfile"
 	"github.com/operator-bindery/bindery/internal/version"
 )

@@ -4,9 +4,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/operator-bindery/bindery/cmd/internal/check/rules"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
-	"github.com/operator-bindery/bindery/declcfg/rules"
 )
 
 // checkFlagProfiles are the flags of "check" that have an effect only on the rules of some profiles.

@@ -10,14 +10,14 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/operator-bindery/bindery/bundle/check"
-	"github.com/operator-bindery/bindery/bundle/manifests"
-	"github.com/operator-bindery/bindery/bundle/manifests/safety"
 	bundlecmd "github.com/operator-bindery/bindery/cmd/internal/bundle"
+	"github.com/operator-bindery/bindery/cmd/internal/bundle/check"
+	"github.com/operator-bindery/bindery/cmd/internal/bundle/manifests"
+	"github.com/operator-bindery/bindery/cmd/internal/bundle/manifests/safety"
+	"github.com/operator-bindery/bindery/cmd/internal/check/resolve"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/declcfg/resolve"
 	"github.com/operator-bindery/bindery/render"
 )
 

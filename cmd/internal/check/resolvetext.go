@@ -6,8 +6,8 @@ import (
 	"io"
 	"strings"
 
+	"github.com/operator-bindery/bindery/cmd/internal/check/resolve"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
-	"github.com/operator-bindery/bindery/declcfg/resolve"
 	"github.com/operator-bindery/bindery/internal/printable"
 )
 

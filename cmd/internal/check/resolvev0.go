@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/operator-bindery/bindery/cmd/internal/check/resolve"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
-	"github.com/operator-bindery/bindery/declcfg/resolve"
 )
 
 // ResolvedV0 is the answer of "resolve --v0" in JSON.

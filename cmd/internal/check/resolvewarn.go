@@ -8,13 +8,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/operator-bindery/bindery/bundle/check"
-	"github.com/operator-bindery/bindery/bundle/manifests"
+	"github.com/operator-bindery/bindery/cmd/internal/bundle/check"
+	"github.com/operator-bindery/bindery/cmd/internal/bundle/manifests"
+	"github.com/operator-bindery/bindery/cmd/internal/check/resolve"
+	"github.com/operator-bindery/bindery/cmd/internal/check/rules"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/declcfg/resolve"
-	"github.com/operator-bindery/bindery/declcfg/rules"
 )
 
 // checkRequest refuses what an API server refuses in a ClusterExtension, before a catalog is read.

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/operator-bindery/bindery/cmd/internal/check/rules"
 	"github.com/operator-bindery/bindery/cmd/internal/clitest"
-	"github.com/operator-bindery/bindery/declcfg/rules"
 	"github.com/operator-bindery/bindery/internal/testing/recorded"
 	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 )

@@ -50,7 +50,7 @@ func migrateImage(ctx context.Context, p *option.Session, m *migration, src, out
 	}
 	defer func() { err = errors.Join(err, check.Close(ctx)) }()
 	var from *images.Description
-	if imaged && indeximage.IsImage(src) {
+	if imaged && isImage(src) {
 		if from, err = render.Describe(ctx, m.o.Render.Images, src); err != nil {
 			return nil, nil, err
 		}
@@ -95,6 +95,12 @@ func migrateImage(ctx context.Context, p *option.Session, m *migration, src, out
 		return nil, nil, err
 	}
 	return prepared.Report, copied, prepared.Partial()
+}
+
+// isImage reports whether a reference names an image. Errors are left to the function that reads it.
+func isImage(ref string) bool {
+	kind, err := render.Classify(ref)
+	return err == nil && kind == render.Image
 }
 
 // target determines the destinations of the image and refuses conflicting paths.

@@ -187,7 +187,7 @@ func (o *deleteOptions) listDeletions(ctx context.Context, p *option.Session, t 
 	if with.Remote, err = newRemote(ctx, p, &o.Registry, nil, nil); err != nil {
 		return nil, nil, err
 	}
-	list, problems, err := mirror.ListDeletions(ctx, with)
+	list, problems, err := with.ListDeletions(ctx)
 	return list, NotThere(problems), withoutRecord(err, nil)
 }
 
@@ -276,7 +276,7 @@ func (o *deleteOptions) deleteImages(ctx context.Context, p *option.Session, lis
 		progress.Set(cmdline.State{What: what, Done: n, All: len(list.Items), Units: "images"})
 		p.Log.Debug("image", "reference", d.Reference, "status", d.Status)
 	}
-	done, err := mirror.Delete(ctx, list, t, with)
+	done, err := with.Delete(ctx, list, t)
 	if errors.Is(err, registries.ErrNoDelete) {
 		err = &cmdline.Error{Class: cmdline.ClassNetwork, Object: t.Host, Err: err,
 			Hint: "allow deleting in the registry's configuration, such as storage.delete.enabled of docker-registry"}

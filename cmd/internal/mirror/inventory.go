@@ -125,8 +125,7 @@ func (o *inventoryOptions) run(ctx context.Context, p *option.Session, dest stri
 		if err != nil {
 			return err
 		}
-		of, err := mirror.Repositories(ctx,
-			mirror.Options{Set: set, Render: ro, Filter: fo, Target: t, Log: p.Log})
+		of, err := mirror.Options{Set: set, Render: ro, Filter: fo, Target: t, Log: p.Log}.Repositories(ctx)
 		if err != nil {
 			return err
 		}
@@ -145,7 +144,7 @@ func (o *inventoryOptions) run(ctx context.Context, p *option.Session, dest stri
 	}
 	switch {
 	case err == nil:
-		names = append(names, stock.Below(all, t.Path)...)
+		names = append(names, below(all, t.Path)...)
 	case errors.Is(err, registries.ErrNoCatalog) && len(names) > 0:
 	case errors.Is(err, registries.ErrNoCatalog):
 		return &cmdline.Error{Class: cmdline.ClassNetwork, Object: t.Host, Err: err,
@@ -155,6 +154,18 @@ func (o *inventoryOptions) run(ctx context.Context, p *option.Session, dest stri
 	}
 	slices.Sort(names)
 	return o.write(ctx, p, t, remote, slices.Compact(names))
+}
+
+// below returns those repositories of a registry that are below a path, without it. An empty path has all.
+func below(all []string, path string) (names []string) {
+	for _, name := range all {
+		if path == "" {
+			names = append(names, name)
+		} else if rest, ok := strings.CutPrefix(name, path+"/"); ok {
+			names = append(names, rest)
+		}
+	}
+	return names
 }
 
 // Inventoried is the answer of the command: what an inventory has. The inventory itself is no part of it.

@@ -79,7 +79,7 @@ func (o *planOptions) run(ctx context.Context, p *option.Session) error {
 	if with.Render, err = o.bundles().Options(ctx, p); err != nil {
 		return err
 	}
-	plan, absent, err := mirror.MakePlan(ctx, with)
+	plan, absent, err := with.MakePlan(ctx)
 	if err != nil {
 		return planError(err)
 	}

@@ -112,7 +112,7 @@ func (o *runOptions) writeResources(ctx context.Context, p *option.Session, dest
 			defer os.RemoveAll(scratch)
 			write = scratch
 		}
-		account, err := mirror.Resources(ctx, with, write)
+		account, err := with.WriteResources(ctx, write)
 		if err != nil {
 			return err
 		}

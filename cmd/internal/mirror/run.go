@@ -222,7 +222,7 @@ func RunMirror(ctx context.Context, p *option.Session, o mirror.Options) (*mirro
 			p.Log.Debug("image", "source", e.Image, "status", e.Status)
 		}
 	}
-	account, err := mirror.Run(ctx, o)
+	account, err := o.Run(ctx)
 	return account, archiveError(o, err)
 }
 

@@ -106,7 +106,7 @@ func (o *verifyOptions) verify(ctx context.Context, p *option.Session, dest stri
 			defer func() { err = errors.Join(err, with.Policy.Close()) }()
 		}
 		with.Archive = dir
-		return mirror.Verify(ctx, with)
+		return with.Verify(ctx)
 	}
 	if with.Target, err = mirrorTarget(dest, o.maxNestedPaths, true); err != nil {
 		return nil, err
@@ -133,7 +133,7 @@ func (o *verifyOptions) verify(ctx context.Context, p *option.Session, dest stri
 	if with.Remote, err = newRemote(ctx, p, &o.Registry, nil, nil); err != nil {
 		return nil, err
 	}
-	v, err := mirror.Verify(ctx, with)
+	v, err := with.Verify(ctx)
 	if errors.Is(err, mirror.ErrNoCatalog) {
 		return nil, &cmdline.Error{Class: cmdline.ClassUsage, Err: err,
 			Hint: "-c FILE is the image set that was mirrored, --workspace DIR the directory of its run, and " +

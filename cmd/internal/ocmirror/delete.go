@@ -104,7 +104,7 @@ func (o *options) deleteImages(ctx context.Context, p *option.Session, l *mirror
 	if with.Remote, err = o.newRemote(ctx, p, nil); err != nil {
 		return nil, err
 	}
-	return mirror.Delete(ctx, l, t, with)
+	return with.Delete(ctx, l, t)
 }
 
 // listDeletions writes the list of images to delete, and the configuration beside it.
@@ -124,7 +124,7 @@ func (o *options) listDeletions(ctx context.Context, p *option.Session, t images
 	if with.Remote, err = o.newRemote(ctx, p, nil); err != nil {
 		return err
 	}
-	l, problems, err := mirror.ListDeletions(ctx, with)
+	l, problems, err := with.ListDeletions(ctx)
 	if err != nil {
 		return err
 	}

@@ -286,7 +286,7 @@ func namesCatalog(text string) bool {
 	case err != nil || strings.ContainsAny(text, "/:"):
 		return true
 	case kind == render.Image:
-		return render.IsImageName(text)
+		return render.CheckName(text) == nil
 	}
 	return slices.Contains(CatalogKinds(), kind)
 }

@@ -97,7 +97,12 @@ func TestImageIsRightInSpiteOfWrongNotes(t *testing.T) {
 	words := strings.Fields("build catalog cat --server none -t acme/c:v1 --quiet")
 	want := l.run(words...)
 	dir := l.info().Layers.Directory
-	notes, err := blobcache.OpenNotes(dir, blobcache.Options{})
+	blobs, err := blobcache.Open(filepath.Join(filepath.Dir(dir), "blobs"), blobcache.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer blobs.Close()
+	notes, err := blobs.OpenNotes(nil)
 	if err != nil {
 		t.Fatal(err)
 	}

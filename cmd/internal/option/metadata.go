@@ -68,7 +68,7 @@ func codecs(c layers.Compression) map[layers.Compression]string {
 	}
 	out := map[layers.Compression]string{}
 	for _, c := range all {
-		if id, err := layers.CodecID(c); err == nil {
+		if id, err := c.CodecID(); err == nil {
 			out[c] = id
 		}
 	}

@@ -90,7 +90,7 @@ func (o *Image) CheckPush(ctx context.Context, p *Session, dests []transport.Des
 // PushCheck is like checkPush with options.
 func (p *Session) PushCheck(ctx context.Context, dests []transport.Destination,
 	o images.CopyOptions) (*images.PushCheck, error) {
-	check, err := images.CheckPush(ctx, dests, o)
+	check, err := o.CheckPush(ctx, dests)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +100,7 @@ func (p *Session) PushCheck(ctx context.Context, dests []transport.Destination,
 	return check, nil
 }
 
-// pushChecking is a [CheckPush] that runs while the image's input is read.
+// pushChecking is a [images.CopyOptions.CheckPush] that runs while the image's input is read.
 type pushChecking struct {
 	end   context.CancelCauseFunc
 	done  chan struct{}

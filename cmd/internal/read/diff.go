@@ -105,7 +105,7 @@ func compare(ctx context.Context, p *option.Session, o *diffOptions, before, aft
 		return err
 	}
 	if o.migrate {
-		read.Level = edit.LatestLevel()
+		read.Level = edit.LevelLatest
 	}
 	if read.Jobs == 0 { // both catalogs are read concurrently
 		read.Jobs = (runtime.GOMAXPROCS(0) + 1) / 2

@@ -10,8 +10,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/operator-bindery/bindery/bundle/manifests"
 	bundlecmd "github.com/operator-bindery/bindery/cmd/internal/bundle"
+	"github.com/operator-bindery/bindery/cmd/internal/bundle/manifests"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/hint"
 	"github.com/operator-bindery/bindery/cmd/internal/option"

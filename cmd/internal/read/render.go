@@ -80,7 +80,7 @@ func renderReferences(ctx context.Context, p *option.Session, o *renderOptions, 
 		return err
 	}
 	if o.migrate {
-		with.Level = edit.LatestLevel()
+		with.Level = edit.LevelLatest
 	}
 	with.Reuse = true
 	if text := o.imageTemplate; text != "" {

@@ -16,12 +16,12 @@ import (
 
 	"github.com/operator-bindery/bindery/cmd/internal/build/compose"
 	catalogcmd "github.com/operator-bindery/bindery/cmd/internal/catalog"
+	"github.com/operator-bindery/bindery/cmd/internal/check/rules"
 	"github.com/operator-bindery/bindery/cmd/internal/clitest"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
 	"github.com/operator-bindery/bindery/cmd/internal/read/template"
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/declcfg/rules"
 	"github.com/operator-bindery/bindery/docs/reference/schemas"
 	"github.com/operator-bindery/bindery/images/lockfile"
 	"github.com/operator-bindery/bindery/internal/testing/manual"

@@ -108,7 +108,7 @@ func (o *server) httpOptions(p *option.Session, with *serve.Options) (err error)
 
 // runServer serves until ctx ends, and reloads the catalog on SIGHUP.
 func runServer(p *option.Session, ctx context.Context, src serve.Source, o serve.Options) error {
-	serve.FitProcess(&o.Limits, o.Log)
+	o.Limits.FitProcess(o.Log)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	hangups, reload := make(chan os.Signal, 1), make(chan os.Signal, 1)

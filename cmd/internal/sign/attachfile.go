@@ -15,7 +15,6 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
-	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/ctxio"
@@ -85,7 +84,7 @@ func attachFile(ctx context.Context, p *option.Session, o *attachOptions, name, 
 		layer.MediaType = artifact.Type
 	}
 	artifact.Layers = []v1.Descriptor{layer}
-	w, err := images.OpenWriter(ctx, dest, o.CopyOptions(p))
+	w, err := o.CopyOptions(p).OpenWriter(ctx, dest)
 	if err != nil {
 		return p.WithAttachmentHint(dest.String(), err)
 	}

@@ -95,7 +95,7 @@ func copyImages(ctx context.Context, p *option.Session, o *copyOptions, args []s
 		jobs = runtime.GOMAXPROCS(0)
 	}
 	results := make([]copyOutcome, len(pairs))
-	failed, err := images.CopyPairs(ctx, pairs, jobs, o.keepGoing, func(copying context.Context, i int) (err error) {
+	failed, err := copyPairs(ctx, pairs, jobs, o.keepGoing, func(copying context.Context, i int) (err error) {
 		r := &results[i]
 		r.CopyResult, err = copyOne(copying, p, o.CopyOptions(p), client, pairs[i], what)
 		if err == nil || !o.keepGoing || ctx.Err() != nil {
@@ -157,7 +157,7 @@ type CopiedImages struct {
 }
 
 // copyOne copies one image and logs what was copied.
-func copyOne(ctx context.Context, p *option.Session, o images.CopyOptions, client *images.Client, pair images.Pair,
+func copyOne(ctx context.Context, p *option.Session, o images.CopyOptions, client *images.Client, pair imagePair,
 	what referrers.Kinds) (images.CopyResult, error) {
 	moved := p.Moved()
 	o.Events = func(e store.Event) {
@@ -200,7 +200,7 @@ func copyOne(ctx context.Context, p *option.Session, o images.CopyOptions, clien
 }
 
 // pairs reads the images to copy: the arguments, or the lines of --from-file.
-func (o *copyOptions) pairs(ctx context.Context, p *option.Session, args []string) ([]images.Pair, error) {
+func (o *copyOptions) pairs(ctx context.Context, p *option.Session, args []string) ([]imagePair, error) {
 	file := o.list
 	switch {
 	case file == "" && len(args) != 2:
@@ -209,7 +209,7 @@ func (o *copyOptions) pairs(ctx context.Context, p *option.Session, args []strin
 		return nil, cmdline.Usagef("--from-file and arguments exclude each other")
 	case file == "":
 		d, err := destinationOf(args[1])
-		return []images.Pair{{Source: args[0], Destination: d}}, err
+		return []imagePair{{Source: args[0], Destination: d}}, err
 	}
 	var text []byte
 	var err error
@@ -221,7 +221,7 @@ func (o *copyOptions) pairs(ctx context.Context, p *option.Session, args []strin
 	if err != nil {
 		return nil, err
 	}
-	pairs, err := images.ReadPairs(string(text), file, program.Transports, destinationOf)
+	pairs, err := readPairs(string(text), file, program.Transports, destinationOf)
 	if err != nil {
 		return nil, &cmdline.Error{Class: cmdline.ClassInput, Object: file, Err: err}
 	}

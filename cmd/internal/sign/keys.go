@@ -84,7 +84,7 @@ func generateKeys(ctx context.Context, p *option.Session, o *keyOptions) error {
 	if len(passphrase) == 0 {
 		p.Log.Warn("the passphrase is empty: anyone who has the file can sign")
 	}
-	key, pub, err := signature.GenerateKey(algorithm, passphrase)
+	key, pub, err := algorithm.GenerateKey(passphrase)
 	if err != nil {
 		return err
 	}

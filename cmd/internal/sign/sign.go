@@ -14,7 +14,6 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
-	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/signature"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/images/transport"
@@ -167,7 +166,7 @@ func attachTo(ctx context.Context, p *option.Session, at *option.Registry, answe
 	}
 	ctx, cancel := at.WithTimeout(ctx)
 	defer cancel()
-	w, err := images.OpenWriter(ctx, dest, at.CopyOptions(p))
+	w, err := at.CopyOptions(p).OpenWriter(ctx, dest)
 	if err != nil {
 		return p.WithAttachmentHint(dest.String(), err)
 	}

@@ -85,7 +85,7 @@ func verifySignatures(ctx context.Context, p *option.Session, o *inspectOptions,
 			return err
 		}
 	}
-	report, err := signature.Verify(ctx, at, image, with)
+	report, err := with.Verify(ctx, at, image)
 	if err != nil {
 		return &cmdline.Error{Class: cmdline.Classify(err), Object: name, Err: fmt.Errorf("image %q: %w", name, err)}
 	}

@@ -62,8 +62,8 @@ func registryOptions() registries.Config {
 // written returns the number of manifests that hang on the subjects of an image after attach was called.
 func written(t *testing.T, name string, attach func(w *images.Writer) error) (counts []int) {
 	t.Helper()
-	w, err := images.OpenWriter(t.Context(), transport.Destination{Transport: transport.Docker, Name: name},
-		images.CopyOptions{Registry: registryOptions(), Temp: t.TempDir()})
+	o := images.CopyOptions{Registry: registryOptions(), Temp: t.TempDir()}
+	w, err := o.OpenWriter(t.Context(), transport.Destination{Transport: transport.Docker, Name: name})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +189,7 @@ func TestLargeDocumentsAreNotSigned(t *testing.T) {
 // With a key the provenance of an image is an attestation that the key verifies, and no document without a signature.
 func TestSignedProvenance(t *testing.T) {
 	_, name, top := indexed(t)
-	private, public, err := signature.GenerateKey(signature.ECDSAP256, []byte("x"))
+	private, public, err := signature.ECDSAP256.GenerateKey([]byte("x"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -284,7 +284,7 @@ func checkName(name string) error {
 
 // checkImage refuses anything but the full name of an image. A local file needs a transport, such as oci:.
 func checkImage(name string) error {
-	if !render.IsImageName(name) {
+	if render.CheckName(name) != nil {
 		return fmt.Errorf(
 			"%.200q is not the name of an image: REGISTRY/REPOSITORY:TAG, REGISTRY/REPOSITORY@DIGEST, oci:DIR:TAG",
 			redact.Text(name))

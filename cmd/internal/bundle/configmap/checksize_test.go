@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/operator-bindery/bindery/bundle"
-	"github.com/operator-bindery/bindery/bundle/check"
+	"github.com/operator-bindery/bindery/cmd/internal/bundle/check"
 	"github.com/operator-bindery/bindery/cmd/internal/bundle/configmap"
 )
 

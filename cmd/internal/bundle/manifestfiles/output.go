@@ -16,7 +16,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/operator-bindery/bindery/bundle/manifests"
+	"github.com/operator-bindery/bindery/cmd/internal/bundle/manifests"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/indented"

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/operator-bindery/bindery/bundle/manifests"
 	"github.com/operator-bindery/bindery/cmd/internal/bundle/manifestfiles"
+	"github.com/operator-bindery/bindery/cmd/internal/bundle/manifests"
 )
 
 func object(kind, name string) manifests.Object {

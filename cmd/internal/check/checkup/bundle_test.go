@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/operator-bindery/bindery/cmd/internal/check/checkup"
-	"github.com/operator-bindery/bindery/declcfg/rules"
+	"github.com/operator-bindery/bindery/cmd/internal/check/rules"
 )
 
 // A directory of manifests without annotations is a bundle that OLM v1 cannot read, and no catalog.

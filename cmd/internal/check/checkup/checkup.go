@@ -1,4 +1,5 @@
-// Package checkup checks what a reference names, a catalog or a bundle, by the rules of declcfg/rules and bundle/check.
+// Package checkup checks what a reference names, a catalog or a bundle, by the rules of packages rules and
+// check.
 // It reads directories and images and hands both packages what they need.
 package checkup
 
@@ -19,10 +20,10 @@ import (
 
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/bundle"
-	"github.com/operator-bindery/bindery/bundle/check"
-	"github.com/operator-bindery/bindery/bundle/manifests"
+	"github.com/operator-bindery/bindery/cmd/internal/bundle/check"
+	"github.com/operator-bindery/bindery/cmd/internal/bundle/manifests"
+	"github.com/operator-bindery/bindery/cmd/internal/check/rules"
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/declcfg/rules"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/library"
 	"github.com/operator-bindery/bindery/images/policy"

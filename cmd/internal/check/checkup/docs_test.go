@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/operator-bindery/bindery/cmd/internal/check/checkup"
-	"github.com/operator-bindery/bindery/declcfg/rules"
+	"github.com/operator-bindery/bindery/cmd/internal/check/rules"
 )
 
 // table returns the rules of a profile as docs/guides/check.md has them.

@@ -14,7 +14,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/build/inspect"
-	"github.com/operator-bindery/bindery/declcfg/rules"
+	"github.com/operator-bindery/bindery/cmd/internal/check/rules"
 	"github.com/operator-bindery/bindery/images"
 )
 

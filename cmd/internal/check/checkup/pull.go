@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/operator-bindery/bindery/bundle"
-	"github.com/operator-bindery/bindery/bundle/check"
-	"github.com/operator-bindery/bindery/declcfg/rules"
+	"github.com/operator-bindery/bindery/cmd/internal/bundle/check"
+	"github.com/operator-bindery/bindery/cmd/internal/check/rules"
 	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/render"

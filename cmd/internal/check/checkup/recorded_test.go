@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/operator-bindery/bindery/cmd/internal/check/checkup"
-	"github.com/operator-bindery/bindery/declcfg/rules"
+	"github.com/operator-bindery/bindery/cmd/internal/check/rules"
 	"github.com/operator-bindery/bindery/internal/testing/recorded"
 )
 

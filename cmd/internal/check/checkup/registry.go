@@ -14,8 +14,8 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/operator-bindery/bindery/bundle/check"
-	"github.com/operator-bindery/bindery/declcfg/rules"
+	"github.com/operator-bindery/bindery/cmd/internal/bundle/check"
+	"github.com/operator-bindery/bindery/cmd/internal/check/rules"
 )
 
 // related checks the related images of a catalog in their registries.

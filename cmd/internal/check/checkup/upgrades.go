@@ -14,12 +14,12 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
-	"github.com/operator-bindery/bindery/bundle/check"
-	"github.com/operator-bindery/bindery/bundle/manifests"
-	"github.com/operator-bindery/bindery/bundle/manifests/safety"
+	"github.com/operator-bindery/bindery/cmd/internal/bundle/check"
+	"github.com/operator-bindery/bindery/cmd/internal/bundle/manifests"
+	"github.com/operator-bindery/bindery/cmd/internal/bundle/manifests/safety"
+	"github.com/operator-bindery/bindery/cmd/internal/check/resolve"
+	"github.com/operator-bindery/bindery/cmd/internal/check/rules"
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/declcfg/resolve"
-	"github.com/operator-bindery/bindery/declcfg/rules"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/spool"
 	"github.com/operator-bindery/bindery/render"

@@ -115,7 +115,7 @@ func evaluate(t testing.TB, text string, o Options) (*parsedStage, []string, err
 func layerLines(t testing.TB, l *layers.Layer) ([]string, error) {
 	t.Helper()
 	var b bytes.Buffer
-	if _, err := layers.Write(t.Context(), &b, *l, layers.Options{Compression: layers.Uncompressed}); err != nil {
+	if _, err := l.Write(t.Context(), &b, layers.Options{Compression: layers.Uncompressed}); err != nil {
 		return nil, err
 	}
 	var lines []string

@@ -8,7 +8,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/operator-bindery/bindery/bundle/manifests"
+	"github.com/operator-bindery/bindery/cmd/internal/bundle/manifests"
 )
 
 // Report is what changes. Its JSON form is stable.

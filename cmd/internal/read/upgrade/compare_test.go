@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/operator-bindery/bindery/bundle/manifests"
+	"github.com/operator-bindery/bindery/cmd/internal/bundle/manifests"
 	"github.com/operator-bindery/bindery/cmd/internal/read/upgrade"
 )
 

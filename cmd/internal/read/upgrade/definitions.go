@@ -6,7 +6,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/operator-bindery/bindery/bundle/manifests/safety"
+	"github.com/operator-bindery/bindery/cmd/internal/bundle/manifests/safety"
 )
 
 // definitionChange is what changes in a CustomResourceDefinition.

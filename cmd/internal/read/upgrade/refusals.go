@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/operator-bindery/bindery/bundle/manifests"
-	"github.com/operator-bindery/bindery/bundle/manifests/safety"
+	"github.com/operator-bindery/bindery/cmd/internal/bundle/manifests"
+	"github.com/operator-bindery/bindery/cmd/internal/bundle/manifests/safety"
 )
 
 // verdict is what OLM v1 says of a definition.

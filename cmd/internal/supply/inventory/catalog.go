@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/build/inspect"
 	"github.com/operator-bindery/bindery/cmd/internal/supply/sbom"
 	"github.com/operator-bindery/bindery/declcfg"
@@ -112,12 +113,13 @@ func (x *examiner) sameCatalog(ctx context.Context, i images.SurveyedImage, plac
 	if before.place != place || len(mine) != len(theirs) {
 		return false, nil
 	}
+	kinds, kindsBefore := inspect.LayerKinds(i.Image), inspect.LayerKinds(before.image.Image)
 	program := before.read.contents.Program
 	for n := range mine {
 		if mine[n] == theirs[n] {
 			continue
 		}
-		if !inspect.ServerLayer(i.Image, n) || !inspect.ServerLayer(before.image.Image, n) {
+		if kinds[n] != build.LayerServer || kindsBefore[n] != build.LayerServer {
 			return false, nil
 		}
 		own, err := x.serverLayer(ctx, i.Image, n, place)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/opencontainers/go-digest"
 
+	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/build/inspect"
 	"github.com/operator-bindery/bindery/bundle"
 	"github.com/operator-bindery/bindery/cmd/internal/supply/sbom"
@@ -93,8 +94,11 @@ func (x *examiner) withProgram() images.Limits {
 
 func (x *examiner) examine(ctx context.Context, i images.SurveyedImage) (*examined, error) {
 	e := &examined{digest: i.Digest, architecture: i.Config.Architecture}
-	for _, l := range inspect.Opaque(i.Image) {
-		e.contents.Layers = append(e.contents.Layers, sbom.Layer{Digest: l.Digest, MediaType: l.MediaType})
+	for n, kind := range inspect.LayerKinds(i.Image) {
+		if kind == "" || kind == build.LayerBase { // what is in it is not known
+			l := i.Layers[n]
+			e.contents.Layers = append(e.contents.Layers, sbom.Layer{Digest: l.Digest, MediaType: l.MediaType})
+		}
 	}
 	kind, place, err := kindOf(i.Config.Config.Labels)
 	if err != nil {
@@ -181,8 +185,8 @@ func Servers(ctx context.Context, s *images.Survey, o Options) (map[string]diges
 	x := examiner{o: o, servers: map[digest.Digest]*sbom.Program{}}
 	out := map[string]digest.Digest{}
 	for _, i := range s.Images {
-		for n := range i.Layers {
-			if !inspect.ServerLayer(i.Image, n) {
+		for n, kind := range inspect.LayerKinds(i.Image) {
+			if kind != build.LayerServer {
 				continue
 			}
 			p, err := x.serverLayer(ctx, i.Image, n, "configs")

@@ -1,0 +1,125 @@
+package sign
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/operator-bindery/bindery/images/transport"
+)
+
+// imagePair is an image to copy and the place it goes to.
+type imagePair struct {
+	Source      string
+	Destination transport.Destination
+}
+
+// place is where the image goes: the repository, or the path.
+func (i imagePair) place() string {
+	if !i.Destination.InRegistry() {
+		return i.Destination.Path
+	}
+	name, _, _ := strings.Cut(i.Destination.Name, "@")
+	if at := strings.LastIndexByte(name, ':'); at > strings.LastIndexByte(name, '/') {
+		name = name[:at]
+	}
+	return name
+}
+
+// readPairs reads a list of images to copy. Each line has a source and a destination, with blanks or one "=" between
+// them; "#" begins a comment. parse reads a destination. Errors name the file and the line. Two images with one
+// destination are an error, and so is a list without an image.
+func readPairs(text, file string, transports transport.Table, parse func(string) (transport.Destination, error)) (
+	pairs []imagePair, err error) {
+	places := map[string]bool{}
+	for n, line := range strings.Split(text, "\n") {
+		line, _, _ = strings.Cut(line, " #")
+		if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
+			continue
+		}
+		parts := strings.Fields(line)
+		if len(parts) == 1 {
+			parts = strings.SplitN(line, "=", 2)
+		}
+		if len(parts) != 2 {
+			return nil, fmt.Errorf("%s:%d: expected a source and a destination", file, n+1)
+		}
+		d, err := parse(parts[1])
+		if err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", file, n+1, err)
+		}
+		place := d.String()
+		if row := transports.Row(d.Transport); row.Files && !row.Many {
+			place = d.Path // it holds one image
+		}
+		if places[place] {
+			return nil, fmt.Errorf("%s:%d: %s is the destination of two images", file, n+1, place)
+		}
+		places[place] = true
+		pairs = append(pairs, imagePair{parts[0], d})
+	}
+	if len(pairs) == 0 {
+		return nil, fmt.Errorf("%s names no image", file)
+	}
+	return pairs, nil
+}
+
+// copyPairs copies images, jobs at a time, by calling copy, concurrently, with the index of each. Those that go to one
+// repository or path are copied one after the other: copies of one image to several tags would send the same, and contend
+// for the same lists. The first failure ends all, but with keepGoing, where failed counts the images that are not copied
+// and it is an error only if none is.
+func copyPairs(ctx context.Context, pairs []imagePair, jobs int, keepGoing bool, copy func(context.Context, int) error) (
+	failed int, err error) {
+	var places []string
+	at := map[string][]int{}
+	for i, pair := range pairs {
+		place := pair.place()
+		if at[place] == nil {
+			places = append(places, place)
+		}
+		at[place] = append(at[place], i)
+	}
+	// Not the errgroup's context: its cause would be the error of another image.
+	copying, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var mu sync.Mutex
+	var first error
+	var g errgroup.Group
+	g.SetLimit(jobs)
+	for _, place := range places {
+		g.Go(func() error {
+			for _, i := range at[place] {
+				if copying.Err() != nil {
+					return nil
+				}
+				err := copy(copying, i)
+				if err == nil {
+					continue
+				}
+				mu.Lock()
+				failed++
+				if first == nil {
+					first = err
+				}
+				mu.Unlock()
+				if ctx.Err() != nil || !keepGoing {
+					cancel()
+					return nil
+				}
+			}
+			return nil
+		})
+	}
+	_ = g.Wait() // the functions return no errors
+	switch {
+	case ctx.Err() != nil:
+		return 0, errors.Join(context.Cause(ctx), first)
+	case first != nil && (!keepGoing || failed == len(pairs)):
+		return 0, first
+	}
+	return failed, nil
+}

@@ -1,0 +1,4 @@
+package mirror
+
+// IsAbsent is isAbsent.
+var IsAbsent = isAbsent

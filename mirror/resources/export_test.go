@@ -1,0 +1,4 @@
+package resources
+
+// ParseTemplate is parseTemplate.
+var ParseTemplate = parseTemplate
