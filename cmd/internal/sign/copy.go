@@ -12,6 +12,7 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
+	"github.com/operator-bindery/bindery/cmd/internal/sign/pairs"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/images/store"
@@ -77,11 +78,11 @@ func copyImages(ctx context.Context, p *option.Session, o *copyOptions, args []s
 	if err != nil {
 		return err
 	}
-	pairs, err := o.pairs(ctx, p, args)
+	all, err := o.pairs(ctx, p, args)
 	if err != nil {
 		return err
 	}
-	for _, pair := range pairs {
+	for _, pair := range all {
 		if err := images.CheckCopy(program.Transports, pair.Source, pair.Destination, what); err != nil {
 			return p.WithAttachmentHint(pair.Destination.String(), err)
 		}
@@ -94,15 +95,15 @@ func copyImages(ctx context.Context, p *option.Session, o *copyOptions, args []s
 	if jobs == 0 {
 		jobs = runtime.GOMAXPROCS(0)
 	}
-	results := make([]copyOutcome, len(pairs))
-	failed, err := copyPairs(ctx, pairs, jobs, o.keepGoing, func(copying context.Context, i int) (err error) {
+	results := make([]copyOutcome, len(all))
+	failed, err := pairs.Copy(ctx, all, jobs, o.keepGoing, func(copying context.Context, i int) (err error) {
 		r := &results[i]
-		r.CopyResult, err = copyOne(copying, p, o.CopyOptions(p), client, pairs[i], what)
+		r.CopyResult, err = copyOne(copying, p, o.CopyOptions(p), client, all[i], what)
 		if err == nil || !o.keepGoing || ctx.Err() != nil {
 			return err
 		}
 		text := redact.Error(err)
-		r.Source, r.Destination, r.Error = redact.Text(pairs[i].Source), pairs[i].Destination.String(), text.Error()
+		r.Source, r.Destination, r.Error = redact.Text(all[i].Source), all[i].Destination.String(), text.Error()
 		p.Log.Error(printable.Text(fmt.Sprintf("%s: not copied: %v", r.Destination, text)))
 		return err
 	})
@@ -120,7 +121,7 @@ func copyImages(ctx context.Context, p *option.Session, o *copyOptions, args []s
 	switch {
 	case failed > 0:
 		partial = &cmdline.ExitStatus{Status: 4, Err: fmt.Errorf("%d of %s not copied", failed,
-			program.Count(len(pairs), "image"))}
+			program.Count(len(all), "image"))}
 	case lost > 0:
 		partial = &cmdline.ExitStatus{Status: 4, Err: fmt.Errorf("the images are copied, and %s not: what is listed "+
 			"is missing or is not what it is listed as", program.Count(lost, "attachment"))}
@@ -157,7 +158,7 @@ type CopiedImages struct {
 }
 
 // copyOne copies one image and logs what was copied.
-func copyOne(ctx context.Context, p *option.Session, o images.CopyOptions, client *images.Client, pair imagePair,
+func copyOne(ctx context.Context, p *option.Session, o images.CopyOptions, client *images.Client, pair pairs.Pair,
 	what referrers.Kinds) (images.CopyResult, error) {
 	moved := p.Moved()
 	o.Events = func(e store.Event) {
@@ -200,7 +201,7 @@ func copyOne(ctx context.Context, p *option.Session, o images.CopyOptions, clien
 }
 
 // pairs reads the images to copy: the arguments, or the lines of --from-file.
-func (o *copyOptions) pairs(ctx context.Context, p *option.Session, args []string) ([]imagePair, error) {
+func (o *copyOptions) pairs(ctx context.Context, p *option.Session, args []string) ([]pairs.Pair, error) {
 	file := o.list
 	switch {
 	case file == "" && len(args) != 2:
@@ -209,7 +210,7 @@ func (o *copyOptions) pairs(ctx context.Context, p *option.Session, args []strin
 		return nil, cmdline.Usagef("--from-file and arguments exclude each other")
 	case file == "":
 		d, err := destinationOf(args[1])
-		return []imagePair{{Source: args[0], Destination: d}}, err
+		return []pairs.Pair{{Source: args[0], Destination: d}}, err
 	}
 	var text []byte
 	var err error
@@ -221,9 +222,9 @@ func (o *copyOptions) pairs(ctx context.Context, p *option.Session, args []strin
 	if err != nil {
 		return nil, err
 	}
-	pairs, err := readPairs(string(text), file, program.Transports, destinationOf)
+	all, err := pairs.Read(string(text), file, program.Transports, destinationOf)
 	if err != nil {
 		return nil, &cmdline.Error{Class: cmdline.ClassInput, Object: file, Err: err}
 	}
-	return pairs, nil
+	return all, nil
 }

@@ -1,4 +1,5 @@
-package sign
+// Package pairs reads lists of images to copy, and copies them.
+package pairs
 
 import (
 	"context"
@@ -12,14 +13,14 @@ import (
 	"github.com/operator-bindery/bindery/images/transport"
 )
 
-// imagePair is an image to copy and the place it goes to.
-type imagePair struct {
+// Pair is an image to copy and the place it goes to.
+type Pair struct {
 	Source      string
 	Destination transport.Destination
 }
 
-// place is where the image goes: the repository, or the path.
-func (i imagePair) place() string {
+// Place returns where the image goes: the repository, or the path.
+func (i Pair) Place() string {
 	if !i.Destination.InRegistry() {
 		return i.Destination.Path
 	}
@@ -30,11 +31,11 @@ func (i imagePair) place() string {
 	return name
 }
 
-// readPairs reads a list of images to copy. Each line has a source and a destination, with blanks or one "=" between
+// Read reads a list of images to copy. Each line has a source and a destination, with blanks or one "=" between
 // them; "#" begins a comment. parse reads a destination. Errors name the file and the line. Two images with one
 // destination are an error, and so is a list without an image.
-func readPairs(text, file string, transports transport.Table, parse func(string) (transport.Destination, error)) (
-	pairs []imagePair, err error) {
+func Read(text, file string, transports transport.Table, parse func(string) (transport.Destination, error)) (
+	pairs []Pair, err error) {
 	places := map[string]bool{}
 	for n, line := range strings.Split(text, "\n") {
 		line, _, _ = strings.Cut(line, " #")
@@ -60,7 +61,7 @@ func readPairs(text, file string, transports transport.Table, parse func(string)
 			return nil, fmt.Errorf("%s:%d: %s is the destination of two images", file, n+1, place)
 		}
 		places[place] = true
-		pairs = append(pairs, imagePair{parts[0], d})
+		pairs = append(pairs, Pair{parts[0], d})
 	}
 	if len(pairs) == 0 {
 		return nil, fmt.Errorf("%s names no image", file)
@@ -68,16 +69,16 @@ func readPairs(text, file string, transports transport.Table, parse func(string)
 	return pairs, nil
 }
 
-// copyPairs copies images, jobs at a time, by calling copy, concurrently, with the index of each. Those that go to one
-// repository or path are copied one after the other: copies of one image to several tags would send the same, and contend
-// for the same lists. The first failure ends all, but with keepGoing, where failed counts the images that are not copied
-// and it is an error only if none is.
-func copyPairs(ctx context.Context, pairs []imagePair, jobs int, keepGoing bool, copy func(context.Context, int) error) (
+// Copy copies images, jobs at a time, by calling copy, concurrently, with the index of each. Those that go to one
+// repository or path are copied one after the other: copies of one image to several tags would send the same, and
+// contend for the same lists. The first failure ends all, but with keepGoing, where failed counts the images that are
+// not copied and it is an error only if none is.
+func Copy(ctx context.Context, pairs []Pair, jobs int, keepGoing bool, copy func(context.Context, int) error) (
 	failed int, err error) {
 	var places []string
 	at := map[string][]int{}
 	for i, pair := range pairs {
-		place := pair.place()
+		place := pair.Place()
 		if at[place] == nil {
 			places = append(places, place)
 		}
