@@ -37,9 +37,11 @@ const (
 
 // Options configure [Run]. The zero value serves on a free port with the catalog's own cache.
 type Options struct {
-	// Port is the TCP port on all interfaces; 0 means any free one.
+	// Address is the name or address of the interface to listen on. Empty means all.
+	Address string
+	// Port is the TCP port; 0 means any free one.
 	Port int
-	// Listener replaces a port. Run closes it.
+	// Listener replaces Address and Port. Run closes it.
 	Listener net.Listener
 	// CacheDir and EnforceIntegrity are those of [LoadOptions].
 	CacheDir         string
@@ -113,7 +115,7 @@ func Run(ctx context.Context, src Source, o Options) (err error) {
 	}
 	l := o.Listener
 	if l == nil {
-		if l, err = (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort("", strconv.Itoa(o.Port))); err != nil {
+		if l, err = (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort(o.Address, strconv.Itoa(o.Port))); err != nil {
 			return errors.Join(fmt.Errorf("%w: %w", ErrListen, err), src.Close())
 		}
 	}

@@ -27,6 +27,7 @@ type common struct {
 }
 
 func (c *common) define(p *parser) {
+	p.stringVar(&c.Address, "address", "", "")
 	p.intVar(&c.Port, "port", "p", serve.DefaultPort)
 	p.stringVar(&c.TerminationLog, "termination-log", "t", "/dev/termination-log")
 	p.BoolVar(&c.debug, "debug", false, "")

@@ -11,7 +11,7 @@ import (
 // Client reads and writes the repositories of registries, as those that images are mirrored to: connections,
 // credentials, tokens and limits are shared by all of them. Mirrors of registries.conf are for sources, so that none is
 // used here. It is safe for concurrent use. Its method Repository returns the repository HOST[:PORT]/PATH, Repositories
-// the paths of all in a registry, and Ping asks whether it takes the credentials.
+// the paths of all in a registry, Ping asks whether it takes the credentials, and Login whether it takes others.
 type Client = registry.Client
 
 // Options configure a [Client]: Registry, Retries, Backoff, Stall, Throttle, Uploads, Temp and Events as those of
@@ -19,7 +19,7 @@ type Client = registry.Client
 type Options = registry.Options
 
 // Repository is a repository of a [Client]: a [store.Writer] that also tells whether it has a blob (HasBlob), and
-// deletes a manifest with all its tags (Delete: fs.ErrNotExist, ErrNoDelete).
+// deletes a manifest with all its tags, or one tag (Delete, Untag: fs.ErrNotExist, ErrNoDelete).
 //
 // A blob that another repository of the same registry has, as far as this process or its source knows, is mounted
 // and not sent; one that is just being sent to another repository is waited for. It is safe for concurrent use.

@@ -16,6 +16,7 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
 	readcmd "github.com/operator-bindery/bindery/cmd/internal/read"
+	repositorycmd "github.com/operator-bindery/bindery/cmd/internal/repository"
 	schemacmd "github.com/operator-bindery/bindery/cmd/internal/schema"
 	servecmd "github.com/operator-bindery/bindery/cmd/internal/serve"
 	signcmd "github.com/operator-bindery/bindery/cmd/internal/sign"
@@ -74,6 +75,8 @@ func groups(p *option.Session) []group {
 		{"Publish and sign", []*cli.Command{signcmd.CopyCommand(p), signcmd.SignCommand(p), signcmd.VerifyCommand(p),
 			signcmd.AttestCommand(p), signcmd.AttachCommand(p), signcmd.TreeCommand(p), signcmd.SBOMCommand(p),
 			signcmd.KeysCommand(p)}},
+		{"Registries", []*cli.Command{repositorycmd.LoginCommand(p), repositorycmd.LogoutCommand(p),
+			repositorycmd.TagsCommand(p), repositorycmd.DigestCommand(p), repositorycmd.UntagCommand(p)}},
 		{"Mirror", []*cli.Command{mirrorcmd.Command(p)}},
 		{"Serve", []*cli.Command{servecmd.Command(p), servecmd.ProbeCommand(p)}},
 		{"Under opm's names", []*cli.Command{indexcmd.Command(p), indexcmd.RegistryCommand(p), alphaCommand(p),

@@ -282,6 +282,17 @@ func (p *parser) assemble(program string) {
 	p.line.Args = out
 }
 
+// otherNames are the names that other programs have for commands, with what to type here.
+var otherNames = map[string]string{
+	"cp":      "copy IMAGE DESTINATION",
+	"docs":    "man COMMAND",
+	"history": "inspect IMAGE",
+	"ls":      "tags REPOSITORY",
+	"pull":    "copy NAME oci:DIR:TAG",
+	"push":    "copy oci:DIR:TAG docker://NAME",
+	"rmi":     "untag NAME:TAG",
+}
+
 func (p *parser) unknownCommand(name string) error {
 	e := Usagef("unknown command %q for %q", name, p.line.Name(p.program))
 	e.Object = name
@@ -294,6 +305,8 @@ func (p *parser) unknownCommand(name string) error {
 	elsewhere := p.elsewhere(name)
 	near, ok := nearest.Name(name, names)
 	switch {
+	case len(p.line.Path) == 0 && p.program == "bindery" && otherNames[name] != "":
+		e.Hint = "did you mean \"" + otherNames[name] + "\"?"
 	case ok:
 		e.Hint = "did you mean \"" + near + "\"?"
 	case len(elsewhere) > 0:

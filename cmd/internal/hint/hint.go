@@ -104,10 +104,9 @@ func Add(p *program.Program, err error) error {
 		return err // the registry knows the user and explains the refusal
 	case errors.As(err, &answer) && answer.Status == http.StatusUnauthorized && answer.Credentials != "":
 		text = "the registry refused the user name or the password from " + answer.Credentials +
-			"; \"podman login --authfile FILE\" writes new ones"
+			"; \"bindery login REGISTRY\" writes new ones"
 	case errors.As(err, &unauthorized), registries.IsUnauthorized(err):
-		text = "provide credentials with --authfile FILE or $REGISTRY_AUTH_FILE; \"podman login --authfile FILE\" " +
-			"writes them"
+		text = "provide credentials with --authfile FILE or $REGISTRY_AUTH_FILE; \"bindery login REGISTRY\" writes them"
 	case errors.As(err, &limit) && p.HasFlag(string(limit.Limit)):
 		text = fmt.Sprintf("--%s raises the limit", limit.Limit)
 	case errors.As(err, &name):

@@ -157,8 +157,8 @@ func (o *Keys) Passphrase(ctx context.Context, p *Session, twice bool) ([]byte, 
 		}
 		return []byte(text), nil
 	}
-	in, ok := p.Stdin.(*os.File)
-	if !ok || !term.IsTerminal(int(in.Fd())) {
+	in := p.Terminal()
+	if in == nil {
 		e := cmdline.Usagef("the key needs a passphrase")
 		e.Hint = "give it with --sign-passphrase-file FILE or $" + PassphraseVariable
 		return nil, e
@@ -166,19 +166,29 @@ func (o *Keys) Passphrase(ctx context.Context, p *Session, twice bool) ([]byte, 
 	return p.askPassphrase(in, twice)
 }
 
+// Terminal returns standard input if it is a terminal, else nil.
+func (p *Session) Terminal() *os.File {
+	if in, ok := p.Stdin.(*os.File); ok && term.IsTerminal(int(in.Fd())) {
+		return in
+	}
+	return nil
+}
+
+// AskSecret asks for a line on a terminal, which does not show it.
+func (p *Session) AskSecret(in *os.File, prompt string) ([]byte, error) {
+	fmt.Fprint(p.Stderr, prompt)
+	text, err := term.ReadPassword(int(in.Fd()))
+	fmt.Fprintln(p.Stderr)
+	return text, err
+}
+
 // askPassphrase asks on the terminal.
 func (p *Session) askPassphrase(in *os.File, twice bool) ([]byte, error) {
-	ask := func(prompt string) ([]byte, error) {
-		fmt.Fprint(p.Stderr, prompt)
-		text, err := term.ReadPassword(int(in.Fd()))
-		fmt.Fprintln(p.Stderr)
-		return text, err
-	}
-	first, err := ask("Passphrase of the key: ")
+	first, err := p.AskSecret(in, "Passphrase of the key: ")
 	if err != nil || !twice {
 		return first, err
 	}
-	again, err := ask("The same passphrase again: ")
+	again, err := p.AskSecret(in, "The same passphrase again: ")
 	defer clear(again)
 	if err != nil {
 		return nil, err

@@ -21,15 +21,17 @@ import (
 type server struct {
 	option.Catalogs
 	port, maxConnections, maxStreams              int
-	terminationLog, tlsCert, tlsKey               string
+	address, terminationLog, tlsCert, tlsKey      string
 	httpAddr, httpName, httpGates, title, metrics string
 	reloadEvery                                   time.Duration
 }
 
 func (o *server) flags() []cli.Flag {
 	return []cli.Flag{
+		&cli.StringFlag{Name: "address", Destination: &o.address,
+			Usage: "listen on the interface of `ADDRESS` alone, such as 127.0.0.1 (default all interfaces)"},
 		&cli.IntFlag{Name: "port", Aliases: []string{"p"}, Value: serve.DefaultPort, Destination: &o.port,
-			Usage: "listen on TCP port `N` of all interfaces; 0 selects a free port"},
+			Usage: "listen on TCP port `N`; 0 selects a free port"},
 		&cli.StringFlag{Name: "termination-log", Aliases: []string{"t"}, Value: "/dev/termination-log",
 			Usage: "also write a fatal error to `FILE`", Destination: &o.terminationLog},
 		&cli.DurationFlag{Name: "reload-every", Value: serve.DefaultReloadEvery, Destination: &o.reloadEvery,
@@ -58,7 +60,7 @@ func (o *server) flags() []cli.Flag {
 // options checks the flags and returns how the catalog is served.
 func (o *server) options(p *option.Session) (serve.Options, error) {
 	with := serve.Options{
-		Port: o.port, TerminationLog: o.terminationLog, Log: p.Log, Version: version.Release(),
+		Address: o.address, Port: o.port, TerminationLog: o.terminationLog, Log: p.Log, Version: version.Release(),
 		HTTPAddr: o.httpAddr, MetricsAddr: o.metrics, TLSCert: o.tlsCert, TLSKey: o.tlsKey, ReloadEvery: o.reloadEvery,
 		Limits: serve.Limits{Connections: o.maxConnections, Streams: o.maxStreams},
 	}

@@ -71,7 +71,21 @@ func (r *Client) Ping(ctx context.Context, at string) error {
 	if err != nil {
 		return redact.Error(Wrap(err))
 	}
-	err = p.retry(ctx, r.o.Retries, func() error {
+	return r.ping(ctx, p, at)
+}
+
+// Login is like Ping, with a user name and a password in place of the credentials that are configured.
+func (r *Client) Login(ctx context.Context, at, user, password string) error {
+	p, err := r.openRegistry(at)
+	if err != nil {
+		return redact.Error(Wrap(err))
+	}
+	p.creds, p.known = credentials{user: user, secret: password, source: "this login"}, true
+	return r.ping(ctx, p, at)
+}
+
+func (r *Client) ping(ctx context.Context, p *repository, at string) error {
+	err := p.retry(ctx, r.o.Retries, func() error {
 		_, err := p.try(ctx, request{})
 		return err
 	})

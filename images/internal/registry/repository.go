@@ -360,7 +360,7 @@ func (r *Repository) Can() store.Abilities {
 // Commit makes sure that the changes of tags by UpdateTag last, see [Repository.Settle].
 func (r *Repository) Commit(ctx context.Context) error { return r.Settle(ctx) }
 
-// ErrNoDelete is the error of a registry that deletes no manifests.
+// ErrNoDelete is the error of a registry that deletes no manifests, or no tags.
 var ErrNoDelete = errors.New("the registry does not delete manifests")
 
 // Delete deletes a manifest with all its tags. The error is [fs.ErrNotExist] if there is none, and [ErrNoDelete] if the
@@ -369,10 +369,24 @@ func (r *Repository) Delete(ctx context.Context, d digest.Digest) error {
 	if err := verify.Digest(d); err != nil {
 		return err
 	}
+	return r.delete(ctx, d.String(), http.StatusMethodNotAllowed, http.StatusNotImplemented)
+}
+
+// Untag deletes a tag alone ("Deleting tags" of the distribution specification). The error is [fs.ErrNotExist] if there
+// is none, and [ErrNoDelete] if the registry deletes no tags.
+func (r *Repository) Untag(ctx context.Context, tag string) error {
+	if err := checkTag(tag); err != nil {
+		return err
+	}
+	return r.delete(ctx, tag, http.StatusBadRequest, http.StatusMethodNotAllowed, http.StatusNotImplemented)
+}
+
+// delete deletes what has a name. refused are the statuses with which registries say that they do not do so.
+func (r *Repository) delete(ctx context.Context, name string, refused ...int) error {
 	r.deleting.Do(func() {
 		r.deleter = r.repo.withScopes("repository:" + r.repo.path + ":pull,push,delete")
 	})
-	q := request{method: http.MethodDelete, path: "/manifests/" + d.String(), success: accepted}
+	q := request{method: http.MethodDelete, path: "/manifests/" + name, success: accepted}
 	err := r.retry(ctx, func() error {
 		_, err := r.deleter.try(ctx, q)
 		return err
@@ -380,8 +394,8 @@ func (r *Repository) Delete(ctx context.Context, d digest.Digest) error {
 	switch {
 	case err == nil:
 		return nil
-	case hasStatus(err, http.StatusMethodNotAllowed, http.StatusNotImplemented), hasCode(err, "UNSUPPORTED"):
+	case hasStatus(err, refused...), hasCode(err, "UNSUPPORTED"):
 		return remoteError(fmt.Errorf("%w: %w", ErrNoDelete, err))
 	}
-	return notFoundError(fmt.Errorf("deleting %s: %w", d, err))
+	return notFoundError(fmt.Errorf("deleting %s: %w", name, err))
 }
