@@ -22,7 +22,7 @@ type CopyResult struct {
 }
 
 // CheckCopy returns the error that [Client.Copy] has, before any work, for a source whose attachments the destination
-// cannot keep, and for a name that is none.
+// cannot keep, and for a name that cannot be parsed.
 func CheckCopy(ts transport.Table, name string, dest transport.Destination, what referrers.Kinds) error {
 	asked, err := ts.Source(name)
 	if err != nil {

@@ -337,7 +337,7 @@ func (l *DeleteList) OpenWorkspace(t imageset.Target) (*Workspace, error) {
 		return nil, nil
 	}
 	if rec, err := workdir.ReadRecord(workdir.Dir(l.Workspace), t); err != nil || !rec.Found {
-		return nil, nil // the error is that of a directory that is not there, or is none
+		return nil, nil // there is no such directory, or it is a file
 	}
 	return OpenWorkspace(l.Workspace)
 }

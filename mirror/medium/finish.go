@@ -347,7 +347,8 @@ func (w *Writer) addContents(ctx context.Context, about Contents) error {
 	}
 }
 
-// leftOutList returns what is left out, by digest. Times that the caller knows stay.
+// leftOutList lists the blobs that are left out of the archive, sorted by digest. A blob that about lists already keeps
+// the time (Since) that it has there.
 func (w *Writer) leftOutList(about Contents) []LeftOut {
 	known := map[digest.Digest]LeftOut{}
 	for _, l := range about.LeftOut {
@@ -377,7 +378,7 @@ func (w *Writer) leftOutList(about Contents) []LeftOut {
 	return list
 }
 
-// LeftOut returns what is left out so far, by digest.
+// LeftOut returns the blobs that are left out of the archive so far, sorted by digest.
 func (w *Writer) LeftOut() []LeftOut { return w.leftOutList(Contents{}) }
 
 // Had returns what is in the archive and what is left out, for [History.WriteNext]: each digest with the repository

@@ -120,8 +120,8 @@ type Summary struct {
 
 // Check looks for images with everything that they refer to. A manifest is read, and a blob asked for, once in each
 // repository, however many images have it. What is wrong with an image is in its [Finding]; the error is that of the
-// context, or of a name that is none. Open returns the repository with a name HOST/PATH, and is called concurrently.
-// The memory is about 100 bytes for each manifest and blob.
+// context, or of a name that cannot be parsed. Open returns the repository with a name HOST/PATH, and is called
+// concurrently. The memory is about 100 bytes for each manifest and blob.
 func Check(ctx context.Context, open func(name string) (store.Reader, error), images iter.Seq[Wanted],
 	o CheckOptions) (Summary, error) {
 	if o.Jobs <= 0 {
