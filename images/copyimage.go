@@ -61,7 +61,7 @@ func (c *Client) Copy(ctx context.Context, name string, dest transport.Destinati
 	done, err := Copy(ctx, src, src.Top, []transport.Destination{dest}, o)
 	if len(done) > 0 {
 		result.Result = done[0]
-		if c.transports.Row(dest.Transport).Converts { // the image has no manifest there that others know
+		if c.transports.Row(dest.Transport).Converts { // at the destination the image has no manifest with its digest
 			result.Digest, result.MediaType = src.Top.Digest, src.Top.MediaType
 		}
 	}

@@ -52,7 +52,8 @@ type DeleteList struct {
 // deleteCatalog is a catalog at the target of which bundles are deleted.
 type deleteCatalog struct {
 	Reference string `json:"imageReference"`
-	// Digest is what the catalog was when the list was made: what is published later needs all that it names.
+	// Digest is that of the catalog when the list was made. A catalog that was published since keeps all images that it
+	// names.
 	Digest digest.Digest `json:"digest"`
 	// Bundles are PACKAGE/NAME, sorted.
 	Bundles []string `json:"bundles"`

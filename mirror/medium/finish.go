@@ -26,8 +26,8 @@ type Account struct {
 	// Blobs are the blobs and manifests in the archive, BlobBytes their size.
 	Blobs     int   `json:"blobs"`
 	BlobBytes int64 `json:"blobBytes"`
-	// Unused are those of them that no image has: of images that were given up, or that an interrupted run of the same
-	// key wanted and this one does not. They take room and do no harm.
+	// Unused are those of them that belong to no image: they were written for an image that failed, or that an
+	// interrupted run with the same key wanted and this run does not. They are harmless and take space.
 	Unused      int   `json:"unused,omitempty"`
 	UnusedBytes int64 `json:"unusedBytes,omitempty"`
 	// LeftOut is how many blobs and manifests are left out, LeftOutBytes their size.

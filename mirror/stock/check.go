@@ -261,8 +261,8 @@ func (c *imageCheck) top(ctx context.Context) (v1.Descriptor, error) {
 	return v1.Descriptor{Digest: m.digest}, nil
 }
 
-// claim returns the answer about a digest of a repository. The first that claims it is to give it; others wait for
-// that.
+// claim returns the answer about a digest of a repository. The first caller has to find the answer; for others claim
+// waits until it is known.
 func (c *imageCheck) claim(ctx context.Context, d v1.Descriptor, blob bool) (a *asked, first bool, err error) {
 	key := askedKey{repository: c.wanted.Repository, blob: blob}
 	if blob {
