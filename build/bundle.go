@@ -55,7 +55,7 @@ func ReadBundle(fsys fs.FS) (BundleInput, error) {
 	return in, nil
 }
 
-// bundlePurpose returns that of bundle images: they run nothing. The command of a base stays.
+// bundlePurpose returns the purpose of bundle images, which set no command; that of a base is kept.
 func bundlePurpose(annotations map[string]string) purpose {
 	labels := map[string]string{ConfigsLabel: "", DatabaseLabel: ""}
 	for _, name := range []string{"manifests", "metadata", "mediatype", "package"} {

@@ -19,11 +19,11 @@ import (
 type readable struct {
 	Catalog
 	problems problemList // of what cannot be read
-	// affected are the packages of which something cannot be read. What is missing in them says nothing.
+	// affected are the packages of which something cannot be read. That something is missing in them is no problem.
 	affected map[string]bool
 }
 
-// document is one of a file: a blob, or why there is none.
+// document is a document of a file: a blob, or why it could not be read as one.
 type document struct {
 	blob Blob
 	bad  *unreadableDocument
@@ -87,7 +87,7 @@ func loadReadable(ctx context.Context, fsys fs.FS, o LoadOptions) (*readable, er
 			r.Packages = append(r.Packages, Package{Name: pkg})
 		}
 	}
-	// Problems of the graph that may be due to what was not read are none.
+	// Problems that may be caused by unread documents are not reported.
 	r.problems.ignored = func(p *Problem) bool {
 		return r.affected[p.Package] && slices.Contains(incomplete, p.Rule)
 	}

@@ -39,7 +39,8 @@ type schema struct {
 // typedBlob is a blob with a type for its schema.
 type typedBlob interface {
 	Blob
-	// origin returns the fields that do not come from the fields of the schema.
+	// origin returns pointers to the fields of the blob that the schema does not define: its position, and its unknown
+	// fields.
 	origin() (*Position, *[]Field)
 }
 

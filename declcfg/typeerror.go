@@ -80,7 +80,7 @@ func (e *typeError) problems(at Position, doc canon.Doc, left *int) (list []Prob
 	for _, f := range faults {
 		p := first
 		p.Message, p.path = fault.Clip(e.about(f.String()), maxMessage), f.Path
-		if doc.JSON { // each is looked for from the start
+		if doc.JSON { // Place reads JSON from the start for every place
 			*left -= cost
 		}
 		if values != nil && *left > 0 {

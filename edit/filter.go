@@ -104,7 +104,8 @@ type filter struct {
 	part      *part
 	selection *Selection
 	why       reasons
-	// inherit makes a bundle skip what those skipped that it now skips: an installation of these keeps its way up.
+	// inherit makes a bundle that skips removed bundles also skip what these skipped, so that installations of all of
+	// them can still be upgraded.
 	inherit  bool
 	problems []Problem
 	hard     bool

@@ -18,8 +18,8 @@ func InChannels(names []Name, channels []string) (items []Item) {
 }
 
 // UndoDemotion returns the promotions, the lowest bundle first, after which the packages are what they were before the
-// bundles were taken out of the channels ([TakeOut] with Demote). There are none if no promotion brings that back: the
-// edges of a promoted bundle are computed again.
+// bundles were taken out of the channels ([TakeOut] with Demote). It returns none if promotions cannot restore the
+// packages, since the edges of a promoted bundle are computed again.
 func UndoDemotion(before, after *declcfg.Catalog, names []Name, channels []string) []Promotion {
 	versions, packages := map[Name]declcfg.VersionRelease{}, map[string]bool{}
 	for i := range before.Bundles {

@@ -141,7 +141,7 @@ func signatureTag(repository string, d digest.Digest) string {
 	return repository + ":" + sigblob.Tag(d)
 }
 
-// signaturesAt tells where signatures are looked for, as the place says; places that do not say it have them by their
+// signaturesAt tells where attached signatures are looked for: where the place says, or else in the repository of its
 // name.
 func (a *admission) signaturesAt() (repository string, wanted bool, file string) {
 	if a.place.SignaturesAt != nil {

@@ -22,7 +22,7 @@ type CopyResult struct {
 }
 
 // CheckCopy returns the error that [Client.Copy] has, before any work, for a source whose attachments the destination
-// cannot keep, and for a name that is none.
+// cannot keep, and for a name that cannot be parsed.
 func CheckCopy(ts transport.Table, name string, dest transport.Destination, what referrers.Kinds) error {
 	asked, err := ts.Source(name)
 	if err != nil {
@@ -61,7 +61,7 @@ func (c *Client) Copy(ctx context.Context, name string, dest transport.Destinati
 	done, err := Copy(ctx, src, src.Top, []transport.Destination{dest}, o)
 	if len(done) > 0 {
 		result.Result = done[0]
-		if c.transports.Row(dest.Transport).Converts { // the image has no manifest there that others know
+		if c.transports.Row(dest.Transport).Converts { // at the destination the image has no manifest with its digest
 			result.Digest, result.MediaType = src.Top.Digest, src.Top.MediaType
 		}
 	}

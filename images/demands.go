@@ -14,7 +14,7 @@ import (
 )
 
 // Demands tells whether images of a name are accepted only with a signature, or not at all. The error is about the
-// policy, or about a name that is none.
+// policy, or about a name that cannot be parsed.
 func (c *Client) Demands(ctx context.Context, name string) (bool, error) {
 	n, err := c.transports.Source(name)
 	if err != nil {

@@ -89,7 +89,8 @@ func (o CopyOptions) addTo(ctx context.Context, dest transport.Destination) (*Wr
 	if err != nil {
 		return nil, err
 	}
-	// The manifest or index is there and is what the descriptor says: what is signed is what others read.
+	// Opening it checks that the manifest or index exists and matches its descriptor: what is signed is what others
+	// read.
 	src, err := newSource(ctx, at)
 	if err != nil {
 		return nil, err

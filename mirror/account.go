@@ -68,9 +68,9 @@ type CatalogAccount struct {
 	Destination       string                      `json:"destination"`
 	DestinationDigest digest.Digest               `json:"destinationDigest,omitempty"`
 	Packages          map[string]catalogedPackage `json:"packages"`
-	// Published tells that the catalog is at the destination as it is described here.
+	// Published tells that the destination has the catalog as it is described here.
 	Published bool `json:"published"`
-	// Present tells that it was there before.
+	// Present tells that the destination had it before the run.
 	Present bool `json:"present,omitempty"`
 	// leftOut are the bundles that were taken out, with the reason.
 	LeftOut []leftOut `json:"leftOut,omitempty"`

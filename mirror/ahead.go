@@ -22,9 +22,9 @@ type survey struct {
 	presence *presence
 }
 
-// start reads the manifests of the images beside the copying, so that the progress knows how many bytes there
-// are. What it asks the target is not asked again, and manifests are in the cache of [Options.Images] afterwards.
-// Whatever it cannot find out is left to the copying. The function that it returns ends it.
+// start begins to read the manifests of the images while they are copied, so that the progress knows how many bytes
+// there are. Answers of the target are kept for the copying, and manifests are in the cache of [Options.Images]
+// afterwards. Errors are left to the copying. end stops the reading.
 func (s *survey) start(ctx context.Context, list []*item) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var todo []*item

@@ -21,18 +21,18 @@ import (
 	"github.com/operator-bindery/bindery/mirror/internal/sizes"
 )
 
-// archivedCatalog is where a catalog is in an archive, and what it is.
+// archivedCatalog is a catalog in an archive: where its image is, and how its content was filtered.
 type archivedCatalog struct {
 	path, tag string
-	digest    digest.Digest // of its source
-	// top and reader are its image there.
+	digest    digest.Digest // of the catalog that it was made of
+	// top and reader are the image of the catalog in the archive.
 	top    v1.Descriptor
 	reader *delta.Reader
-	// filtered tells that it is the result of the very filter that is requested.
+	// filtered tells that the catalog was filtered exactly as the image set requests.
 	filtered bool
-	// narrowed tells that it is the result of another filter, and not what its source has.
+	// narrowed tells that the catalog was filtered in another way, so that it may lack what its source has.
 	narrowed bool
-	// missing is what is asked for and not in it, as far as the description of the archive says.
+	// missing describes what is requested and not in the catalog, as far as the description of the archive tells.
 	missing []string
 }
 
@@ -241,8 +241,8 @@ func (a *archivedCatalogs) resolve(ctx context.Context, c *catalog) error {
 	return nil
 }
 
-// readWhole reads all that the archive has of a catalog's image. Of a damaged archive nothing is copied: a layer of the
-// catalog may be one that nothing else reads until the catalog is published.
+// readWhole reads all blobs of a catalog's image that the archive has, so that damage is found before anything is
+// copied: some of the layers are otherwise read only when the catalog is published.
 func (a *archivedCatalogs) readWhole(ctx context.Context, c *archivedCatalog) error {
 	image, err := sizes.Measure(ctx, c.reader, c.top, nil)
 	if err != nil {

@@ -49,7 +49,8 @@ type catalog struct {
 	// onlyAsIs is why it cannot be rebuilt in its place.
 	onlyAsIs error
 	bundles  []catalogBundle
-	// tagKept tells that its tag, that of its digest, is the list of what is attached to it, which stays.
+	// tagKept tells that the tag of the catalog, which is made of its digest, is the fallback tag with the list of its
+	// referrers, and is not replaced.
 	tagKept bool
 
 	// dest is where the catalog goes. Without a registry the tag of one that is named by digest is a guess until it is

@@ -52,7 +52,8 @@ type DeleteList struct {
 // deleteCatalog is a catalog at the target of which bundles are deleted.
 type deleteCatalog struct {
 	Reference string `json:"imageReference"`
-	// Digest is what the catalog was when the list was made: what is published later needs all that it names.
+	// Digest is that of the catalog when the list was made. A catalog that was published since keeps all images that it
+	// names.
 	Digest digest.Digest `json:"digest"`
 	// Bundles are PACKAGE/NAME, sorted.
 	Bundles []string `json:"bundles"`
@@ -337,7 +338,7 @@ func (l *DeleteList) OpenWorkspace(t imageset.Target) (*Workspace, error) {
 		return nil, nil
 	}
 	if rec, err := workdir.ReadRecord(workdir.Dir(l.Workspace), t); err != nil || !rec.Found {
-		return nil, nil // the error is that of a directory that is not there, or is none
+		return nil, nil // there is no such directory, or it is a file
 	}
 	return OpenWorkspace(l.Workspace)
 }

@@ -150,8 +150,8 @@ func (r *destinationCheck) resolveShared(ctx context.Context,
 	return contents, g.Wait()
 }
 
-// shareTag decides which of several images gets a tag that they have in one source repository: that which the tag
-// stands for there. The others, which are named by digests too, get the tags of their digests.
+// shareTag decides which of several images of one source repository gets the tag that they are named with: the image
+// that the tag stands for at the source. The others are named with digests too, and get tags that are made of these.
 func (r *destinationCheck) shareTag(ctx context.Context, together []*item, contents map[*item]digest.Digest) {
 	first := together[0]
 	var tagged *item
@@ -257,8 +257,8 @@ func (e *replacedSourceError) Error() string {
 // Unwrap returns [fault.ErrInvalid].
 func (e *replacedSourceError) Unwrap() error { return fault.ErrInvalid }
 
-// replaces tells whether an image would be written over a source with other content. Out of an archive that is so only
-// if the registry has the source: it may be another registry of the same name.
+// replaces tells whether an image would be written over a source with other content. If images come from an archive,
+// this holds only if the registry has the source: it may be another registry of the same name.
 func (r *destinationCheck) replaces(ctx context.Context, p, s collisions.Pair) bool {
 	if p.Source == s.Source && !p.Made {
 		return false // the image is copied onto itself

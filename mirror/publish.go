@@ -32,8 +32,8 @@ type publisher struct {
 	work   *images.Workspace
 }
 
-// publishAll decides on each catalog after the images are copied, and publishes those that can be. In a run of one
-// shard that is none, as the images of others may not be there yet.
+// publishAll decides on each catalog after the images are copied, and publishes those that can be. A run of one shard
+// publishes none: the images of other shards may still be missing.
 func (r *publisher) publishAll(ctx context.Context, catalogs []*catalog) error {
 	for _, c := range catalogs {
 		err := r.publishComplete(ctx, c)

@@ -103,8 +103,9 @@ func (m *mediumCheck) addFault(image, problem string, neededBy ...string) {
 	}
 }
 
-// listLeftOut finds out what the other side is to have. In an archive of oc-mirror, which does not say so, that is what
-// an earlier archive had by the history in this one; all else that is not there is missing.
+// listLeftOut finds out which blobs the other side is expected to have. An archive of oc-mirror does not list them:
+// there they are those that, by the history in the archive, were in an earlier one. Every other blob that is not in the
+// archive is missing.
 func (m *mediumCheck) listLeftOut(ctx context.Context) error {
 	list, err := m.reader.LeftOut(ctx)
 	if err != nil {
@@ -307,7 +308,8 @@ func (m *mediumCheck) addCatalog(c *catalog, wish bool) {
 			m.out.Catalogs = append(m.out.Catalogs, verifiedCatalog{Name: c.op.Catalog.Name(), Digest: c.digest,
 				Missing: []string{"not judged: a part of what the catalog offered is where the other side is to have it"}})
 		}
-		return // a part of it is where the other side is to have it; what is not, is missed in its image
+		// The other side should have the part that was left out; other missing parts are found in the catalog's image.
+		return
 	}
 	if at := m.listed(c.onMedium); at != nil {
 		at.Error = c.account.Error

@@ -166,7 +166,7 @@ func logTime(t time.Time) string { return t.Format("20060102_150405") }
 // pinnedTime is the time in the names of pinned configurations.
 func pinnedTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// fileTime is the time in a name on file systems without colons.
+// fileTime returns a time as a part of the name of a file. Windows does not allow the colons.
 func fileTime(t time.Time) string {
 	text := pinnedTime(t)
 	if os.PathSeparator == '\\' {

@@ -48,8 +48,9 @@ type Options struct {
 	EnforceIntegrity bool
 	// CacheOnly fills CacheDir and returns without serving.
 	CacheOnly bool
-	// Refresh is called for CacheOnly if CacheDir contains a cache of opm's: it makes the cache in dir that of the
-	// catalog, in the format ([FormatJSON] or [FormatPogreb]) that it has. Nil refuses such a directory.
+	// Refresh is called for CacheOnly if CacheDir contains a cache of opm's: it rebuilds the cache in dir from the
+	// catalog, in the format ([FormatJSON] or [FormatPogreb]) of that cache. If Refresh is nil, such a directory is
+	// refused.
 	Refresh func(ctx context.Context, catalog fs.FS, dir, format string) error
 	// TerminationLog is a file for the error with which Run ends. Empty means none.
 	TerminationLog string

@@ -30,10 +30,10 @@ func (e *examiner) images(ctx context.Context) error {
 		c.modes(v)
 		c.checkStart(v)
 		c.server(v)
-		c.filtered(v)
+		c.checkFiltered(v)
 		switch {
 		case c.kind == Catalog && c.ours():
-			c.layered(v)
+			c.checkLayered(v)
 			if err := c.caches(ctx, v); err != nil {
 				return err
 			}
@@ -200,8 +200,8 @@ func (c *imageCheck) server(v *view) {
 	}
 }
 
-// filtered checks that catalogd sees the same catalog as a container engine.
-func (c *imageCheck) filtered(v *view) {
+// checkFiltered checks that catalogd sees the same catalog as a container engine.
+func (c *imageCheck) checkFiltered(v *view) {
 	dir := clean(c.image.Config.Config.Labels[build.ConfigsLabel])
 	if c.kind != Catalog || dir == "" {
 		return
@@ -209,8 +209,8 @@ func (c *imageCheck) filtered(v *view) {
 	compareViews(c.of, v, dir, func(name, message string) { c.report(aboutCatalog, name, "%s", message) })
 }
 
-// layered checks that the visible catalog consists of exactly the files of the package layers.
-func (c *imageCheck) layered(v *view) {
+// checkLayered checks that the visible catalog consists of exactly the files of the package layers.
+func (c *imageCheck) checkLayered(v *view) {
 	ofPackages := func(n int) bool { return c.of[n].declared.kind == string(build.LayerPackages) }
 	ofCache := func(n int) bool { return c.of[n].declared.kind == string(build.LayerCache) }
 	dirs := []string{configsDir, nativeDir, opmcache.Dir}

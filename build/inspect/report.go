@@ -38,8 +38,8 @@ type Report struct {
 	Size         int64   `json:"bytes"`
 	Uncompressed int64   `json:"uncompressed,omitempty"`
 	Images       []Image `json:"images"`
-	// Layers are the layers of all images. One that several images share is listed once; one that an image repeats is
-	// listed as often as it is there.
+	// Layers are the layers of all images. A layer that several images share is listed once, one that an image repeats
+	// as often as the image has it.
 	Layers   []Layer   `json:"layers"`
 	Packages []Package `json:"packages"`
 	Caches   []Cache   `json:"caches"`

@@ -84,7 +84,7 @@ func withKeyOrder(before, now []byte, depth int) []byte {
 			if n > 0 {
 				out = append(out, ',')
 			}
-			quoted, _ := canon.Encode(key) // a string can be encoded
+			quoted, _ := canon.Encode(key) // encoding a string cannot fail
 			out = append(append(out, quoted...), ':')
 			out = append(out, withKeyOrder(was.values[key], is.values[key], depth+1)...)
 		}

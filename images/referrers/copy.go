@@ -37,16 +37,17 @@ type Copied struct {
 	Type string `json:"artifactType,omitempty"`
 	// Bytes is the size of the manifest and its blobs.
 	Bytes int64 `json:"bytes"`
-	// There tells that the destination had it.
+	// There tells that the destination had the attachment already.
 	There bool `json:"there,omitempty"`
-	// Added tells that the tag had other content, to which this was added: its digest at the destination is another.
+	// Added tells that the tag at the destination had other content, to which this was added, so that the manifest has
+	// another digest there.
 	Added bool `json:"added,omitempty"`
 }
 
 // Account is what [Copy] has done.
 type Account struct {
 	Copied []Copied `json:"attachments"`
-	// Problems are what is not copied, as it is not what it is listed as.
+	// Problems describe the attachments that are not copied, because their content does not match how they are listed.
 	Problems []string `json:"problems,omitempty"`
 	// Unread are what could not be read at the source: tags that it refuses, and of [CopyReadable] all else.
 	Unread []unread `json:"unread,omitempty"`

@@ -40,13 +40,14 @@ type document struct {
 	// layer has the content; nil if the tag or the referrer as a whole is not what it should be.
 	layer   *v1.Descriptor
 	content []byte
-	// err is why it cannot be read. Without a class that does not say that there is no signature.
+	// err is why it cannot be read, and class what is wrong with its content. With an err and no class the reason says
+	// nothing about the content, such as a failed request: whether there is a signature is not known then.
 	err   error
 	class Class
 }
 
-// documents visits what there is of one form, in its order. Errors are those of visit, and what keeps it from reading a
-// layer or the list of referrers.
+// documents visits the documents of one form, in the order of the manifest or of the list of referrers. Errors are
+// those of visit, and those of reading a layer or the list of referrers.
 func (v *verifier) documents(ctx context.Context, in form, visit func(document) error) error {
 	switch in {
 	case formSig:
@@ -126,7 +127,7 @@ func (v *verifier) bundles(ctx context.Context, visit func(document) error) erro
 
 func isBundle(l v1.Descriptor) bool { return slices.Contains(bundleTypes, l.MediaType) }
 
-// read reads the layer of a document, of at most so many bytes, and visits it.
+// read reads the layer of a document and visits the document. A layer of more than most bytes is not read.
 func (v *verifier) read(ctx context.Context, d document, most int64, visit func(document) error) error {
 	if d.err == nil {
 		d.content, d.err = v.blob(ctx, *d.layer, most)
@@ -179,7 +180,7 @@ func unreadClass(err error) Class {
 	return ""
 }
 
-// unread is an error that does not say that there is no signature.
+// unread wraps an error after which it is not known whether there is a signature.
 func (v *verifier) unread(err error) error {
 	return fmt.Errorf("looking for signatures of %s: %w", v.subject, err)
 }

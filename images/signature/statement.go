@@ -20,7 +20,7 @@ const (
 
 // The types of predicates that have short names, as cosign writes them, and the type of the documents they come in.
 const (
-	PredicateSign       = "https://sigstore.dev/cosign/sign/v1" // a signature: the only one that counts as such
+	PredicateSign       = "https://sigstore.dev/cosign/sign/v1" // a signature: no other type counts as one
 	PredicateSPDX       = "https://spdx.dev/Document"
 	PredicateCycloneDX  = "https://cyclonedx.org/bom"
 	PredicateProvenance = "https://slsa.dev/provenance/v1"

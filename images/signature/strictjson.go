@@ -117,7 +117,8 @@ func (o object) object(name string, names ...string) object {
 	return o.parse(name+": ", o.members[name], names...)
 }
 
-// list returns a member that is an array of at most so many entries; none if there is no such member.
+// list returns the entries of a member that is an array; none if there is no such member. An array of more than most
+// entries is an error.
 func (o object) list(name string, most int) (entries []jsontext.Value) {
 	raw, ok := o.members[name]
 	if !ok {

@@ -95,13 +95,15 @@ type verifier struct {
 	findings []finding
 }
 
-// newFinder returns a verifier that looks for what is there already.
+// newFinder returns a verifier that finds the signatures or attestations that exist, and tells which of them one of the
+// keys made.
 func newFinder(r store.Reader, subject digest.Digest, predicateType string, keys ...PublicKey) *verifier {
 	return &verifier{r: r, subject: subject, left: newBudget(), o: VerifyOptions{Keys: keys, Type: predicateType,
 		Now: time.Now()}}
 }
 
-// judge adds the finding about a document. The error is what does not say that there is no signature.
+// judge verifies a document and adds the finding. An error means that the document could not be read for a reason that
+// says nothing about it, such as a failed request: whether the image is signed is not known then.
 func (v *verifier) judge(d document) error {
 	f := finding{Form: string(d.in), Manifest: d.manifest}
 	if d.layer != nil {

@@ -60,7 +60,8 @@ func (b *beside) Head(ctx context.Context, name string) (v1.Descriptor, error) {
 	return b.Writer.Head(ctx, name)
 }
 
-// Referrers notes that there are some: then a tag may have their list, which another copy has written.
+// Referrers records that the image has referrers. Then the fallback tag may hold their list, which another copy may
+// have written.
 func (b *beside) Referrers(ctx context.Context, subject digest.Digest, has func(string) bool) ([]v1.Descriptor, error) {
 	found, err := b.Writer.Referrers(ctx, subject, has)
 	if len(found) > 0 {

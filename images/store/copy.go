@@ -40,7 +40,7 @@ type CopyOptions struct {
 	// describe another image, as attestations of buildkit do, those whose image is. An image that is in no index is
 	// copied whatever its platform.
 	Platforms []v1.Platform
-	// Sparse decides what becomes of an index of which images are left out.
+	// Sparse decides how an index is written if some of its images are not copied.
 	Sparse Sparse
 	// ByDigest tells that others name the image by its digest, which must stay.
 	ByDigest bool
@@ -174,7 +174,7 @@ type imageCopy struct {
 	from  Reader
 	to    Writer
 	names []Name
-	// others are the targets before this one: they have the blobs.
+	// others are the names of the targets that are written before this one: blobs can be mounted from them.
 	others []string
 	o      CopyOptions
 	top    v1.Descriptor

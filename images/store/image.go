@@ -46,8 +46,8 @@ type Image struct {
 	// Instances are the entries of the index, and of indexes in it, each once and with their platforms; none if Top is
 	// no index.
 	Instances []v1.Descriptor
-	// Entries are the same as the indexes name them: one that is for several platforms is there for each of them. Only
-	// [ReadImage] sets them.
+	// Entries are the entries of these indexes as they are written: a manifest that is listed for several platforms is
+	// there once for each of them. Only [ReadImage] sets them.
 	Entries []v1.Descriptor
 }
 

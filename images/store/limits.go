@@ -9,11 +9,11 @@ import (
 	"github.com/operator-bindery/bindery/internal/reflist"
 )
 
-// Limits bound what is read of that which is attached to an image. A zero field means its default.
+// Limits bound what is read of the attachments of an image. A zero field means its default.
 type Limits struct {
 	// Count is the number of manifests, 10,000 by default.
 	Count int
-	// Manifests is their size together in bytes, 64 MiB by default.
+	// Manifests is the total size of these in bytes, 64 MiB by default.
 	Manifests int64
 	// Content is the size together in bytes of the blobs that are copied, 4 GiB by default.
 	Content int64

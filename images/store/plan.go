@@ -109,9 +109,9 @@ func (c *imageCopy) plan(ctx context.Context, top v1.Descriptor) (*node, error) 
 // referenceDigest is the annotation of an entry that describes another entry, as attestations of buildkit do.
 const referenceDigest = "vnd.docker.reference.digest"
 
-// Select returns the entries of indexes that are wanted for some platforms, as [CopyOptions] says, or all if there are
-// none, and the others. Each digest is there once: one that is named for several platforms is wanted if one of these
-// is.
+// Select divides the entries of indexes into those that are wanted for the platforms, as [CopyOptions] says, and the
+// others; without platforms all are wanted. Each digest is returned once: if several entries have it, it is wanted if
+// one of them is.
 func Select(entries []v1.Descriptor, platforms []v1.Platform) (wanted, others []v1.Descriptor) {
 	chosen := make([]bool, len(entries))
 	kept := map[digest.Digest]bool{}
@@ -235,7 +235,7 @@ func platformText(p v1.Platform) string {
 
 // PlatformError is the error of an index that has none of the platforms.
 type PlatformError struct {
-	// Wanted are those that were asked for, and There those that the index has.
+	// Wanted are the requested platforms, and There those of the index.
 	Wanted, There []v1.Platform
 }
 

@@ -12,17 +12,17 @@ import (
 	"github.com/operator-bindery/bindery/internal/reflist"
 )
 
-// Sparse decides what becomes of an index of which images are left out.
+// Sparse decides how an index is written if some of its images are not copied.
 type Sparse string
 
 // The ways to write such an index.
 const (
 	// SparseKeep, the default, writes the index as it is. Registries that look for its images refuse it.
 	SparseKeep Sparse = "keep"
-	// SparseRefuse is an error, before anything is copied.
+	// SparseRefuse returns an error before anything is copied.
 	SparseRefuse Sparse = "error"
-	// SparseTrim writes a new index of the images that are kept, under the tag: its digest is another. An index whose
-	// digest others name is written as it is.
+	// SparseTrim writes a new index that lists only the images that are copied, under the same tag, so that the tag
+	// gets another digest. An index that is named by its digest is written as it is.
 	SparseTrim Sparse = "trim"
 )
 
@@ -73,7 +73,8 @@ func (c *imageCopy) sparseError(absent []v1.Descriptor, err error) error {
 	return &SparseError{Place: c.to.Name(), Absent: absent, ByDigest: c.o.ByDigest, Err: err}
 }
 
-// checkSparse decides what becomes of an index of which images are left out.
+// checkSparse decides how an index is written if some of its images are not copied, as [CopyOptions].Sparse says: not
+// at all, without their entries, or as it is.
 func (c *imageCopy) checkSparse(ctx context.Context, root *node) error {
 	switch {
 	case len(c.account.LeftOut) == 0:

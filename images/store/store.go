@@ -27,8 +27,8 @@ type Reader interface {
 	// start, the reader fails at its end if the digest or the size differs from the descriptor; from another offset only
 	// the size is compared.
 	Blob(ctx context.Context, d v1.Descriptor, from int64) (io.ReadCloser, error)
-	// Tags returns the tags, of at most so many pages of a list if that is not 0; all tells whether these are all. The
-	// error is [fs.ErrNotExist] if there is no such repository, and [ErrNoTags] if the place lists none.
+	// Tags returns the tags. Unless pages is 0, at most that number of pages of a list is read; all tells whether these
+	// are all. The error is [fs.ErrNotExist] if there is no such repository, and [ErrNoTags] if the place lists none.
 	Tags(ctx context.Context, pages int) (tags []string, all bool, err error)
 	// Referrers returns the descriptors that are listed for a subject, in the order of the list and unchecked; none if
 	// nothing is listed. An error of the place is an error, not an empty list. has, unless nil, tells which tags there

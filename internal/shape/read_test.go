@@ -36,7 +36,6 @@ type settings struct {
 	Any     any        `json:"any"`
 	Plain   string
 	Left    string `json:"-"`
-	hidden  string
 }
 
 func TestRead(t *testing.T) {

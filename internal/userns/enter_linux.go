@@ -109,7 +109,7 @@ func start(stdin []byte) (*os.Process, error) {
 		}
 	}()
 	if stdin != nil {
-		in, err := inMemory(stdin)
+		in, err := newMemoryFile(stdin)
 		if err != nil {
 			return nil, err
 		}
@@ -128,8 +128,8 @@ func start(stdin []byte) (*os.Process, error) {
 	})
 }
 
-// inMemory returns an unnamed file with the content.
-func inMemory(text []byte) (*os.File, error) {
+// newMemoryFile returns an unnamed file with the content.
+func newMemoryFile(text []byte) (*os.File, error) {
 	fd, err := unix.MemfdCreate("stdin", unix.MFD_CLOEXEC)
 	if err != nil {
 		return nil, fmt.Errorf("a file in memory: %w", err)

@@ -131,7 +131,7 @@ type pkg struct {
 	before         map[string]bool            // the channels kept before versions are looked at
 	entries        map[string]map[string]bool // the names that are kept, by channel; a channel may have none
 	names          map[string]bool            // the bundles that are kept
-	loose          map[string]bool            // bundles of one version that a channel was to have, and has not
+	loose          map[string]bool            // bundles of a requested version that are in no kept channel
 	dependency     bool                       // kept only because other packages need it
 }
 

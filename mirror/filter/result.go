@@ -120,7 +120,7 @@ func (f *filter) defaults(r *Result) {
 	}
 }
 
-// repaired returns the catalog without what cannot stand: empty channels, bundles that only those were to have,
+// repaired returns the catalog without what cannot be published: empty channels, bundles that were in these alone,
 // deprecations of what is not kept, empty lists of deprecations. Bundles that an entry names get an entry.
 func (f *filter) repaired(as *declcfg.Catalog) *declcfg.Catalog {
 	out := *as

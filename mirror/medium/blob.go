@@ -83,7 +83,8 @@ func (w *Writer) roomFor() error {
 		full(len(w.repos), maxRepositories, "repositories"))
 }
 
-// leave records a blob that the destination has. One that is in the archive stays there.
+// leave leaves a blob out if the destination, or the archive that is kept beside the new one, has it, and reports
+// whether it does. A blob that is in the archive already is not left out.
 func (w *Writer) leave(k key, by *writerRepository, d v1.Descriptor) (left bool, err error) {
 	has := w.o.Have != nil && w.o.Have(d.Digest)
 	if !has && !(w.o.Beside && w.kept != nil && w.kept.Has(d.Digest)) {
@@ -142,8 +143,8 @@ func (w *Writer) writeSmall(ctx context.Context, k key, by *writerRepository, d 
 	})
 }
 
-// writeLarge streams a blob into the segment, beside others. It is opened before it gets a place, so that one that
-// is not available takes none.
+// writeLarge streams a blob into the segment, beside others. The blob is opened before space is reserved for it, so
+// that one that cannot be read takes no space.
 func (w *Writer) writeLarge(ctx context.Context, k key, by *writerRepository, d v1.Descriptor,
 	open openAt) error {
 	if err := w.tooLarge(w.o.Form.blobName(k), d.Size); err != nil {

@@ -65,7 +65,7 @@ func rollForward(root *os.Root, dir string, p pending) (removed []string, err er
 	if err := atomicfs.SyncDir(dir); err != nil {
 		return nil, err
 	}
-	// The journal may stay where open files cannot be removed: it is that of a run that left nothing.
+	// Where open files cannot be removed, the journal may stay: it describes no unfinished segments any more.
 	_ = root.Remove(journalFile)
 	return removed, root.Remove(commitFile)
 }

@@ -26,8 +26,8 @@ type Account struct {
 	// Blobs are the blobs and manifests in the archive, BlobBytes their size.
 	Blobs     int   `json:"blobs"`
 	BlobBytes int64 `json:"blobBytes"`
-	// Unused are those of them that no image has: of images that were given up, or that an interrupted run of the same
-	// key wanted and this one does not. They take room and do no harm.
+	// Unused are those of them that belong to no image: they were written for an image that failed, or that an
+	// interrupted run with the same key wanted and this run does not. They are harmless and take space.
 	Unused      int   `json:"unused,omitempty"`
 	UnusedBytes int64 `json:"unusedBytes,omitempty"`
 	// LeftOut is how many blobs and manifests are left out, LeftOutBytes their size.
@@ -347,7 +347,8 @@ func (w *Writer) addContents(ctx context.Context, about Contents) error {
 	}
 }
 
-// leftOutList returns what is left out, by digest. Times that the caller knows stay.
+// leftOutList lists the blobs that are left out of the archive, sorted by digest. A blob that about lists already keeps
+// the time (Since) that it has there.
 func (w *Writer) leftOutList(about Contents) []LeftOut {
 	known := map[digest.Digest]LeftOut{}
 	for _, l := range about.LeftOut {
@@ -377,7 +378,7 @@ func (w *Writer) leftOutList(about Contents) []LeftOut {
 	return list
 }
 
-// LeftOut returns what is left out so far, by digest.
+// LeftOut returns the blobs that are left out of the archive so far, sorted by digest.
 func (w *Writer) LeftOut() []LeftOut { return w.leftOutList(Contents{}) }
 
 // Had returns what is in the archive and what is left out, for [History.WriteNext]: each digest with the repository

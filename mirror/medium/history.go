@@ -84,8 +84,8 @@ type historyFile struct {
 	time time.Time
 }
 
-// historyFiles returns the files of the histories in a working directory by their time, the oldest first. Names that
-// are none are passed over.
+// historyFiles returns the files of the histories in a working directory by their time, the oldest first. Other files
+// in the directory are ignored.
 func historyFiles(workingDir fs.FS) ([]historyFile, error) {
 	entries, err := fs.ReadDir(workingDir, historyDir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -235,7 +235,7 @@ func (h *History) WriteNext(workingDir string, at time.Time, added map[digest.Di
 		if err != nil {
 			return "", err
 		}
-		if all[k] == "" { // the repository that had it first has it still
+		if all[k] == "" { // a digest keeps the repository that it was first written to
 			all[k] = path
 		}
 	}

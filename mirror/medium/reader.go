@@ -194,8 +194,8 @@ func (r *Reader) merge(path string, later *repositoryIndex) {
 func (r *Reader) Form() Form { return r.form }
 
 // Contents returns the description of the archive; nil if it is one of oc-mirror. Of several archives it is that of the
-// last one that is no part, with the catalogs and images of those before it that are still there, and with what the
-// parts have and lack. What one leaves out and another has is there.
+// last one that is not a part, with the catalogs and images of earlier archives that are still complete, and with the
+// content of the parts. A blob that one archive leaves out and another one has does not count as left out.
 func (r *Reader) Contents() *Contents { return r.contents }
 
 // Repositories returns the paths of the repositories in order.

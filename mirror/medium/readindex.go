@@ -36,7 +36,7 @@ func (r *Reader) readIndex(x *indexer) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(parseIndex(bufio.NewReader(f), x.entry), f.Close()); err != nil {
+	if err := errors.Join(parseIndex(bufio.NewReader(f), x.addEntry), f.Close()); err != nil {
 		return fmt.Errorf("%s: %w", v1.ImageIndexFile, err)
 	}
 	return nil
@@ -110,8 +110,8 @@ func entries(dec *json.Decoder, entry func(v1.Descriptor) error) error {
 	return nil
 }
 
-// entry records an entry of index.json: PATH:TAG, or a referrer of a repository. Others are of no use here.
-func (x *indexer) entry(d v1.Descriptor) error {
+// addEntry records an entry of index.json: PATH:TAG, or a referrer of a repository. Other entries are ignored.
+func (x *indexer) addEntry(d v1.Descriptor) error {
 	k, err := keyOf(d.Digest)
 	if err != nil {
 		return err

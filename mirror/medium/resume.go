@@ -26,7 +26,7 @@ func (w *Writer) resume(ctx context.Context, names []string) error {
 	for kept < len(names) && kept < maxSegments && names[kept] == partial(kept+1) {
 		kept++
 		if kept > 1 {
-			// There is another one, so the one before had its end.
+			// The next segment was begun, so the one before it was complete.
 			if err := w.endSegment(); err != nil {
 				return err
 			}

@@ -38,8 +38,9 @@ type Options struct {
 	// Have tells whether the destination has a blob or manifest, which is then left out and listed as left out. It is
 	// called concurrently; nil means that the destination has nothing. It may be [History.Has] or that of an inventory.
 	Have func(digest.Digest) bool
-	// Where tells which repositories of the destination have a blob that is left out, by their paths: registries give
-	// it to others from there. It is called concurrently; nil if that is not known. It may be [History.Where].
+	// Where tells which repositories of the destination have a blob that is left out, by their paths, so that
+	// registries can mount it from there. It is called concurrently; nil if that is not known. It may be
+	// [History.Where].
 	Where func(digest.Digest) []string
 	// Since is the time from which the answers of Have are, for the list of what is left out; nil if it is not known.
 	Since *time.Time

@@ -88,7 +88,7 @@ func (r *writerRepository) Head(_ context.Context, name string) (v1.Descriptor, 
 	return d, nil
 }
 
-// Can tells what an archive can do: what it does not hold, its destination has.
+// Can tells what an archive can do. It is Complete: blobs that it does not hold are at its destination.
 func (r *writerRepository) Can() store.Abilities {
 	return store.Abilities{Ranges: true, Tags: true, Attachments: true, Complete: true, Staged: true}
 }

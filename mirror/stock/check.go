@@ -120,8 +120,8 @@ type Summary struct {
 
 // Check looks for images with everything that they refer to. A manifest is read, and a blob asked for, once in each
 // repository, however many images have it. What is wrong with an image is in its [Finding]; the error is that of the
-// context, or of a name that is none. Open returns the repository with a name HOST/PATH, and is called concurrently.
-// The memory is about 100 bytes for each manifest and blob.
+// context, or of a name that cannot be parsed. Open returns the repository with a name HOST/PATH, and is called
+// concurrently. The memory is about 100 bytes for each manifest and blob.
 func Check(ctx context.Context, open func(name string) (store.Reader, error), images iter.Seq[Wanted],
 	o CheckOptions) (Summary, error) {
 	if o.Jobs <= 0 {
@@ -261,8 +261,8 @@ func (c *imageCheck) top(ctx context.Context) (v1.Descriptor, error) {
 	return v1.Descriptor{Digest: m.digest}, nil
 }
 
-// claim returns the answer about a digest of a repository. The first that claims it is to give it; others wait for
-// that.
+// claim returns the answer about a digest of a repository. The first caller has to find the answer; for others claim
+// waits until it is known.
 func (c *imageCheck) claim(ctx context.Context, d v1.Descriptor, blob bool) (a *asked, first bool, err error) {
 	key := askedKey{repository: c.wanted.Repository, blob: blob}
 	if blob {

@@ -96,7 +96,7 @@ type taker struct {
 	taken Taken
 }
 
-// one is a repository that is looked into, and what it found.
+// one is the result of reading a repository.
 type one struct {
 	found  *repository
 	failed []error // why images of it are left out of the inventory

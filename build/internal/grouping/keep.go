@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// keep divides the packages among at most budget layers, based on the previous image: packages that share a layer there
+// Keep divides the packages among at most budget layers, based on the previous image: packages that share a layer there
 // stay together. New packages get layers of their own while there are any, the biggest first; the rest go to the shared
 // layer with the fewest bytes, or to the lightest layer if none is shared. Remaining layers are used for the biggest
 // packages that share one. So an added or changed package changes the content of one layer, a removed one that of at
 // most two, and a change of size moves no other package.
 //
-// It is false if no package is in a previous group, or if the groups are more than the budget.
+// ok is false if no package is in a previous group, or if there are more groups than the budget allows.
 func Keep(previous [][]string, all []Package, budget int) (_ [][]string, ok bool) {
 	sizes := make(map[string]int64, len(all))
 	for _, w := range all {

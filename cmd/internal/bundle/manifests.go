@@ -139,7 +139,7 @@ func RenderBundle(p *option.Session, ref string, b *manifests.Bundle, s manifest
 	if err != nil {
 		return nil, refusedBundle(ref, b, s, err)
 	}
-	if err := namespaceName(s.InstallNamespace); err != nil {
+	if err := checkNamespace(s.InstallNamespace); err != nil {
 		return nil, &cmdline.Error{Class: cmdline.ClassInput, Object: ref,
 			Hint: "--install-namespace names another one",
 			Err:  fmt.Errorf("%q: the namespace for it would be %.100q: %w", ref, s.InstallNamespace, err)}

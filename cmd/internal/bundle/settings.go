@@ -58,7 +58,7 @@ func (o *Settings) Read(ctx context.Context, p *option.Session) (manifests.Setti
 		}
 	}
 	for _, f := range [][2]string{{"install-namespace", o.InstallNamespace}, {"watch-namespace", o.watchNamespace}} {
-		if err := namespaceName(f[1]); err != nil {
+		if err := checkNamespace(f[1]); err != nil {
 			return s, cmdline.Usagef("invalid --%s value %q: %v", f[0], f[1], err)
 		}
 	}
@@ -89,8 +89,9 @@ func (o *Settings) Read(ctx context.Context, p *option.Session) (manifests.Setti
 	return s, err
 }
 
-// namespaceName refuses what no namespace can be called. The empty name is none.
-func namespaceName(name string) error {
+// checkNamespace returns an error for a name that no namespace can have. The empty name, which stands for no namespace,
+// is accepted.
+func checkNamespace(name string) error {
 	valid := len(name) <= 63 && strings.Trim(name, "-") == name && !strings.ContainsFunc(name, func(r rune) bool {
 		return r != '-' && (r < 'a' || r > 'z') && (r < '0' || r > '9')
 	})

@@ -12,7 +12,7 @@ import (
 )
 
 // openDescriptor returns the file of a descriptor that the program has inherited. A descriptor with the flag
-// close-on-exec is none: the program itself or the Go runtime has opened it.
+// close-on-exec was not inherited: the program itself or the Go runtime has opened it.
 func openDescriptor(n uint64, name string) (*os.File, error) {
 	flags, err := unix.FcntlInt(uintptr(n), unix.F_GETFD, 0)
 	if err != nil || flags&unix.FD_CLOEXEC != 0 {

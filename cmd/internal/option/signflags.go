@@ -142,8 +142,8 @@ func (s *signingFlags) made() []signature.Made {
 	return SortedMade(s.signer.Made())
 }
 
-// SortedMade sorts what was made at all destinations, and has each once, whatever the order of the destinations; what
-// one had and another did not is there as both.
+// SortedMade sorts the signatures of all destinations, and removes repetitions, so that the order of the destinations
+// does not matter. A signature that existed at one destination and was made at another one is listed as both.
 func SortedMade(made []signature.Made) []signature.Made {
 	key := func(m signature.Made) string {
 		return fmt.Sprint(m.Subject, m.Form, m.PredicateType, m.Key, m.Identity, m.Found)

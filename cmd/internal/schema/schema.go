@@ -56,7 +56,7 @@ func printSchema(p *option.Session, output string, args []string) error {
 	return err
 }
 
-// List is the answer without a name as JSON.
+// List is the answer of the command without an argument, as JSON.
 type List struct {
 	Schemas []schemas.Schema `json:"schemas"`
 }

@@ -29,9 +29,9 @@ const (
 // ErrNoCatalog is the error of a registry that does not list its repositories, or not for these credentials.
 var ErrNoCatalog = errors.New("the registry does not list its repositories")
 
-// Tags returns the tags of the repository in the order of the registry: of at most so many pages, each of which is a
-// request, if that is not 0. all tells whether these are all tags. The error is [fs.ErrNotExist] if there is no such
-// repository.
+// Tags returns the tags of the repository in the order of the registry. Unless pages is 0, it reads at most that number
+// of pages of the list, with a request for each. all tells whether these are all tags. The error is [fs.ErrNotExist] if
+// there is no such repository.
 func (r *Repository) Tags(ctx context.Context, pages int) (tags []string, all bool, err error) {
 	pages = cmp.Or(pages, maxListPages)
 	tags, err = r.repo.names(ctx, "/v2/"+r.repo.path+"/tags/list", "tags", pages)
@@ -139,8 +139,8 @@ func (p *repository) names(ctx context.Context, path, member string, most int) (
 	})
 }
 
-// pages reads a list page by page, from the URL of the request on: at most so many pages and entries. With errMorePages
-// the entries of the first pages are returned.
+// pages reads a list page by page, beginning at the URL of the request; more pages than most, or more entries than
+// entries, are an error. With errMorePages the entries of the first pages are returned.
 func pages[T any](ctx context.Context, p *repository, q request, most, entries int,
 	read func(*http.Response) ([]T, error)) (all []T, err error) {
 	seen := map[string]bool{}

@@ -92,8 +92,8 @@ func (r *Repository) Referrers(ctx context.Context, subject digest.Digest,
 	return found, err
 }
 
-// listed lists the referrers by the API, of at most so many pages. The error is errNoAPI if there is no such list:
-// answers other than 404 are those of registries that do not know the request.
+// listed lists the referrers with the referrers API. More pages than most are an error. The error is errNoAPI if the
+// registry does not have the API: it answers 404, or 400, 405 or 406 if it does not know the request.
 func (r *Repository) listed(ctx context.Context, subject digest.Digest, most int) ([]v1.Descriptor, error) {
 	base, err := r.repo.host.base(ctx)
 	if err != nil {

@@ -47,8 +47,8 @@ type Repository struct {
 
 // Repository returns the repository with a name HOST[:PORT]/PATH; no request is sent. The same name gives the same
 // repository. Mirrors are only for reading images, so that none is used. The error is of the class [fault.ErrInvalid]
-// for a name with a tag or digest, without a host, or that is none, and of the class [fault.ErrRegistry] for a registry
-// that registries.conf blocks.
+// for a name with a tag or digest, without a host, or that cannot be parsed, and of the class [fault.ErrRegistry] for a
+// registry that registries.conf blocks.
 func (r *Client) Repository(name string) (*Repository, error) {
 	named, err := reference.ParseNormalizedNamed(name)
 	if err != nil || !reference.IsNameOnly(named) || !strings.HasPrefix(name, reference.Domain(named)+"/") {
@@ -236,8 +236,8 @@ func (r *Repository) putManifest(ctx context.Context, name string, text []byte, 
 var unseenPauses = []time.Duration{100 * time.Millisecond, time.Second}
 
 // unseenBlob tells whether a registry has refused a manifest for a blob that it does not have. The blobs have been
-// written; but while another client writes the same one, as signatures with equal payloads are, some registries find
-// none or half of it.
+// written; but while another client writes the same blob (signatures can have equal payloads), some registries do not
+// find it, or only a part of it.
 func unseenBlob(err error) bool {
 	return hasCode(err, "MANIFEST_BLOB_UNKNOWN", "BLOB_UNKNOWN", "MANIFEST_UNKNOWN")
 }

@@ -20,10 +20,10 @@ import (
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
-// Signatures returns the signatures of the image, or of one instance of its index: those in the lookaside storage
-// and, if registries.d wants them, those that are attached to it. Both are read for the repository that the image is
-// read from, which is that of a mirror if it is from there, as the containers library does. If there is none, that is
-// no error; every failure to read one is.
+// Signatures returns the signatures of the image, or of one instance of its index: those in the lookaside storage and,
+// if registries.d wants them, those that are attached to it. Both are read for the repository that the image is read
+// from, as the containers library does: for that of a mirror, if a mirror has the image. If there is none, that is no
+// error; every failure to read one is.
 func (s *Source) Signatures(ctx context.Context, of digest.Digest) ([][]byte, error) {
 	if err := verify.Digest(of); err != nil {
 		return nil, err

@@ -132,7 +132,8 @@ func checkConditions(t *testing.T, p Place) {
 	commit(t, w)
 }
 
-// An index is written without an image, or that is refused and the place says so from then on.
+// An index of which an image is missing is either written, or refused with [store.ErrSparse]; after a refusal
+// Can().NoSparse is set.
 func checkSparse(t *testing.T, p Place) {
 	w := p.Writer(t)
 	there, missing := newImage(t, "there", layer("there", 10)), newImage(t, "missing", layer("missing", 10))

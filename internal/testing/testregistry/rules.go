@@ -14,8 +14,8 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// Rules are in what a registry differs from one that takes everything. The zero value is the registry as it is without
-// them; tags, repositories and deletion are always there.
+// Rules are the ways in which a registry differs from one that accepts everything; the zero value has none of them.
+// Listing tags and repositories, and deleting, is always possible.
 type Rules struct {
 	// Ranges answers requests of a part of a blob with that part.
 	Ranges bool
@@ -35,7 +35,7 @@ type Rules struct {
 	Existing []string
 }
 
-// SetRules sets in what the registry differs.
+// SetRules replaces the rules of the registry.
 func (r *Registry) SetRules(o Rules) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -31,8 +31,8 @@ func PullName(at imageset.Ref) string {
 	return at.Tag
 }
 
-// Head returns what an image at a mirror is, and the name by which it is found: that by which it is pulled, or its tag
-// if that digest is not there.
+// Head returns the descriptor of an image at a mirror, and the name by which it is found: [PullName], or the tag if the
+// mirror does not have that digest.
 func Head(ctx context.Context, at interface {
 	Head(ctx context.Context, name string) (v1.Descriptor, error)
 }, ref imageset.Ref) (name string, top v1.Descriptor, err error) {
@@ -44,8 +44,8 @@ func Head(ctx context.Context, at interface {
 	return name, top, err
 }
 
-// IsAbsent tells whether an error says that something is not there. While images are copied, an answer that refuses
-// access counts as that too; here it does not, since what it hides may be what others need.
+// IsAbsent tells whether an error says that something does not exist. When images are copied, a refusal of access
+// counts as that too. Here it does not: what is hidden may be needed by other images.
 func IsAbsent(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) && !IsRefused(err)
 }

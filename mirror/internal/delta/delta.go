@@ -41,7 +41,7 @@ func (r *Reader) Manifest(ctx context.Context, name string) ([]byte, string, err
 	}
 	there, thereKind, failed := r.Target.Manifest(ctx, name)
 	if errors.Is(failed, fs.ErrNotExist) {
-		return nil, "", err // the medium's error may say that the target was to have it
+		return nil, "", err // the medium's error may be ErrLeftOut: the target should have it
 	}
 	return there, thereKind, failed
 }

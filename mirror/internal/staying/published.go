@@ -138,8 +138,8 @@ func (s *search) searchRepository(ctx context.Context, ref imageset.Ref) error {
 	return nil
 }
 
-// addIfCatalog adds a tag or digest if it is a catalog or an index database: if an image that is there says so. What no
-// client can use is no catalog.
+// addIfCatalog adds a tag or digest if an image of it has the labels of a catalog or of an index database. An image
+// that no client can use does not count as a catalog.
 func (s *search) addIfCatalog(ctx context.Context, at store.Reader, ref imageset.Ref,
 	name string) (digest.Digest, error) {
 	text, _, err := at.Manifest(ctx, name)

@@ -35,11 +35,11 @@ import (
 
 // Item is an image that is to be deleted.
 type Item struct {
-	// Source is the name of its source, Reference where it is.
+	// Source is the name of the image that was mirrored, Reference that at the target.
 	Source, Reference string
-	// Digest is what it was when it was listed; empty if that is not known.
+	// Digest is that of the image when it was listed; empty if it is not known.
 	Digest digest.Digest
-	// Bundle and Additional tell what it is in the image set.
+	// Bundle tells that it is the image of a bundle, Additional that it is one of additionalImages of the image set.
 	Bundle, Additional bool
 }
 
@@ -67,8 +67,8 @@ type Needs struct {
 	names    map[string][]naming // by the flattened path of the source
 	// exact are references that stay, with the reason.
 	exact map[string]map[string]string // by path at the registry, by tag or digest
-	// listed are the tags of items, by path, with the digests that the list means; an empty one is whatever the tag
-	// stands for.
+	// listed are the tags of items, by path, with the digests that the items give for a tag. An empty digest means the
+	// manifest that the tag names at the registry.
 	listed map[string]listedTags
 
 	mu           sync.Mutex
@@ -133,7 +133,7 @@ func Read(ctx context.Context, o Options, items []Item) (*Needs, error) {
 			n.listed[ref.Path] = listedTags{}
 		}
 		n.listed[ref.Path][ref.Tag] = append(n.listed[ref.Path][ref.Tag], i.Means(ref))
-		// Where another image has its tag, it has that of its digest.
+		// If another image has got its tag, it is under the tag that is made of its digest.
 		if tag := atmirror.DigestTag(i.Source); tag != "" && tag != ref.Tag {
 			n.listed[ref.Path][tag] = append(n.listed[ref.Path][tag], i.Means(ref))
 		}
@@ -197,7 +197,8 @@ func (n *Needs) noRecord() error {
 	return fmt.Errorf("%w of what was mirrored to %s, with which to compare: %s", workdir.ErrNoRecord, n.o.Target, where)
 }
 
-// readAll reads catalogs. What one needs that cannot be read is not known, so that nothing is deleted.
+// readAll reads catalogs. If one cannot be read, the images that it needs are not known, and the error keeps anything
+// from being deleted. A catalog outside of the target's path that refuses access is a warning instead.
 func (n *Needs) readAll(ctx context.Context, all []*published) error {
 	for _, c := range all {
 		if err := n.readPublished(ctx, c); err != nil {
@@ -328,7 +329,7 @@ type root struct {
 	entries   []v1.Descriptor
 }
 
-// findRoots finds what stays, with what belongs to it.
+// findRoots finds the tags and digests that stay, and marks their manifests, entries and attachments.
 func (s *Repository) findRoots(ctx context.Context, listed listedTags) error {
 	tags, _, err := s.Tags(ctx, 0)
 	if atmirror.IsAbsent(err) {
@@ -420,7 +421,7 @@ func Entries(text []byte) ([]v1.Descriptor, error) {
 	return parts.Manifests, nil
 }
 
-// mark adds a root with its entries, and theirs.
+// mark adds a root with the entries of its index, at all levels.
 func (s *Repository) mark(ctx context.Context, r *root) error {
 	read := func(ctx context.Context, n *store.Node) error {
 		if s.read[n.Digest] || n.MediaType != "" && !manifest.MIMETypeIsMultiImage(n.MediaType) {
@@ -587,7 +588,7 @@ func (s *Repository) Stays(ctx context.Context, d digest.Digest, text []byte) (s
 	return "", nil
 }
 
-// Below returns what is in an index and need not stay: entries that are there, and theirs.
+// Below returns the manifests below an index that exist and need not stay, at all levels.
 func (s *Repository) Below(ctx context.Context, top digest.Digest, entries []v1.Descriptor) ([]digest.Digest, error) {
 	var out []digest.Digest
 	read := func(ctx context.Context, n *store.Node) error {

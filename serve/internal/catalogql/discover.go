@@ -30,7 +30,7 @@ const (
 	asFloat
 )
 
-// field is what is known of a key of blobs, or of the objects in a list of theirs.
+// field describes a key of blobs, or of the objects in a list of blobs.
 type field struct {
 	key    string // the first key with this name
 	kind   scalar

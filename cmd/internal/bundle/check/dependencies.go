@@ -83,8 +83,9 @@ func (r *run) dependency(d bundle.Dependency, left *int, fail failFunc) {
 // failFunc reports an error of a value below the one that is checked.
 type failFunc func(rule string, below []any, format string, args ...any)
 
-// declarationFails returns the function that reports errors of the value at a place. opm's wording is that of the
-// format; an error of decoding that it wraps has a wording for people.
+// declarationFails returns the function that reports errors of the value at a place. The formatted text is opm's
+// wording. If the error wraps one of decoding JSON, the finding has a text for people instead, and the path of the
+// wrong value.
 func (r *run) declarationFails(p place, value []byte) failFunc {
 	return func(rule string, below []any, format string, args ...any) {
 		err := fmt.Errorf(format, args...)

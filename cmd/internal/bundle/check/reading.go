@@ -99,7 +99,8 @@ func (r *run) olmv1() {
 	}
 }
 
-// isError reports whether what OLM v1 refuses is an error anyway, or said already.
+// isError reports whether another finding reports a refusal of OLM v1 already, as an error or in the words of this
+// program.
 func (r *run) isError(v1 finding) bool {
 	return slices.ContainsFunc(r.found, func(f finding) bool {
 		if v1.Rule == olmv1Prefix+idAPIInvalid && f.Rule == "crd-schema" && f.File == v1.File && f.Line == v1.Line {

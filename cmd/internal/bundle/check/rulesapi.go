@@ -43,14 +43,14 @@ type APIs struct {
 	definitions map[[sha256.Size]byte]verdict
 }
 
-// verdict is what the API server says of a definition.
+// verdict is the API server's answer about a definition.
 type verdict struct {
 	errors []fieldError
-	// unknown is why it is not known.
+	// unknown is the reason why the definition could not be judged.
 	unknown string
 }
 
-// fieldError is a field in the words of the API server, and its message.
+// fieldError is an error of the API server: the path of a field as it writes it, and its message.
 type fieldError struct{ field, message string }
 
 // NewAPIs returns the APIs of a version of Kubernetes, such as 1.36; if it is empty, of the one that [APIs.Version]

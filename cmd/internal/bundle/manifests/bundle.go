@@ -101,15 +101,16 @@ type Applied struct {
 	Path []any
 }
 
-// origin is where an object comes from: a file, as it is in it if given is set, and else generated.
+// origin is where an object comes from. If given is set, the object is in the file; else it is generated from the
+// ClusterServiceVersion in the file.
 type origin struct {
 	file  string
 	given bool
 }
 
 // Applied returns the objects that a cluster would get from the bundle, in the order of [Bundle.Manifests], also if its
-// install modes or the configuration do not allow it to be installed. If a validator refuses it, and if nothing can be
-// generated, they are those of the bundle alone.
+// install modes or the configuration do not allow it to be installed. If a validator refuses the bundle, or if its
+// objects cannot be generated, they are those in the bundle's files alone.
 func (b *Bundle) Applied(s Settings) []Applied {
 	c, err := b.configuration(s)
 	if err != nil {

@@ -26,7 +26,7 @@ type layout struct {
 type layoutField struct {
 	name string
 	*layout
-	// optional fields are not printed if they are empty; of pointers that means absent.
+	// optional fields are not printed if they are empty, or, if they are pointers, if they are absent.
 	optional, pointer bool
 }
 

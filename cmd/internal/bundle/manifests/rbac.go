@@ -59,7 +59,8 @@ func (g *generation) addRoles() error {
 	return nil
 }
 
-// namespacesRule is what permissions get that become cluster roles.
+// namespacesRule is added to the rules of permissions that become cluster roles because the operator watches all
+// namespaces.
 var namespacesRule = rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"namespaces"},
 	Verbs: []string{"get", "list", "watch"}}
 

@@ -42,13 +42,13 @@ type violation struct {
 	rule   rule
 	causes []*violation
 
-	got    string   // type
+	got    string   // the type of the value
 	want   []string // types, or names of properties
 	length int
 	limit  int
-	err    error  // of the format
-	text   string // the value, of a format
-	name   string // of the format
+	err    error  // why the value does not have the format
+	text   string // the value that should have the format
+	name   string // the name of the format
 }
 
 // rule is a keyword of the schema.

@@ -30,7 +30,8 @@ type CatalogSubject struct {
 	// Related, unless nil, is called for each related image of a bundle that is not released, with its place.
 	Related func(image string, at Finding)
 	// Manifests finds what OLM v1 refuses in the manifests that a bundle's olm.bundle.object properties have, by the
-	// rules on bundles. If it is nil these are not known; so it is if the images of bundles are read, as they decide.
+	// rules on bundles. It is nil if the images of the bundles are read: then their manifests are checked, and those in
+	// the catalog are not.
 	Manifests func(ctx context.Context, r *Run, b *declcfg.Bundle) error
 	// Upgrades, unless nil, is called for each package with what resolves in it, and its bundles without their manifests.
 	Upgrades func(*resolve.Resolver, []*declcfg.Bundle)

@@ -123,7 +123,8 @@ func (r *Run) CheckImage(ctx context.Context, i *Image) error {
 	return nil
 }
 
-// list returns the list of the rule data for what the image holds.
+// list returns fbc, the list of the rule data for images of catalogs, if the image is one; else it returns image, the
+// list for all others.
 func (s imageSubject) list(image, fbc []label) []label {
 	if s.FBC {
 		return fbc

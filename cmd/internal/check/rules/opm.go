@@ -70,7 +70,7 @@ func (c *catalogCheck) opm(ctx context.Context) error {
 		return err
 	}
 	if err != nil {
-		// What cannot be rendered, and a catalog without a package, are found by the rules that say so.
+		// A catalog that cannot be rendered, or has no package, breaks rules of their own: fbcRender, fbcNoPackage.
 		if p := invalid.Problems[0]; p.Rule != declcfg.RuleSyntax && !c.noPackage {
 			first, _, _ := strings.Cut(p.Text(), "\n")
 			c.run.emitOf([]Rule{fbcValidate})(Finding{Message: "opm validate refuses the catalog: " + first,

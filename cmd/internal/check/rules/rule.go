@@ -18,7 +18,7 @@ const (
 	Warning Severity = "warning"
 )
 
-// atLeast reports whether a severity is as bad as another.
+// atLeast reports whether a severity is as bad as another one, or worse.
 func (s Severity) atLeast(o Severity) bool { return s == Error || o == Warning }
 
 // Profile names a set of rules: those of one cluster component or pipeline.

@@ -159,7 +159,7 @@ func (r *Run) emitOf(rules []Rule) Emit {
 	}
 }
 
-// add adds a finding. refuses is set if OLM v1 does not install what it is about.
+// add adds a finding. refuses tells that OLM v1 does not install the package or bundle that the finding is about.
 func (r *Run) add(f Finding, refuses bool) {
 	for _, s := range []*string{&f.Package, &f.Channel, &f.Bundle, &f.Field, &f.Image} {
 		*s = fault.Short(*s)

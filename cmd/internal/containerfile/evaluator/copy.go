@@ -54,7 +54,7 @@ func (c *copying) changed(n *node) *node {
 // newDir creates a missing parent directory of a destination.
 func (c *copying) newDir() *node {
 	d := newDir()
-	c.x.e.nodes++ // the caller counts what it copies there
+	c.x.e.nodes++ // the caller counts only the nodes that it copies into the directory
 	d.inLayer = true
 	if c.chown != nil {
 		d.uid, d.gid = c.chown[0], c.chown[1]

@@ -29,7 +29,7 @@ type Record struct {
 	Version int    `json:"version"`
 	State   State  `json:"state"`
 	Source  string `json:"source"`
-	// Outputs are the texts of the outputs.
+	// Outputs are the destinations as they are written in the list.
 	Outputs []string `json:"outputs"`
 	// Error is the failure of the last attempt.
 	Error *Failure `json:"error,omitempty"`

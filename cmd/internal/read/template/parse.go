@@ -309,7 +309,7 @@ func (p *parser) items(opm string, list node) []node {
 	return items
 }
 
-// want reports a value that is not of the required kind.
+// want adds a problem if a value is not of the required kind, and reports whether it is.
 func (p *parser) want(kind shape.Kind, opm string, n node) bool {
 	if n.kind() == kind {
 		return true

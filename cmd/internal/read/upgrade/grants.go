@@ -29,12 +29,12 @@ func (s *set) grants() grants {
 		role := s.roleOf(key)
 		bound[role] = true
 		for _, subject := range s.subjectsOf(key) {
-			s.allow(out, scope{subject, key.Namespace}, role)
+			s.addRole(out, scope{subject, key.Namespace}, role)
 		}
 	}
 	for _, key := range s.order {
 		if isRole(key) && !bound[key] {
-			s.allow(out, scope{key.String(), key.Namespace}, key)
+			s.addRole(out, scope{key.String(), key.Namespace}, key)
 		}
 	}
 	return out
@@ -67,8 +67,8 @@ func (s *set) subjectsOf(binding Object) []string {
 	return slices.Compact(out)
 }
 
-// allow adds the rules of a role to an account.
-func (s *set) allow(out grants, at scope, role Object) {
+// addRole adds the rules of a role to an account.
+func (s *set) addRole(out grants, at scope, role Object) {
 	one, ok := s.items[role]
 	mine := out.at(at)
 	if !ok {
