@@ -120,6 +120,9 @@ func byVersion(a, b string) int {
 // parseName reads the name of an image or a repository in a registry.
 func parseName(name string) (reference.Named, error) {
 	named, err := reference.ParseNormalizedNamed(strings.TrimPrefix(name, "docker://"))
+	if err == nil && program.Transports.Has(name) && !strings.HasPrefix(name, "docker://") {
+		err = errors.New("it has the form of another transport")
+	}
 	if err != nil {
 		return nil, cmdline.Usagef("%.300q is no image in a registry: %v", name, err)
 	}

@@ -67,7 +67,7 @@ func (o *untagOptions) run(ctx context.Context, p *option.Session, name string) 
 	err = at.Untag(ctx, tagged.Tag())
 	if errors.Is(err, registries.ErrNoDelete) {
 		return &cmdline.Error{Class: cmdline.Classify(err), Object: tagged.String(),
-			Err:  fmt.Errorf("the registry deletes no tags alone: %w", err),
+			Err:  errors.New("the registry deletes no tags alone"),
 			Hint: fmt.Sprintf("nothing was deleted; --manifest deletes %s with all its tags", is.Digest)}
 	}
 	if err != nil {

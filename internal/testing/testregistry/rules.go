@@ -23,6 +23,8 @@ type Rules struct {
 	Children bool
 	// NoDelete refuses to delete manifests, and NoCatalog to list repositories.
 	NoDelete, NoCatalog bool
+	// Untags deletes tags alone, as the distribution specification has it.
+	Untags bool
 	// NoHead refuses HEAD, and NoDigest leaves out Docker-Content-Digest.
 	NoHead, NoDigest bool
 	// Page is how many names a page of tags or repositories has; 0 for all.
@@ -142,6 +144,11 @@ func (r *Registry) page(w http.ResponseWriter, q *http.Request, member string, a
 // deleteManifest deletes a manifest and its tags.
 func (r *Registry) deleteManifest(w http.ResponseWriter, repository, name string) {
 	d := digest.Digest(name)
+	if _, there := r.manifests[repository+":"+name]; there && r.rules.Untags {
+		delete(r.manifests, repository+":"+name)
+		w.WriteHeader(http.StatusAccepted)
+		return
+	}
 	_, there := r.manifests[repository+"@"+name]
 	switch {
 	case r.rules.NoDelete || d.Validate() != nil:
