@@ -138,6 +138,14 @@ func TestHelpExamples(t *testing.T) {
 					mirrorExample(t, dir, args)
 					return
 				}
+				if accounts[args[0]] {
+					p := &option.Session{Program: &program.Program{Stdin: strings.NewReader(""), Stdout: &cmdline.Pipe{W: io.Discard},
+						Stderr: io.Discard}}
+					if _, err := cmdline.Parse(app.New(p), append([]string{"bindery"}, args...)); err != nil {
+						t.Error(err)
+					}
+					return
+				}
 				if strings.Contains(line, "--sign-key") {
 					args = append(args, "--sign-passphrase-file", "passphrase.txt")
 				}
@@ -182,8 +190,11 @@ func TestHelpExamples(t *testing.T) {
 	}
 }
 
-// writesBeside are the commands that write to the registry of their argument.
-var writesBeside = map[string]bool{"sign": true, "attest": true, "attach": true}
+// accounts are the commands whose examples are parsed alone: their scripts run them, each with a registry of its own.
+var accounts = map[string]bool{"login": true, "logout": true, "untag": true}
+
+// writesBeside are the commands that use the registry of their argument, whatever mirrors it has.
+var writesBeside = map[string]bool{"tags": true, "sign": true, "attest": true, "attach": true}
 
 // exampleRegistry starts a registry with the images of the examples and returns its host and the flags that redirect
 // registry.example.com to it.

@@ -21,7 +21,7 @@ var AnswerSchemas = map[string][]string{
 	"check":   {"check", "check-rules", "check-rule"},
 	"diff":    {"diff", "diff-manifests"},
 	"inspect": {"inspect"}, "verify": {"inspect", "verify-keys", "verify-policy"},
-	"resolve": {"resolve", "resolve-v0"}, "validate": {"validate"}, "version": {"version"}, "schema": {"schemas"},
+	"resolve": {"resolve", "resolve-v0"}, "validate": {"validate"}, "version": {"version"}, "schema": {"schemas"}, "tags": {"tags"},
 	"cache info": {"cache-info"}, "cache prune": {"cache-prune"}, "bundle validate": {"bundle-validate"},
 	"list packages": {"list-packages"}, "list channels": {"list-channels"}, "list bundles": {"list-bundles"},
 	"list images": {"list-images", "list-images-by"}, "registry mirror": {"image-mapping"},

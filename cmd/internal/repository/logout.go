@@ -62,7 +62,7 @@ func (o *logoutOptions) run(p *option.Session, args []string) error {
 		return err
 	}
 	if err := config.RemoveAuthentication(sys, at); err != nil {
-		e := &cmdline.Error{Class: cmdline.ClassLocal, Object: at, Err: err}
+		e := &cmdline.Error{Class: cmdline.ClassLocal, Object: at, Err: fmt.Errorf("%s: %w", at, err)}
 		if other, _ := config.GetCredentials(sys, at); errors.Is(err, config.ErrNotLoggedIn) && other.Username != "" {
 			e.Hint = "the credentials are in another file, such as docker's: --compat-auth-file FILE"
 		}

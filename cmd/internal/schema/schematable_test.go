@@ -23,6 +23,7 @@ import (
 	mirrorcmd "github.com/operator-bindery/bindery/cmd/internal/mirror"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/read/upgrade"
+	repositorycmd "github.com/operator-bindery/bindery/cmd/internal/repository"
 	schemacmd "github.com/operator-bindery/bindery/cmd/internal/schema"
 	signcmd "github.com/operator-bindery/bindery/cmd/internal/sign"
 	"github.com/operator-bindery/bindery/declcfg"
@@ -215,6 +216,8 @@ var describedSchemas = []schemaRow{
 		of: typeOf[cachecmd.Counts]()},
 	{name: "cache-prune", title: "What was removed from the cache", description: "The answer of cache prune.",
 		of: typeOf[cachecmd.Pruned]()},
+	{name: "tags", title: "Tags of a repository", description: "The answer of tags.",
+		of: typeOf[repositorycmd.Tags]()},
 	{name: "mirror-plan", title: "Plan of a mirror", description: "The answer of mirror plan.",
 		of: typeOf[mirror.Plan]()},
 	{name: "mirror-stock", title: "What an inventory of a registry has",
