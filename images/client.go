@@ -87,7 +87,9 @@ type Client struct {
 	// lent has the places of [Client.Lend] by name.
 	lent sync.Map
 	// verified has the images whose signatures have been accepted, by name and digest.
-	verified  sync.Map
+	verified sync.Map
+	// warned has the images, by the digests of their configurations, of which oddLayers has warned.
+	warned    sync.Map
 	eventLock sync.Mutex
 
 	openedLock sync.Mutex
@@ -181,11 +183,15 @@ func (c *Client) event(e store.Event) {
 	c.o.Events(e)
 }
 
-// oddLayers returns what warns of layers that the format of an image does not have.
+// oddLayers returns what warns of layers that the format of an image does not have, once for each image: one that was
+// opened by a tag may be opened again by its digest.
 func (c *Client) oddLayers(name string) func(v1.Manifest) {
 	odd := func(l v1.Descriptor) bool { return strings.HasSuffix(l.MediaType, "zstd") }
 	return func(m v1.Manifest) {
 		if m.Config.MediaType == manifest.DockerV2Schema2ConfigMediaType && slices.ContainsFunc(m.Layers, odd) {
+			if _, again := c.warned.LoadOrStore(m.Config.Digest, true); again {
+				return
+			}
 			c.event(store.Event{Kind: store.EventWarning, Destination: redact.Text(name), Err: errors.New(
 				"has layers with zstd, which Docker's format of manifests does not know: skopeo and others refuse the " +
 					"image; have it built in the OCI format, or with gzip")})
