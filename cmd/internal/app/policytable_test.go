@@ -38,6 +38,7 @@ var policyLines = map[string][]string{
 	"diff":                    {"IMAGE ../cat", "../cat IMAGE"},
 	"check":                   {"IMAGE"},
 	"resolve":                 {"etcd IMAGE"},
+	"digest":                  {"IMAGE"},
 	"inspect":                 {"IMAGE"},
 	"verify":                  {"IMAGE", "IMAGE --signatures", "IMAGE --key ../KEY.pub"},
 	"copy":                    {"IMAGE oci:out:v1"},
