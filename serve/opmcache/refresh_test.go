@@ -64,7 +64,7 @@ func TestRefresh(t *testing.T) {
 	}
 }
 
-// Both formats can be in one directory, of which opm reads one: a cache in the other format is made anew.
+// A directory that has a cache in one format gets a valid cache in the other format.
 func TestRefreshToAnotherFormat(t *testing.T) {
 	catalog, dir := os.DirFS("../../testdata/fbc/mini"), t.TempDir()
 	for _, format := range []string{serve.FormatJSON, serve.FormatPogreb, serve.FormatJSON} {

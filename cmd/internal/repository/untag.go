@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"strings"
 
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/urfave/cli/v2"
 	"go.podman.io/image/v5/docker/reference"
 
@@ -62,7 +63,7 @@ func (o *untagOptions) run(ctx context.Context, p *option.Session, name string) 
 		return repositoryError(tagged.String(), err)
 	}
 	if o.manifest {
-		return deleteManifest(ctx, p, at, tagged)
+		return deleteManifest(ctx, p, at, tagged, is)
 	}
 	err = at.Untag(ctx, tagged.Tag())
 	if errors.Is(err, registries.ErrNoDelete) {
@@ -87,12 +88,9 @@ func (o *untagOptions) run(ctx context.Context, p *option.Session, name string) 
 	return nil
 }
 
-// deleteManifest deletes what a tag stands for, and names the tags that go with it.
-func deleteManifest(ctx context.Context, p *option.Session, at *registries.Repository, tagged reference.NamedTagged) error {
-	is, err := at.Head(ctx, tagged.Tag())
-	if err != nil {
-		return repositoryError(tagged.String(), err)
-	}
+// deleteManifest deletes the manifest that a tag stands for, and names the tags that go with it.
+func deleteManifest(ctx context.Context, p *option.Session, at *registries.Repository, tagged reference.NamedTagged,
+	is v1.Descriptor) error {
 	tags, _, err := at.Tags(ctx, 0)
 	if err != nil {
 		return repositoryError(at.Name(), err)
