@@ -4,13 +4,13 @@ import (
 	_ "crypto/sha256" // the digest algorithms that image references may use
 	_ "crypto/sha512"
 	"fmt"
-	"regexp"
 	"strings"
 
+	"github.com/operator-bindery/bindery/internal/lazyregexp"
 	"go.podman.io/image/v5/docker/reference"
 )
 
-var labelPattern = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
+var labelPattern = lazyregexp.New(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
 
 const maxLabelLength = 63
 
@@ -23,7 +23,7 @@ func labelErrors(name string) []string {
 	if len(name) > maxLabelLength {
 		errs = append(errs, fmt.Sprintf("must be no more than %d characters", maxLabelLength))
 	}
-	if len(errs) == 0 && !labelPattern.MatchString(name) {
+	if len(errs) == 0 && !labelPattern().MatchString(name) {
 		errs = append(errs,
 			"a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start "+
 				"and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is "+

@@ -9,10 +9,10 @@ import (
 	"maps"
 	"math"
 	"path"
-	"regexp"
 	"slices"
 
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/lazyregexp"
 )
 
 // readable is what can be read of a catalog of which a part cannot.
@@ -120,18 +120,18 @@ func readDocument(d *docReader) (document, error) {
 }
 
 var (
-	packageLine = regexp.MustCompile(`(?m)^\s*["']?package["']?\s*:\s*["']?([^"'\s,#}]+)`)
-	nameLine    = regexp.MustCompile(`(?m)^\s*["']?name["']?\s*:\s*["']?([^"'\s,#}]+)`)
-	packageBlob = regexp.MustCompile(`olm\.package["']?\s*[,}\n]`)
+	packageLine = lazyregexp.New(`(?m)^\s*["']?package["']?\s*:\s*["']?([^"'\s,#}]+)`)
+	nameLine    = lazyregexp.New(`(?m)^\s*["']?name["']?\s*:\s*["']?([^"'\s,#}]+)`)
+	packageBlob = lazyregexp.New(`olm\.package["']?\s*[,}\n]`)
 )
 
 // packagesIn guesses the packages that a document belongs to which is neither YAML nor JSON.
 func packagesIn(text []byte) (packages []string) {
 	lines := packageLine
-	if packageBlob.Match(text) && !packageLine.Match(text) {
+	if packageBlob().Match(text) && !packageLine().Match(text) {
 		lines = nameLine
 	}
-	for _, m := range lines.FindAllSubmatch(text, 10) {
+	for _, m := range lines().FindAllSubmatch(text, 10) {
 		if name := string(m[1]); !slices.Contains(packages, name) {
 			packages = append(packages, name)
 		}

@@ -2,13 +2,14 @@ package canon
 
 import (
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/operator-bindery/bindery/internal/lazyregexp"
 )
 
 // fraction matches numbers that are not 64-bit integers.
-var fraction = regexp.MustCompile(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`)
+var fraction = lazyregexp.New(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`)
 
 // resolveScalar resolves a plain scalar without a tag as opm's YAML library does: to nil, bool, int, int64, uint64,
 // float64 or, for everything else (dates and base-60 numbers included), the text itself.
@@ -65,7 +66,7 @@ func numericMeaning(text string) any {
 	if u, err := strconv.ParseUint(digits, 0, 64); err == nil {
 		return u
 	}
-	if fraction.MatchString(digits) {
+	if fraction().MatchString(digits) {
 		if f, err := strconv.ParseFloat(digits, 64); err == nil {
 			return f
 		}

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strconv"
 	"strings"
 
+	"github.com/operator-bindery/bindery/internal/lazyregexp"
 	"go.yaml.in/yaml/v2"
 )
 
@@ -111,7 +111,7 @@ type skipped struct{}
 
 func (*skipped) UnmarshalYAML(func(any) error) error { return nil }
 
-var lineOfError = regexp.MustCompile(`^line ([0-9]+): `)
+var lineOfError = lazyregexp.New(`^line ([0-9]+): `)
 
 // yamlError converts an error of the YAML libraries to a SyntaxError.
 func yamlError(err error) error {
@@ -127,7 +127,7 @@ func yamlError(err error) error {
 		return &LimitError{What: "alias expansion", Limit: 0}
 	}
 	e := &SyntaxError{Format: "yaml", Msg: msg, Err: err}
-	if m := lineOfError.FindStringSubmatch(msg); m != nil {
+	if m := lineOfError().FindStringSubmatch(msg); m != nil {
 		e.Line, _ = strconv.Atoi(m[1])
 		e.Msg = msg[len(m[0]):]
 	}

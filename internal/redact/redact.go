@@ -7,8 +7,9 @@ import (
 	"encoding/json"
 	"regexp"
 	"strings"
-	"sync"
 	"unicode/utf8"
+
+	"github.com/operator-bindery/bindery/internal/lazyregexp"
 )
 
 // Error returns the error with credentials removed from its text. errors.Is and errors.As still find the errors that it
@@ -50,33 +51,28 @@ const (
 
 var (
 	// ://USER:PASSWORD@HOST, also without a password: tokens are used so.
-	inURL = expression(`(?i)(:(?://|%2f%2f))((?:[^/\s"'<>\\%]|%[0-9a-f]{2})*)(@|%40)([a-z0-9]+:)?`)
+	inURL = lazyregexp.New(`(?i)(:(?://|%2f%2f))((?:[^/\s"'<>\\%]|%[0-9a-f]{2})*)(@|%40)([a-z0-9]+:)?`)
 	// a class of characters, with which the pattern of a URL goes on after ://.
-	class = expression(`^[(?:]*\[[^\]]*(?:a-z|A-Z|0-9)`)
+	class = lazyregexp.New(`^[(?:]*\[[^\]]*(?:a-z|A-Z|0-9)`)
 	// USER:PASSWORD@HOST in a name without a scheme; not TAG@DIGEST.
-	inName = expression(`(^|[\s"'=(\[{<>,;|\\])([^\s"'=(\[{<>,;|\\/@:]+)(:|%3[Aa])([^\s"'<>,;|\\]*)(@|%40)([^\s"'<>,;|\\]*)`)
+	inName = lazyregexp.New(`(^|[\s"'=(\[{<>,;|\\])([^\s"'=(\[{<>,;|\\/@:]+)(:|%3[Aa])([^\s"'<>,;|\\]*)(@|%40)([^\s"'<>,;|\\]*)`)
 	// basic VALUE, bearer VALUE.
-	inScheme = expression(`(?i)\b(basic|bearer)(\s+|%20|\+)([a-z0-9+/=._~%-]{8,})`)
+	inScheme = lazyregexp.New(`(?i)\b(basic|bearer)(\s+|%20|\+)([a-z0-9+/=._~%-]{8,})`)
 	// NAME=VALUE and NAME: VALUE. Of the second kind only passwords are certain: a secret: and a token: may be words.
-	inPassword  = expression(`(?i)(` + password + isValue + `)(` + value + `)`)
-	inParameter = expression(`(?i)(` + secret + isValue + `)(` + value + `)`)
-	inHeader    = expression(`(?i)\b(` + headers + isValue + `(?:(?:\\*["'])?(?:basic|bearer|digest|negotiate|token)\s+)?)(` +
+	inPassword  = lazyregexp.New(`(?i)(` + password + isValue + `)(` + value + `)`)
+	inParameter = lazyregexp.New(`(?i)(` + secret + isValue + `)(` + value + `)`)
+	inHeader    = lazyregexp.New(`(?i)\b(` + headers + isValue + `(?:(?:\\*["'])?(?:basic|bearer|digest|negotiate|token)\s+)?)(` +
 		value + `)`)
 	// parameters of URLs with names that elsewhere are words.
-	inQuery = expression(`(?i)([?&;]|%3f|%26)((?:sig|key|code|auth|pass|hmac|jwt)(?:=|%3d))([^\s"'&#;\\]+)`)
-	digests = expression(`^[a-z0-9]+(?:[.+_-][a-z0-9]+)*:[0-9a-fA-F]{8,}`)
-	port    = expression(`^[0-9]{1,5}(?:/|$)`)
+	inQuery = lazyregexp.New(`(?i)([?&;]|%3f|%26)((?:sig|key|code|auth|pass|hmac|jwt)(?:=|%3d))([^\s"'&#;\\]+)`)
+	digests = lazyregexp.New(`^[a-z0-9]+(?:[.+_-][a-z0-9]+)*:[0-9a-fA-F]{8,}`)
+	port    = lazyregexp.New(`^[0-9]{1,5}(?:/|$)`)
 	// sentence begins what an error says about a file that is called password, or about a password, or about a field
 	// that is called so: the name of a check of schemas.
-	sentence = expression(`^(?:[a-z]+:|(?:min|max)[A-Z][a-z]+:|oneOf:|no|not|is|the|an?|must|cannot|permission|invalid|wrong|incorrect|required|` +
+	sentence = lazyregexp.New(`^(?:[a-z]+:|(?:min|max)[A-Z][a-z]+:|oneOf:|no|not|is|the|an?|must|cannot|permission|invalid|wrong|incorrect|required|` +
 		`missing|expired|empty|unexpected|unsupported)$`)
-	plain = expression(`^(?:[a-z]+|[A-Z][a-z]+|[A-Z]+)[.!?]?$`)
+	plain = lazyregexp.New(`^(?:[a-z]+|[A-Z][a-z]+|[A-Z]+)[.!?]?$`)
 )
-
-// expression compiles a pattern when it is needed: most texts need none, and a program would begin with all in memory.
-func expression(pattern string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
-}
 
 // notUsers are transports of image names and schemes with a colon and no user.
 var notUsers = map[string]bool{"oci": true, "oci-archive": true, "docker-archive": true, "docker-daemon": true,

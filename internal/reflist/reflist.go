@@ -7,12 +7,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/lazyregexp"
 	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
@@ -28,18 +28,18 @@ var ErrNotList = errors.New("not an OCI index")
 // (distribution specification, "Referrers Tag Schema"). The digest must be valid.
 func Tag(subject digest.Digest) string {
 	algorithm, encoded := subject.Algorithm().String(), subject.Encoded()
-	return other.ReplaceAllString(algorithm[:min(len(algorithm), 32)], "-") + "-" +
-		other.ReplaceAllString(encoded[:min(len(encoded), 64)], "-")
+	return other().ReplaceAllString(algorithm[:min(len(algorithm), 32)], "-") + "-" +
+		other().ReplaceAllString(encoded[:min(len(encoded), 64)], "-")
 }
 
 var (
-	other     = regexp.MustCompile(`[^A-Za-z0-9._-]`)
-	belonging = regexp.MustCompile(`^sha256-[0-9a-f]{64}(\.(sig|att|sbom))?$`)
+	other     = lazyregexp.New(`[^A-Za-z0-9._-]`)
+	belonging = lazyregexp.New(`^sha256-[0-9a-f]{64}(\.(sig|att|sbom))?$`)
 )
 
 // Belongs tells whether a tag is derived from the digest of an image: the fallback tag, or a tag of cosign (.sig, .att,
 // .sbom).
-func Belongs(tag string) bool { return belonging.MatchString(tag) }
+func Belongs(tag string) bool { return belonging().MatchString(tag) }
 
 // Describe returns the descriptor of a manifest in a list of referrers, and the subject of the manifest; nil if it has
 // none. The artifact type is that of the manifest, else the media type of its configuration.

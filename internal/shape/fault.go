@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -17,6 +16,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/canon"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/jsonscan"
+	"github.com/operator-bindery/bindery/internal/lazyregexp"
 	"github.com/operator-bindery/bindery/internal/nearest"
 )
 
@@ -283,16 +283,16 @@ func Plain(text string, err error) string {
 	eachTypeError(err, func(e *json.UnmarshalTypeError) {
 		text = strings.ReplaceAll(text, e.Error(), Explain(nil, e).Error())
 	})
-	text = jsonText.ReplaceAllStringFunc(text, func(found string) string {
-		m := jsonText.FindStringSubmatch(found)
+	text = jsonText().ReplaceAllStringFunc(text, func(found string) string {
+		m := jsonText().FindStringSubmatch(found)
 		field := "the document"
 		if m[2] != "" {
 			field = m[2]
 		}
 		return field + " is " + string(ofJSON(m[1])) + ", expected " + string(ofName(m[3]))
 	})
-	return yamlText.ReplaceAllStringFunc(text, func(found string) string {
-		m := yamlText.FindStringSubmatch(found)
+	return yamlText().ReplaceAllStringFunc(text, func(found string) string {
+		m := yamlText().FindStringSubmatch(found)
 		got, ok := map[string]Kind{"str": String, "int": WholeNumber, "float": Number, "bool": Boolean, "seq": Array,
 			"map": Mapping}[m[1]]
 		if !ok {
@@ -307,9 +307,9 @@ func Plain(text string, err error) string {
 }
 
 var (
-	jsonText = regexp.MustCompile(
+	jsonText = lazyregexp.New(
 		`json: cannot unmarshal (object|array|string|number|bool)(?: \S+)? into Go (?:struct field [^ .]*\.?(\S*)|value) of type (\S*[\w}\]])`)
-	yamlText = regexp.MustCompile("cannot unmarshal !!(\\w+)(?: `([^`]*)`)? into (\\S*[\\w}\\]])")
+	yamlText = lazyregexp.New("cannot unmarshal !!(\\w+)(?: `([^`]*)`)? into (\\S*[\\w}\\]])")
 )
 
 // eachTypeError calls f for each error about a type in a tree of errors.

@@ -129,7 +129,7 @@ func (n node) checkTarget(name string) {
 
 // checkTag checks a tag at the destination.
 func (n node) checkTag(name string) {
-	if value := n.text(name); value != "" && !tagExpr.MatchString(value) {
+	if value := n.text(name); value != "" && !tagExpr().MatchString(value) {
 		n.wrong(name, fault.Quote(value)+" is no tag", "letters, digits, _ . and -, at most 128, the first no . or -")
 	}
 }

@@ -142,7 +142,7 @@ func (r *reader) readOperator(n node) Operator {
 	}
 	n.checkTarget("targetCatalog")
 	n.checkTag("targetTag")
-	if err == nil && !o.Catalog.InRegistry() && o.TargetCatalog == "" && !pathExpr.MatchString(path.Base(o.Catalog.Path)) {
+	if err == nil && !o.Catalog.InRegistry() && o.TargetCatalog == "" && !pathExpr().MatchString(path.Base(o.Catalog.Path)) {
 		n.wrong("catalog", "the directory's name cannot be that of a repository", "set targetCatalog")
 	}
 	names := map[string]int{}

@@ -3,13 +3,13 @@ package imageset
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/opencontainers/go-digest"
 
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/lazyregexp"
 	"github.com/operator-bindery/bindery/internal/redact"
 )
 
@@ -34,9 +34,9 @@ type Ref struct {
 
 // Expressions of parts of a reference, anchored.
 var (
-	pathExpr = regexp.MustCompile(`^[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*)*$`)
-	tagExpr  = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$`)
-	hostExpr = regexp.MustCompile(`^(?:[A-Za-z0-9](?:[A-Za-z0-9_.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?$`)
+	pathExpr = lazyregexp.New(`^[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*)*$`)
+	tagExpr  = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$`)
+	hostExpr = lazyregexp.New(`^(?:[A-Za-z0-9](?:[A-Za-z0-9_.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?$`)
 )
 
 // errTagless is returned by [ParseRef], with the reference, if an image has neither tag nor digest.
@@ -92,14 +92,14 @@ func ParseRef(text string, others ...string) (Ref, error) {
 	}
 	if at := strings.LastIndexByte(r.Path, ':'); at >= 0 {
 		r.Path, r.Tag = r.Path[:at], r.Path[at+1:]
-		if !tagExpr.MatchString(r.Tag) {
+		if !tagExpr().MatchString(r.Tag) {
 			return Ref{}, fmt.Errorf("%s of %s is no tag", fault.Quote(r.Tag), fault.Quote(text))
 		}
 	}
 	switch {
-	case slash && !hostExpr.MatchString(r.Host):
+	case slash && !hostExpr().MatchString(r.Host):
 		return Ref{}, fmt.Errorf("%s of %s is no registry", fault.Quote(r.Host), fault.Quote(text))
-	case !pathExpr.MatchString(r.Path), len(r.Host)+len(r.Path) >= maxPath:
+	case !pathExpr().MatchString(r.Path), len(r.Host)+len(r.Path) >= maxPath:
 		return Ref{}, fmt.Errorf("%s of %s is no name of a repository", fault.Quote(r.Path), fault.Quote(text))
 	case r.Tag == "" && r.Digest == "":
 		return r, fmt.Errorf("%s: %w", fault.Quote(text), errTagless)

@@ -30,10 +30,10 @@ func ParseTarget(text string) (Target, error) {
 	case strings.Contains(rest, "://"), strings.Contains(rest, "@"), strings.Contains(t.Path, ":"):
 		return Target{}, fmt.Errorf("%w: destination %s: a registry and a path are wanted, such as %s",
 			fault.ErrInvalid, fault.Quote(text), "docker://registry.example.com:5000/mirror")
-	case !hostExpr.MatchString(t.Host):
+	case !hostExpr().MatchString(t.Host):
 		return Target{}, fmt.Errorf("%w: destination %s: %s is no registry", fault.ErrInvalid, fault.Quote(text),
 			fault.Quote(t.Host))
-	case t.Path != "" && !pathExpr.MatchString(t.Path):
+	case t.Path != "" && !pathExpr().MatchString(t.Path):
 		return Target{}, fmt.Errorf("%w: destination %s: %s is no path of a repository", fault.ErrInvalid,
 			fault.Quote(text), fault.Quote(t.Path))
 	}
@@ -102,7 +102,7 @@ func (t Target) Additional(a AdditionalImage) (Ref, error) {
 	if a.TargetTag != "" {
 		name.Tag = a.TargetTag
 	}
-	if !pathExpr.MatchString(name.Path) {
+	if !pathExpr().MatchString(name.Path) {
 		return Ref{}, fmt.Errorf("%w: the path %s is no name of a repository: set targetRepo", fault.ErrInvalid,
 			fault.Quote(name.Path))
 	}
@@ -138,7 +138,7 @@ func checkPath(text string) error {
 	switch {
 	case strings.Contains(text, "@"), strings.Contains(text, ":"):
 		return fmt.Errorf("%s has a tag or a digest, and is to be a path only", fault.Quote(text))
-	case !pathExpr.MatchString(text):
+	case !pathExpr().MatchString(text):
 		return fmt.Errorf("%s is no path of a repository", fault.Quote(text))
 	case len(text) >= maxPath:
 		return errors.New("longer than the name of a repository may be")

@@ -4,7 +4,6 @@ import (
 	"archive/tar"
 	"bytes"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/lazyregexp"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
@@ -47,15 +47,15 @@ const (
 )
 
 var (
-	segmentExpr = regexp.MustCompile(`^mirror_[0-9]{6}\.tar$`)
-	partialName = regexp.MustCompile(`^\.mirror_[0-9]{6}\.tar\.partial$`)
+	segmentExpr = lazyregexp.New(`^mirror_[0-9]{6}\.tar$`)
+	partialName = lazyregexp.New(`^\.mirror_[0-9]{6}\.tar\.partial$`)
 )
 
 // segmentName returns the name of a segment, which is counted from 1.
 func segmentName(n int) string { return fmt.Sprintf(segmentFormat, n) }
 
 func segmentNumber(name string) (n int, err error) {
-	if !segmentExpr.MatchString(name) {
+	if !segmentExpr().MatchString(name) {
 		return 0, fmt.Errorf("%w: the name %.40q of a segment", fault.ErrInvalid, name)
 	}
 	if _, err = fmt.Sscanf(name, segmentFormat, &n); err == nil && n == 0 {

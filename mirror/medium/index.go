@@ -119,7 +119,7 @@ func (x *indexer) repository(at string) (*repositoryIndex, error) {
 
 // tag records what a tag stands for.
 func (x *indexer) tag(r *repositoryIndex, tag string, k key) error {
-	if !tagName.MatchString(tag) {
+	if !tagName().MatchString(tag) {
 		return fmt.Errorf("%w: %.140q is no tag", fault.ErrInvalid, tag)
 	}
 	if had, twice := r.tags[tag]; twice && had != k {

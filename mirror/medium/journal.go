@@ -176,10 +176,10 @@ func readRegular(root *os.Root, name string) ([]byte, error) {
 }
 
 // partials returns the names of unfinished segments, in order.
-func partials(root *os.Root) ([]string, error) { return matching(root, partialName) }
+func partials(root *os.Root) ([]string, error) { return matching(root, partialName()) }
 
 // segmentNames returns the names of the segments in a directory, in order.
-func segmentNames(root *os.Root) ([]string, error) { return matching(root, segmentExpr) }
+func segmentNames(root *os.Root) ([]string, error) { return matching(root, segmentExpr()) }
 
 func matching(root *os.Root, name *regexp.Regexp) ([]string, error) {
 	d, err := root.Open(".")

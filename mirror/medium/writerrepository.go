@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"regexp"
 	"slices"
 	"sync"
 
@@ -18,6 +17,7 @@ import (
 
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/lazyregexp"
 	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/reflist"
 	"github.com/operator-bindery/bindery/internal/verify"
@@ -45,15 +45,15 @@ func (r *writerRepository) Name() string { return r.path }
 
 // The grammar of names in registries (distribution specification, "Pulling manifests"), of a reasonable length.
 var (
-	repositoryPath = regexp.MustCompile(
+	repositoryPath = lazyregexp.New(
 		`^[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)*$`)
-	tagName = regexp.MustCompile(`^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$`)
+	tagName = lazyregexp.New(`^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$`)
 )
 
 const maxRepositoryPath = 512
 
 func checkPath(path string) error {
-	if len(path) > maxRepositoryPath || !repositoryPath.MatchString(path) {
+	if len(path) > maxRepositoryPath || !repositoryPath().MatchString(path) {
 		return fmt.Errorf("%w: %.140q is no path of a repository", fault.ErrInvalid, path)
 	}
 	return nil
@@ -263,7 +263,7 @@ func (r *writerRepository) writeManifest(ctx context.Context, text []byte,
 // if it is left out. A nil text leaves it.
 func (r *writerRepository) UpdateTag(ctx context.Context, tag string,
 	change func(old []byte) (text []byte, mediaType string, err error)) error {
-	if !tagName.MatchString(tag) {
+	if !tagName().MatchString(tag) {
 		return fmt.Errorf("%w: %.140q is no tag", fault.ErrInvalid, tag)
 	}
 	r.tagging.Lock()

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"maps"
 	"path"
-	"regexp"
 	"strings"
 
+	"github.com/operator-bindery/bindery/internal/lazyregexp"
 	"github.com/operator-bindery/bindery/internal/olmv1"
 	"github.com/operator-bindery/bindery/mirror/imageset"
 )
@@ -20,8 +20,8 @@ const namespace = "openshift-marketplace"
 const maxName = 63
 
 var (
-	nameExpr  = regexp.MustCompile(`^[a-z]([a-z0-9-]*[a-z0-9])?$`)
-	otherExpr = regexp.MustCompile(`[^a-z0-9-]`)
+	nameExpr  = lazyregexp.New(`^[a-z]([a-z0-9-]*[a-z0-9])?$`)
+	otherExpr = lazyregexp.New(`[^a-z0-9-]`)
 )
 
 func (m *maker) addCatalog(c *Copied) {
@@ -70,12 +70,12 @@ func (m *maker) catalogName(destination imageset.Ref) string {
 	case tag == "":
 		tag = "0"
 	}
-	tag = otherExpr.ReplaceAllString(strings.ToLower(tag[:min(len(tag), suffix)]), "-")
+	tag = otherExpr().ReplaceAllString(strings.ToLower(tag[:min(len(tag), suffix)]), "-")
 	name := strings.ReplaceAll(path.Base(destination.Path)+"-"+tag, ".", "-")
-	if taken := m.names[name]; taken || len(prefix+name) > maxName || !nameExpr.MatchString(prefix+name) {
+	if taken := m.names[name]; taken || len(prefix+name) > maxName || !nameExpr().MatchString(prefix+name) {
 		sum := sha256.Sum256([]byte(destination.Name()))
 		hash := "-" + hex.EncodeToString(sum[:4])
-		plain := otherExpr.ReplaceAllString(name, "-")
+		plain := otherExpr().ReplaceAllString(name, "-")
 		plain = strings.Trim(plain[:min(len(plain), maxName-len(prefix)-len(hash))], "-")
 		if taken {
 			m.warn(fmt.Sprintf("two catalogs would have objects of the name cs-%s: those of %s are called cs-%s", name,

@@ -7,19 +7,19 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"syscall"
 
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/lazyregexp"
 	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/regularfile"
 )
 
 // ownName matches the names that [Options.Make] gives to files.
-var ownName = regexp.MustCompile(`^(?:(?:idms|itms|icsp)-oc-mirror\.yaml|(?:cs|cc)-[a-z0-9-]+\.yaml|registries\.conf)$`)
+var ownName = lazyregexp.New(`^(?:(?:idms|itms|icsp)-oc-mirror\.yaml|(?:cs|cc)-[a-z0-9-]+\.yaml|registries\.conf)$`)
 
 // maxFile is how many bytes a file has at most.
 const maxFile = limit.MaxMapping
@@ -81,7 +81,7 @@ func staleFiles(dir string, files []File) ([]string, error) {
 	var stale []string
 	for _, e := range entries {
 		name := e.Name()
-		if !ownName.MatchString(name) || slices.ContainsFunc(files, func(f File) bool { return f.Name == name }) {
+		if !ownName().MatchString(name) || slices.ContainsFunc(files, func(f File) bool { return f.Name == name }) {
 			continue
 		}
 		text, err := regularfile.Read(filepath.Join(dir, name), maxFile)

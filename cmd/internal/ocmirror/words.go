@@ -1,13 +1,13 @@
 package ocmirror
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/cmd/internal/program"
+	"github.com/operator-bindery/bindery/internal/lazyregexp"
 )
 
 // sides are the two flags of oc-mirror for what is one flag of bindery.
@@ -34,17 +34,17 @@ var ocMirrorPhrases = strings.NewReplacer(
 )
 
 // binderysCommand is a command in quotes that only bindery has. A single word may be a name from a catalog.
-var binderysCommand = regexp.MustCompile(`"((?:build|migrate|render|validate|list|graph|diff|check|resolve|inspect|verify|sign|` +
+var binderysCommand = lazyregexp.New(`"((?:build|migrate|render|validate|list|graph|diff|check|resolve|inspect|verify|sign|` +
 	`attest|attach|copy|tree|sbom|keys|serve|cache|catalog|init|generate|template|bundle|index|registry|mirror|schema) [^"]+|` +
 	`migrate|validate)"`)
 
 // namedFlag is a flag with what it is given, or a command in quotes.
-var namedFlag = regexp.MustCompile(`"[^"]*"|--[a-z][a-z0-9.-]*(=[a-z]+)?( ([A-Z][A-Z=/]+|trim|repository)\b)?`)
+var namedFlag = lazyregexp.New(`"[^"]*"|--[a-z][a-z0-9.-]*(=[a-z]+)?( ([A-Z][A-Z=/]+|trim|repository)\b)?`)
 
 // Words puts a text into the words of oc-mirror. What only bindery has is named as a command of bindery.
 func Words(text string) string {
-	text = binderysCommand.ReplaceAllString(ocMirrorPhrases.Replace(text), `"bindery $1"`)
-	return namedFlag.ReplaceAllStringFunc(text, func(named string) string {
+	text = binderysCommand().ReplaceAllString(ocMirrorPhrases.Replace(text), `"bindery $1"`)
+	return namedFlag().ReplaceAllStringFunc(text, func(named string) string {
 		name, _, _ := strings.Cut(strings.TrimPrefix(named, "--"), "=")
 		name, _, _ = strings.Cut(name, " ")
 		if named[0] == '"' || ocMirrorHasFlag(name) {

@@ -10,7 +10,6 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/lazyregexp"
 	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/internal/reflist"
@@ -138,7 +138,7 @@ func (r *Repository) listed(ctx context.Context, subject digest.Digest, most int
 // query of the same list is accepted.
 func nextPage(at *url.URL, links []string) (*url.URL, error) {
 	for _, text := range links {
-		for _, link := range oneLink.FindAllStringSubmatch(text, -1) {
+		for _, link := range oneLink().FindAllStringSubmatch(text, -1) {
 			if !isNext(link[2]) {
 				continue
 			}
@@ -156,7 +156,7 @@ func nextPage(at *url.URL, links []string) (*url.URL, error) {
 }
 
 // oneLink is a target and its parameters.
-var oneLink = regexp.MustCompile(`<([^>]*)>([^<]*)`)
+var oneLink = lazyregexp.New(`<([^>]*)>([^<]*)`)
 
 // isNext tells whether the parameters of a link have the relation "next".
 func isNext(params string) bool {

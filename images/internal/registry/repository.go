@@ -278,7 +278,7 @@ func (r *Repository) Name() string { return r.repo.name.Name() }
 
 // checkTag returns an error for what is no tag. Not every registry refuses a digest of something else as a tag.
 func checkTag(tag string) error {
-	if !anchoredTag.MatchString(tag) {
+	if !anchoredTag().MatchString(tag) {
 		return fmt.Errorf("%w: %.140q is no tag", fault.ErrInvalid, tag)
 	}
 	return nil

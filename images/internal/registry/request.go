@@ -10,7 +10,6 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -21,6 +20,7 @@ import (
 
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/lazyregexp"
 	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/redact"
 )
@@ -263,7 +263,7 @@ func (p *repository) urlOf(base *url.URL, path, query string) (*url.URL, error) 
 	valid := true
 	switch kind {
 	case "manifests":
-		valid = anchoredTag.MatchString(name) || digest.Digest(name).Validate() == nil
+		valid = anchoredTag().MatchString(name) || digest.Digest(name).Validate() == nil
 	case "blobs":
 		valid = name == "uploads/" || digest.Digest(name).Validate() == nil
 	}
@@ -276,7 +276,7 @@ func (p *repository) urlOf(base *url.URL, path, query string) (*url.URL, error) 
 	return &u, nil
 }
 
-var anchoredTag = regexp.MustCompile("^" + reference.TagRegexp.String() + "$")
+var anchoredTag = lazyregexp.New("^" + reference.TagRegexp.String() + "$")
 
 // location returns where an upload continues, and whether that is another server. Addresses are checked like those of
 // redirects.

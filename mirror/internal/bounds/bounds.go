@@ -3,13 +3,13 @@ package bounds
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/blang/semver/v4"
 
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/lazyregexp"
 )
 
 // maxVersion bounds the length of a version in bytes.
@@ -22,12 +22,12 @@ type Bound struct {
 	Parts int
 }
 
-var boundExpr = regexp.MustCompile(`^v?([0-9]+)(?:\.([0-9]+))?(?:\.([0-9]+))?(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
+var boundExpr = lazyregexp.New(`^v?([0-9]+)(?:\.([0-9]+))?(?:\.([0-9]+))?(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
 
 // Parse parses minVersion or maxVersion: a semantic version, where a leading v, leading zeros of numbers and
 // missing numbers are accepted.
 func Parse(text string) (Bound, error) {
-	m := boundExpr.FindStringSubmatch(text)
+	m := boundExpr().FindStringSubmatch(text)
 	if m == nil || len(text) > maxVersion {
 		return Bound{}, fmt.Errorf("%s is no semantic version such as 1.2.3", fault.Quote(text))
 	}

@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/lazyregexp"
 )
 
 var (
@@ -101,10 +101,10 @@ func (v ocpVersion) atLeast(major, minor int) bool {
 	return v.major > major || v.major == major && v.minor >= minor
 }
 
-var ocpPattern = regexp.MustCompile(`^v?([0-9]{1,4})\.([0-9]{1,4})$`)
+var ocpPattern = lazyregexp.New(`^v?([0-9]{1,4})\.([0-9]{1,4})$`)
 
 // IsOpenShiftVersion reports whether a text is an OpenShift version such as v4.17 or 4.17.
-func IsOpenShiftVersion(text string) bool { return ocpPattern.MatchString(text) }
+func IsOpenShiftVersion(text string) bool { return ocpPattern().MatchString(text) }
 
 // openShift returns the version that the catalog is for: the one that was named, or the tag of the base image.
 func (c *catalogCheck) openShift() ocpVersion {
@@ -113,7 +113,7 @@ func (c *catalogCheck) openShift() ocpVersion {
 		name, _ := c.Image.Base()
 		_, text = splitTag(name)
 	}
-	m := ocpPattern.FindStringSubmatch(text)
+	m := ocpPattern().FindStringSubmatch(text)
 	if m == nil {
 		return ocpVersion{text: text}
 	}
@@ -218,7 +218,7 @@ func findPackages(ctx context.Context, c *catalogCheck, emit Emit) {
 	}
 }
 
-var pinnedPattern = regexp.MustCompile(`@sha256:[a-fA-F0-9]{64}$`)
+var pinnedPattern = lazyregexp.New(`@sha256:[a-fA-F0-9]{64}$`)
 
 // findFragmentBundle has the rules of Konflux on a bundle of a catalog.
 func findFragmentBundle(_ context.Context, b bundleCheck, emit Emit) {
@@ -248,7 +248,7 @@ func findFragmentBundle(_ context.Context, b bundleCheck, emit Emit) {
 	if b.bundle.Image == "" {
 		return
 	}
-	if !pinnedPattern.MatchString(b.bundle.Image) {
+	if !pinnedPattern().MatchString(b.bundle.Image) {
 		report(fbcPinned, []any{"image"}, fmt.Sprintf("image %s is not pinned by a digest", b.bundle.Image))
 	}
 	if !slices.ContainsFunc(b.run.Data().FBCBundlePrefixes, func(p string) bool {
