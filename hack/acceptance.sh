@@ -93,6 +93,36 @@ END
     skopeo copy -q --src-tls-verify=false "docker://$repo:zstd" "oci:$work/back:zstd"
 }
 
+# The file that login writes is the one that skopeo and podman read, and the other way round.
+login() {
+    local at="$work/login" repo=127.0.0.1:$((port + 3)) i
+    mkdir -p "$at/registry"
+    # The password is sesame.
+    echo 'ci:$2a$05$AdBWdUaeiBwbF.JbkMcEmuXjRBlVa40Pdjsft2cKrFdPT/BvMRH0C' >"$at/htpasswd"
+    cat >"$at/registry.yml" <<END
+version: 0.1
+storage: {filesystem: {rootdirectory: $at/registry}}
+http: {addr: $repo}
+auth: {htpasswd: {realm: acceptance, path: $at/htpasswd}}
+END
+    docker-registry serve "$at/registry.yml" >"$at/log" 2>&1 &
+    login_pid=$!
+    trap 'kill $login_pid 2>/dev/null' EXIT
+    for i in $(seq 100); do (exec 3<>"/dev/tcp/127.0.0.1/$((port + 3))") 2>/dev/null && break; sleep 0.05; done
+    export REGISTRY_AUTH_FILE="$at/auth.json"
+    if echo wrong | quiet login "$repo" -u ci --password-stdin --use-http 2>/dev/null; then return 1; fi
+    [ ! -e "$REGISTRY_AUTH_FILE" ]
+    echo sesame | quiet login "$repo" -u ci --password-stdin --use-http
+    [ "$(stat -c %a "$REGISTRY_AUTH_FILE")" = 600 ]
+    [ "$(podman login --get-login "$repo")" = ci ]
+    skopeo copy -q --dest-tls-verify=false "oci:$work/layout:v1" "docker://$repo/acme/catalog:v1"
+    [ "$(skopeo inspect --tls-verify=false --format '{{.Digest}}' "docker://$repo/acme/catalog:v1")" = "$digest" ]
+    quiet logout "$repo"
+    if skopeo inspect --tls-verify=false "docker://$repo/acme/catalog:v1" >/dev/null 2>&1; then return 1; fi
+    echo sesame | skopeo login -u ci --password-stdin --tls-verify=false "$repo" >/dev/null
+    [ "$(quiet digest "$repo/acme/catalog:v1" --use-http)" = "$digest" ]
+}
+
 unpack() {
     umoci unpack --rootless --image "$work/layout:v1" "$work/bundle"
     diff -r "$work/catalog" "$work/bundle/rootfs/configs"
@@ -297,6 +327,7 @@ END
 
 check inspect skopeo -- inspect
 check registry docker-registry skopeo -- registry
+check login docker-registry skopeo podman -- login
 check unpack umoci -- unpack
 check catalogd skopeo -- catalogd
 check container podman runc -- container

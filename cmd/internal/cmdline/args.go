@@ -282,15 +282,16 @@ func (p *parser) assemble(program string) {
 	p.line.Args = out
 }
 
-// otherNames are the names that other programs have for commands, with what to type here.
+// otherNames are the names that other programs have for commands, or for a command with a flag, with what to type here.
 var otherNames = map[string]string{
-	"cp":      "copy IMAGE DESTINATION",
-	"docs":    "man COMMAND",
-	"history": "inspect IMAGE",
-	"ls":      "tags REPOSITORY",
-	"pull":    "copy NAME oci:DIR:TAG",
-	"push":    "copy oci:DIR:TAG docker://NAME",
-	"rmi":     "untag NAME:TAG",
+	"cp":            "copy IMAGE DESTINATION",
+	"docs":          "man COMMAND",
+	"history":       "inspect IMAGE",
+	"inspect --raw": "inspect IMAGE -o json",
+	"ls":            "tags REPOSITORY",
+	"pull":          "copy NAME oci:DIR:TAG",
+	"push":          "copy oci:DIR:TAG docker://NAME",
+	"rmi":           "untag NAME:TAG",
 }
 
 func (p *parser) unknownCommand(name string) error {
@@ -356,7 +357,14 @@ func (p *parser) unknownFlag(name string, flags []cli.Flag) error {
 			near, ok = n, true
 		}
 	}
-	if ok {
+	command := ""
+	if last := len(p.line.Path) - 1; last >= 0 {
+		command = p.line.Path[last].Name + " " + name
+	}
+	switch {
+	case otherNames[command] != "":
+		e.Hint = "did you mean \"" + otherNames[command] + "\"?"
+	case ok:
 		e.Hint = "did you mean \"--" + near + "\"?"
 	}
 	return e
