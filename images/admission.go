@@ -38,7 +38,7 @@ type verdict struct {
 
 // admission returns what asks the policy about an image; nil if every image is accepted.
 func (c *Client) admission(n transport.Source, name string, place *transport.Place) *admission {
-	if c.policy == nil && !c.o.RequireSigned && len(c.o.TrustedKeys) == 0 {
+	if c.policy == nil && !c.demandsSigned() {
 		return nil
 	}
 	return &admission{client: c, name: name, asked: n, place: place}
@@ -92,7 +92,7 @@ func joinRefusals(refused []error) error {
 
 // judge asks the policy. refusal is its answer; err is a failure to ask, such as of a registry that does not answer.
 func (a *admission) judge(ctx context.Context, e *trust.Evidence) (refusal *trust.PolicyError, err error) {
-	if len(a.client.o.TrustedKeys) > 0 {
+	if a.client.trustsSigners() {
 		return a.judgeKeys(ctx, e)
 	}
 	policy := a.client.policy

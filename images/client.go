@@ -58,6 +58,8 @@ type ClientOptions struct {
 	// place of the signatures that the policy requires. Attached signatures must be for the image's name, where it has
 	// one. What the policy rejects stays rejected.
 	TrustedKeys []signature.PublicKey
+	// TrustedIdentities, unless nil, are trusted beside the TrustedKeys: a signature by one of either is required.
+	TrustedIdentities signature.Identities
 	// Transports are those that names can have; nil means those of [BuiltIn].
 	Transports transport.Table
 	// Cache stores manifests and blobs of registries; nil stores nothing.

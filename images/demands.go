@@ -23,11 +23,19 @@ func (c *Client) Demands(ctx context.Context, name string) (bool, error) {
 	if err := c.prepare(ctx); err != nil {
 		return false, err
 	}
-	if c.o.RequireSigned || len(c.o.TrustedKeys) > 0 || c.policy == nil {
-		return c.o.RequireSigned || len(c.o.TrustedKeys) > 0, nil
+	if c.demandsSigned() || c.policy == nil {
+		return c.demandsSigned(), nil
 	}
 	rule, err := c.policy.Rule(n)
 	return err == nil && !rule.Accepts, err
+}
+
+// demandsSigned tells whether every image must be signed.
+func (c *Client) demandsSigned() bool { return c.o.RequireSigned || c.trustsSigners() }
+
+// trustsSigners tells whether keys or identities decide in place of the policy.
+func (c *Client) trustsSigners() bool {
+	return len(c.o.TrustedKeys) > 0 || c.o.TrustedIdentities != nil
 }
 
 // Lend gives a name to an image at a place that is open: the client opens the name there, and its policy is not asked

@@ -13,7 +13,7 @@ import (
 	"github.com/operator-bindery/bindery/images/store"
 )
 
-// judgeKeys requires a signature of a manifest or index by one of the trusted keys, in place of what the policy
+// judgeKeys requires a signature of a manifest or index by one of the trusted keys or identities, in place of what the policy
 // requires. It can be a bundle too, which policies do not know, and registries.d does not decide whether it is looked
 // for. What the policy rejects stays rejected.
 //
@@ -33,11 +33,18 @@ func (a *admission) judgeKeys(ctx context.Context, e *trust.Evidence) (refusal *
 		return &trust.PolicyError{Err: fmt.Errorf("an image of %s has no signature that a trusted key could verify: it "+
 			"can be in a registry or an OCI layout", a.asked.Transport)}, nil
 	}
-	o := signature.VerifyOptions{Keys: a.client.o.TrustedKeys}
+	o := signature.VerifyOptions{Keys: a.client.o.TrustedKeys, Identities: a.client.o.TrustedIdentities}
 	if named := a.asked.Named(); named != nil {
 		if o.Identity, err = signature.ParseIdentity(named.String()); err != nil {
 			return nil, err
 		}
+	}
+	signers := "no trusted key"
+	switch {
+	case o.Identities != nil && len(o.Keys) > 0:
+		signers = "no trusted key and no trusted identity"
+	case o.Identities != nil:
+		signers = "no trusted identity"
 	}
 	e.Read = true
 	report, err := o.Verify(ctx, a.place,
@@ -48,7 +55,7 @@ func (a *admission) judgeKeys(ctx context.Context, e *trust.Evidence) (refusal *
 	case report.Verified:
 		return nil, nil
 	}
-	answer := &trust.PolicyError{Err: errors.New("no trusted key has signed the image")}
+	answer := &trust.PolicyError{Err: errors.New(signers + " has signed the image")}
 	var why []string
 	for _, f := range report.Refusals() {
 		why = append(why, fmt.Sprintf("%s: %s", f.Form, f.Problem))

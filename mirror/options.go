@@ -56,6 +56,8 @@ type Options struct {
 	// Set is the image set, and Config the name of its file.
 	Set    *imageset.Set
 	Config string
+	// TrustedRoot is the text of a trusted root of Sigstore, which an archive gets.
+	TrustedRoot []byte
 	// Target is the registry, with the path below which everything goes.
 	Target imageset.Target
 	// Archive is the directory of the medium.

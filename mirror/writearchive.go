@@ -77,7 +77,7 @@ func (r *archiveWriter) finish(ctx context.Context) error {
 
 func (r *archiveWriter) describe() (*medium.Contents, error) {
 	about := &medium.Contents{Program: version.Program(), ImageSet: string(r.o.Set.Text), Created: &r.o.Now,
-		Parts: r.o.PublishOnly}
+		Parts: r.o.PublishOnly, TrustedRoot: string(r.o.TrustedRoot)}
 	if r.o.Shard.Count > 0 {
 		about.Part = r.o.Shard.String()
 	}

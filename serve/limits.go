@@ -70,7 +70,6 @@ func (l Limits) serverOptions() []grpc.ServerOption {
 		grpc.ReadBufferSize(bufferSize),
 		grpc.StaticStreamWindowSize(windowSize),
 		grpc.StaticConnWindowSize(windowSize),
-		grpc.SharedWriteBuffer(true),
 		grpc.KeepaliveParams(keepalive.ServerParameters{
 			MaxConnectionIdle:     l.Idle,
 			MaxConnectionAge:      l.Age,

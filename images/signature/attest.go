@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -83,6 +84,9 @@ func CheckPredicate(predicate json.RawMessage) error {
 // legacy writes the attestation to the .att tag.
 func (a *Attesting) legacy(ctx context.Context, to store.Writer, subject v1.Descriptor, key Signer,
 	text []byte) error {
+	if _, certified := key.(Certified); certified {
+		return fmt.Errorf("%w: the tag .att has no form for a signature with a certificate", errors.ErrUnsupported)
+	}
 	v := newFinder(to, subject.Digest, a.Type, key.Public())
 	made := Made{Subject: subject.Digest, Form: string(formAtt), PredicateType: a.Type,
 		Key: key.Public().Fingerprint()}
@@ -104,7 +108,7 @@ func (a *Attesting) legacy(ctx context.Context, to store.Writer, subject v1.Desc
 		return err
 	}
 	layer := v1.Descriptor{MediaType: envelopeMedia, Digest: digest.FromBytes(content), Size: int64(len(content)),
-		Annotations: map[string]string{signatureAnnotation: "", "predicateType": a.Type}}
+		Annotations: map[string]string{SignatureAnnotation: "", "predicateType": a.Type}}
 	return referrers.AppendLayers(ctx, to, referrers.TagOf(subject.Digest, referrers.Attestations),
 		[]v1.Descriptor{layer}, content)
 }

@@ -11,15 +11,30 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-const certificateAnnotation = "dev.sigstore.cosign/certificate"
-
-// pemCertificate returns the certificate of a .sig layer.
-func pemCertificate(text string) ([]byte, error) {
+// pemCertificate returns the certificate of a layer of a .sig or .att tag, in DER; nil if there is none.
+func (d document) pemCertificate() ([]byte, error) {
+	text, has := d.layer.Annotations[CertificateAnnotation]
+	if !has {
+		return nil, nil
+	}
 	block, rest := pem.Decode([]byte(text))
 	if block == nil || block.Type != "CERTIFICATE" || len(bytes.TrimSpace(rest)) > 0 {
-		return nil, fmt.Errorf("%w: annotation %s: not one certificate in PEM", fault.ErrInvalid, certificateAnnotation)
+		return nil, fmt.Errorf("%w: annotation %s: not one certificate in PEM", fault.ErrInvalid, CertificateAnnotation)
 	}
 	return block.Bytes, nil
+}
+
+// certifiedName returns the name in a certificate that nothing verifies; empty if there is none.
+func certifiedName(der []byte) string {
+	leaf, err := x509.ParseCertificate(der)
+	switch {
+	case err != nil:
+	case len(leaf.EmailAddresses) > 0:
+		return leaf.EmailAddresses[0]
+	case len(leaf.URIs) > 0:
+		return leaf.URIs[0].String()
+	}
+	return ""
 }
 
 // checkCertificate checks a certificate that comes with a signature by a trusted key. The key decides, and not the
@@ -39,7 +54,7 @@ func checkCertificate(der []byte, key PublicKey, now time.Time) error {
 	case !slices.Contains(leaf.ExtKeyUsage, x509.ExtKeyUsageCodeSigning):
 		return fmt.Errorf("the certificate is not for signing code")
 	}
-	signer, err := newPublicKey(leaf.PublicKey)
+	signer, err := NewPublicKey(leaf.PublicKey)
 	if err != nil {
 		return fmt.Errorf("certificate: %w", err)
 	}

@@ -1,4 +1,4 @@
-// Package signature signs images and verifies signatures and attestations, with keys and without any service.
+// Package signature signs images and verifies signatures and attestations, with keys, without any service.
 //
 // A signature has two forms:
 //
@@ -12,6 +12,7 @@
 // Everything that a signature contains comes from outside: sizes and counts have limits, members of JSON objects have
 // one spelling and occur once, and what is not signed (hints, annotations, times) is not a fact.
 //
-// Keyless signatures (Fulcio, Rekor), tokens (PKCS#11), key services and GPG are not made here. [Signer] is what
-// another kind of key would implement.
+// Signatures by an identity, with a key that lives as long as the run, are made and verified by package keyless, which
+// implements [Certified] and [Identities]. Tokens (PKCS#11), key services and GPG are not used. [Signer] is what another
+// kind of key would implement.
 package signature

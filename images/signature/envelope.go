@@ -21,6 +21,11 @@ type envelope struct {
 	hint string
 }
 
+// signed returns what the signatures of the envelope are of.
+func (e *envelope) signed() signed {
+	return signed{preAuthEncoding(e.payloadType, e.payload), e.payload, e.signatures, e.certificate}
+}
+
 // preAuthEncoding returns what is signed of a DSSE envelope (PAE).
 func preAuthEncoding(payloadType string, payload []byte) []byte {
 	return fmt.Appendf(nil, "DSSEv1 %d %s %d %s", len(payloadType), payloadType, len(payload), payload)

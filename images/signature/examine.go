@@ -21,15 +21,19 @@ type Claim struct {
 	Key string `json:"key,omitempty"`
 	// Identity is the name of the image in a .sig signature.
 	Identity string `json:"identity,omitempty"`
+	// CertificateIdentity is who made it, of a claim that an identity verifies; of one that is not verified only the name in
+	// its certificate.
+	CertificateIdentity
 	// PredicateType is that of the statement.
 	PredicateType string `json:"predicateType,omitempty"`
 }
 
 // Examine returns what the signatures and attestations of one manifest or index say, of every type, and which of them
-// one of the keys verifies; without keys none is verified. What cannot be understood or is about another image is left
-// out. Errors are those of [VerifyOptions.Verify].
-func Examine(ctx context.Context, r store.Reader, subject digest.Digest, keys []PublicKey) ([]Claim, error) {
-	v := newFinder(r, subject, "", keys...)
+// the keys and identities verify; without any none is verified. What cannot be understood or is about another image is
+// left out. Errors are those of [VerifyOptions.Verify].
+func (o VerifyOptions) Examine(ctx context.Context, r store.Reader, subject digest.Digest) ([]Claim, error) {
+	v := newFinder(r, subject, "", o.Keys...)
+	v.o.Identities = o.Identities
 	var claims []Claim
 	for _, in := range []form{formSig, formAtt, formBundle} {
 		err := v.present(ctx, in, func(d document) {
@@ -55,9 +59,11 @@ func (v *verifier) simpleClaim(d document) (Claim, bool) {
 		return Claim{}, false
 	}
 	c := Claim{Form: string(d.in), Manifest: d.manifest, Identity: p.Identity}
+	certificate, _ := d.pemCertificate() // one that cannot be read is reported by a verification
+	c.Name = certifiedName(certificate)
 	f := finding{}
 	if _, err := v.simple(&f, d); err == nil {
-		c.Verified, c.Key = true, f.Key
+		c.verified(f)
 	}
 	return c, true
 }
@@ -73,14 +79,16 @@ func (v *verifier) claim(d document) (Claim, bool) {
 		return Claim{}, false
 	}
 	c := Claim{Form: string(d.in), Manifest: d.manifest, PredicateType: s.PredicateType, Key: e.key()}
-	key, err := v.madeByKey(&finding{}, preAuthEncoding(e.payloadType, e.payload), e.signatures, d.in)
-	if err == nil && e.certificate != nil {
-		err = checkCertificate(e.certificate, key, v.o.Now)
-	}
-	if err == nil {
-		c.Verified, c.Key = true, key.Fingerprint()
+	c.Name = certifiedName(e.certificate)
+	f := finding{}
+	if _, err := v.made(&f, d, e.signed()); err == nil {
+		c.verified(f)
 	}
 	return c, true
+}
+
+func (c *Claim) verified(f finding) {
+	c.Verified, c.Key, c.CertificateIdentity = true, f.Key, f.CertificateIdentity
 }
 
 // key returns the fingerprint of the key that a bundle names; empty if its hint is not the SHA-256 that cosign writes.

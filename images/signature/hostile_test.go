@@ -241,7 +241,7 @@ func TestSpoiltSignatureIsMadeAgain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all, err := signature.Examine(t.Context(), r, image.Top.Digest, publicKey(t, "p256"))
+		all, err := signature.VerifyOptions{Keys: publicKey(t, "p256")}.Examine(t.Context(), r, image.Top.Digest)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -87,7 +87,7 @@ func ParseKey(text, passphrase []byte, plain bool) (Signer, error) {
 }
 
 func newKey(private crypto.Signer) (Signer, error) {
-	public, err := newPublicKey(private.Public())
+	public, err := NewPublicKey(private.Public())
 	if err != nil {
 		return nil, err
 	}

@@ -31,9 +31,9 @@ type PublicKey struct {
 	spki [sha256.Size]byte
 }
 
-// newPublicKey takes a key of the types that can verify: ECDSA (P-256, P-384, P-521), RSA of at least 2048 bits,
+// NewPublicKey takes a key of the types that can verify: ECDSA (P-256, P-384, P-521), RSA of at least 2048 bits,
 // Ed25519.
-func newPublicKey(key crypto.PublicKey) (PublicKey, error) {
+func NewPublicKey(key crypto.PublicKey) (PublicKey, error) {
 	switch k := key.(type) {
 	case *ecdsa.PublicKey:
 		if k.Curve != elliptic.P256() && k.Curve != elliptic.P384() && k.Curve != elliptic.P521() {
@@ -71,7 +71,7 @@ func ParsePublicKeys(text []byte) ([]PublicKey, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%w: public key: %v", fault.ErrInvalid, err)
 		}
-		key, err := newPublicKey(parsed)
+		key, err := NewPublicKey(parsed)
 		if err != nil {
 			return nil, err
 		}

@@ -14,6 +14,9 @@ const (
 	OtherKey       Class = "other-key"       // none of the keys made it
 	OtherSubject   Class = "other-subject"   // it is about another image
 	OtherIdentity  Class = "other-identity"  // the image was signed under another name
+	OtherSigner    Class = "other-signer"    // its certificate is of another identity or issuer
+	Unlogged       Class = "log"             // no entry of a trusted log is about it
+	Untimed        Class = "time"            // nothing that is trusted proves when it was made
 	NotASignature  Class = "not-a-signature" // an attestation where a signature is needed
 	OtherPredicate Class = "other-predicate" // an attestation of another type than the wanted one
 	PayloadType    Class = "payload-type"    // an envelope with something else than a statement
@@ -37,6 +40,9 @@ type finding struct {
 	KeyType string `json:"keyType,omitempty"`
 	// Identity is the signed name of the image; bundles have none.
 	Identity string `json:"identity,omitempty"`
+	// CertificateIdentity is who made it, of a signature by an identity, and Time when it was made at the latest.
+	CertificateIdentity
+	Time string `json:"time,omitempty"`
 	// PredicateType and Predicate are those of a signed statement.
 	PredicateType string          `json:"predicateType,omitempty"`
 	Predicate     json.RawMessage `json:"predicate,omitempty"`

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/base64"
 	"fmt"
 	"slices"
 	"sync"
@@ -65,6 +64,8 @@ type Made struct {
 	// Key is the fingerprint of the key.
 	Key      string `json:"key"`
 	Identity string `json:"identity,omitempty"`
+	// CertificateIdentity is who made it, of a signature without a key of one's own.
+	CertificateIdentity
 	// Found tells that it was there already, and that nothing was written.
 	Found bool `json:"found"`
 }
@@ -148,13 +149,13 @@ func (s *Signing) tag(ctx context.Context, to store.Writer, subject v1.Descripto
 				if err != nil {
 					return err
 				}
-				sig, err := key.Sign(ctx, payload)
+				annotations, err := annotate(ctx, key, payload)
 				if err != nil {
-					return fmt.Errorf("signing: %w", err)
+					return err
 				}
+				made.by(key)
 				added = append(added, v1.Descriptor{MediaType: simpleSigningType, Digest: digest.FromBytes(payload),
-					Size: int64(len(payload)), Annotations: map[string]string{
-						signatureAnnotation: base64.StdEncoding.EncodeToString(sig)}})
+					Size: int64(len(payload)), Annotations: annotations})
 				payloads = append(payloads, payload)
 			}
 			defer s.addMade(made)
@@ -218,14 +219,11 @@ func (a *account) bundle(ctx context.Context, to store.Writer, subject v1.Descri
 		return f.Verified && bytes.Equal(f.Predicate, wanted.Predicate)
 	})
 	if !made.Found {
-		envelope, err := signEnvelope(ctx, key, text)
+		content, err := signBundle(ctx, key, text)
 		if err != nil {
 			return err
 		}
-		content, err := encodeBundle(key.Public(), envelope)
-		if err != nil {
-			return err
-		}
+		made.by(key)
 		_, err = referrers.Attach(ctx, to, subject, referrers.Artifact{
 			Type: BundleType, Content: content, Created: created,
 			Annotations: map[string]string{"dev.sigstore.bundle.content": "dsse-envelope",

@@ -14,9 +14,8 @@ import (
 
 // The names of the simple signing format.
 const (
-	simpleSigningType   = sigblob.MediaType
-	signatureAnnotation = "dev.cosignproject.cosign/signature"
-	payloadType         = "cosign container image signature"
+	simpleSigningType = sigblob.MediaType
+	payloadType       = "cosign container image signature"
 )
 
 // simplePayload is what a signature in a .sig tag signs.

@@ -18,8 +18,10 @@ import (
 
 // VerifyOptions configure [VerifyOptions.Verify].
 type VerifyOptions struct {
-	// Keys are those that are trusted. Any one of them suffices; there must be one.
+	// Keys are those that are trusted. Any one of them suffices, or one of the Identities.
 	Keys []PublicKey
+	// Identities, unless nil, are trusted beside the keys.
+	Identities Identities
 	// Identity, unless zero, is the name that signatures in .sig tags must have been made for. Bundles have no
 	// identity.
 	Identity Identity
@@ -35,8 +37,8 @@ type VerifyOptions struct {
 // What is wrong with a signature is a Finding and no error. An error is what kept Verify from looking, such as one of
 // the registry: that an image is unsigned is only known if every list was read.
 func (o VerifyOptions) Verify(ctx context.Context, r store.Reader, image store.Image) (*Report, error) {
-	if len(o.Keys) == 0 {
-		return nil, fmt.Errorf("%w: there is no key to verify with", fault.ErrInvalid)
+	if len(o.Keys) == 0 && o.Identities == nil {
+		return nil, fmt.Errorf("%w: there is no key and no identity to verify with", fault.ErrInvalid)
 	}
 	o.Type = cmp.Or(o.Type, PredicateSign)
 	if o.Now.IsZero() {
@@ -134,7 +136,7 @@ func (v *verifier) document(f *finding, d document) (Class, error) {
 	if err != nil {
 		return classOf(err), err
 	}
-	return v.statement(f, e, d.in)
+	return v.statement(f, e, d)
 }
 
 // envelope reads the envelope of an attestation or a bundle.
@@ -142,31 +144,29 @@ func (d document) envelope() (*envelope, error) {
 	if d.in == formBundle {
 		return parseBundle(d.content)
 	}
-	return parseEnvelope(d.content)
+	e, err := parseEnvelope(d.content)
+	if err == nil {
+		e.certificate, err = d.pemCertificate()
+	}
+	return e, err
 }
 
 // simple verifies a signature of a .sig tag: its bytes first, and then what they say.
 func (v *verifier) simple(f *finding, d document) (Class, error) {
-	encoded, ok := d.layer.Annotations[signatureAnnotation]
+	encoded, ok := d.layer.Annotations[SignatureAnnotation]
 	if !ok {
-		return Malformed, fmt.Errorf("%w: the layer has no annotation %s", fault.ErrInvalid, signatureAnnotation)
+		return Malformed, fmt.Errorf("%w: the layer has no annotation %s", fault.ErrInvalid, SignatureAnnotation)
 	}
 	sig, err := decodeBase64(encoded)
 	if err != nil {
-		return Malformed, fmt.Errorf("annotation %s: %w", signatureAnnotation, err)
+		return Malformed, fmt.Errorf("annotation %s: %w", SignatureAnnotation, err)
 	}
-	key, err := v.madeByKey(f, d.content, [][]byte{sig}, formSig)
+	certificate, err := d.pemCertificate()
 	if err != nil {
-		return OtherKey, err
+		return Certificate, err
 	}
-	if text, ok := d.layer.Annotations[certificateAnnotation]; ok {
-		der, err := pemCertificate(text)
-		if err == nil {
-			err = checkCertificate(der, key, v.o.Now)
-		}
-		if err != nil {
-			return Certificate, err
-		}
+	if class, err := v.made(f, d, signed{d.content, d.content, [][]byte{sig}, certificate}); err != nil {
+		return class, err
 	}
 	p, err := parseSimple(d.content)
 	switch {
@@ -182,18 +182,12 @@ func (v *verifier) simple(f *finding, d document) (Class, error) {
 }
 
 // statement verifies the statement of an envelope: its bytes first, and then what they say.
-func (v *verifier) statement(f *finding, e *envelope, in form) (Class, error) {
+func (v *verifier) statement(f *finding, e *envelope, d document) (Class, error) {
 	if e.payloadType != statementMedia {
 		return PayloadType, fmt.Errorf("the payload's type is %.100q, expected %q", e.payloadType, statementMedia)
 	}
-	key, err := v.madeByKey(f, preAuthEncoding(e.payloadType, e.payload), e.signatures, in)
-	if err != nil {
-		return OtherKey, err
-	}
-	if e.certificate != nil {
-		if err := checkCertificate(e.certificate, key, v.o.Now); err != nil {
-			return Certificate, err
-		}
+	if class, err := v.made(f, d, e.signed()); err != nil {
+		return class, err
 	}
 	s, err := parseStatement(e.payload)
 	switch {

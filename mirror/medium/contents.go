@@ -27,9 +27,12 @@ type Contents struct {
 	// Program names the program and its version.
 	Program string `json:"program,omitempty"`
 	// ImageSet is the text of the image set configuration.
-	ImageSet string    `json:"imageSet,omitempty"`
-	Catalogs []Catalog `json:"catalogs,omitempty"`
-	Images   []Image   `json:"images,omitempty"`
+	ImageSet string `json:"imageSet,omitempty"`
+	// TrustedRoot is the text of a trusted root of Sigstore (trusted_root.json). A reader must know its digest from
+	// elsewhere to trust it.
+	TrustedRoot string    `json:"trustedRoot,omitempty"`
+	Catalogs    []Catalog `json:"catalogs,omitempty"`
+	Images      []Image   `json:"images,omitempty"`
 	// Lacking is what was asked for and is not in the archive.
 	Lacking []Lack `json:"lacking,omitempty"`
 	// Part is set, as I/N, for the archive of one of N runs that divide an image set: it has no catalogs, and is useful

@@ -147,6 +147,34 @@ func TestDocumentedCommands(t *testing.T) {
 	t.Logf("%d commands ran, %d were only parsed", run, len(found))
 }
 
+// The commands in the steps of CI systems that pages show are ones that the program has, with flags that it has.
+func TestDocumentedSteps(t *testing.T) {
+	pages, err := manual.All(os.DirFS("../../.."), "docs/**")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	step := regexp.MustCompile(`^\s*- (?:run: )?(bindery .*)`)
+	for _, p := range pages {
+		for _, b := range p.Blocks {
+			for _, line := range strings.Split(b.Text, "\n") {
+				m := step.FindStringSubmatch(line)
+				if b.Language != "yaml" || m == nil {
+					continue
+				}
+				found++
+				p := &option.Session{Program: &program.Program{Stdin: strings.NewReader(""), Stdout: &cmdline.Pipe{W: io.Discard}, Stderr: io.Discard}}
+				if _, err := cmdline.Parse(app.New(p), shellWords(m[1])); err != nil {
+					t.Errorf("%s\n%v", m[1], err)
+				}
+			}
+		}
+	}
+	if found < 5 {
+		t.Errorf("%d commands", found)
+	}
+}
+
 // blockWith returns the block of a page that begins with a text.
 func blockWith(t *testing.T, name, begin string) string {
 	t.Helper()

@@ -133,6 +133,8 @@ func manSections() []cmdline.ManSection {
 		{Title: "ENVIRONMENT", Items: [][2]string{
 			{"BINDERY_*", "Defaults of the flags that name them above; a flag overrides its variable."},
 			{option.PassphraseVariable, "The passphrase of the keys of --sign-key."},
+			{"SIGSTORE_ID_TOKEN, ACTIONS_ID_TOKEN_REQUEST_URL, ACTIONS_ID_TOKEN_REQUEST_TOKEN",
+				"The identity token of --sign-keyless, and where a job of GitHub Actions gets one."},
 			{"CI", "If it is set, --provenance without --builder-id is a warning."},
 			{"REGISTRY_AUTH_FILE, XDG_RUNTIME_DIR, DOCKER_CONFIG",
 				"Locations of registry credentials, as in podman(1) and docker(1)."},
@@ -151,6 +153,8 @@ func manSections() []cmdline.ManSection {
 		{Title: "FILES", Items: [][2]string{
 			{"$XDG_CACHE_HOME/bindery/blobs, $HOME/.cache/bindery/blobs",
 				"Blobs of images from registries; see cache info and cache prune."},
+			{"$XDG_CACHE_HOME/bindery/tuf, $HOME/.cache/bindery/tuf",
+				"The trusted root and the services of Sigstore's public instance."},
 			{"auth.json, registries.conf, registries.d, policy.json, certs.d",
 				"Those of containers-auth.json(5), containers-registries.conf(5), containers-registries.d(5), " +
 					"containers-policy.json(5) and containers-certs.d(5)."},

@@ -76,6 +76,11 @@ var namedFlags = map[string][]namedLine{
 	"lock": {{line: "inspect HOST/acme/catalog:v1 --use-http --lock FILE", content: "LOCK"}},
 	"sign-key": {{line: "sign oci:img:v1 --sign-key FILE --sign-passphrase-file TOP/passphrase", content: "PRIVATEKEY",
 		random: true}},
+	"signing-config": {{line: "sign oci:img:v1 --sign-keyless --signing-config FILE", content: "{no"}},
+	"identity-token": {{line: "sign oci:img:v1 --sign-keyless --fulcio-url http://127.0.0.1:1 --tsa-url http://127.0.0.1:1 " +
+		"--identity-token FILE", content: "no token"}},
+	"trusted-root": {{line: "verify oci:img:v1 --certificate-identity a --certificate-oidc-issuer b --trusted-root FILE",
+		content: "{no"}},
 	"sign-passphrase-file": {{line: "sign oci:img:v1 --sign-key TOP/a.key --sign-passphrase-file FILE", content: "secret",
 		random: true}, {line: "keys generate --name k --sign-passphrase-file FILE", content: "secret"}},
 	"predicate": {{line: "attest oci:img:v1 --type https://example.com/a --predicate FILE --sign-key TOP/a.key " +

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/cmd/internal/app"
@@ -15,7 +16,13 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/program"
 )
 
-func TestScripts(t *testing.T) { clitest.RunScripts(t) }
+func TestScripts(t *testing.T) {
+	clitest.RunScripts(t, func(script testing.TB, e *testscript.Env) {
+		if strings.Contains(script.Name(), "keyless") {
+			clitest.Sigstore(script, e)
+		}
+	})
+}
 
 // Every command has a script beside its package that says what it does for a user: "catalog rm" has catalog_rm.txtar in
 // testdata/script of cmd/internal/catalog. A hidden command has one script for itself and all below it: "alpha" has

@@ -14,10 +14,10 @@ var (
 	firstNames = []string{"tag", "push", "load", "to", "dry-run", "output", "from-index", "bundles", "http-addr",
 		"authfile"}
 	// secondNames come after the command's own flags.
-	secondNames = []string{"platform", "base", "digest-file", "sign-key", "sbom", "key", "trusted-key", "compression",
+	secondNames = []string{"platform", "base", "digest-file", "sign-key", "sign-keyless", "sbom", "key", "trusted-key", "trusted-identity", "compression",
 		"authfile", "jobs", "lock"}
 	// sharedGroups are the categories of flags that many commands have.
-	sharedGroups = []string{"registry", "limits for reading images", "destination", "signing", "what", "image",
+	sharedGroups = []string{"registry", "limits for reading images", "destination", "signing", "keyless signing", "what", "image",
 		"content",
 		"execution", "work", "result", "supply chain", "account", "accepted for compatibility with opm"}
 )

@@ -34,8 +34,8 @@ func runContainerfile(ctx context.Context, p *option.Session, o *option.Image, b
 	if with.Compression == build.CompressionAuto {
 		return cmdline.Usagef("--compression auto does not support RUN: two runs need not produce the same files")
 	}
-	if o.RequireSigned || p.Given("trusted-key") {
-		return cmdline.Usagef("--require-signed and --trusted-key do not support RUN: the library that runs commands " +
+	if o.RequireSigned || p.Given("trusted-key") || p.Given("trusted-identity") {
+		return cmdline.Usagef("--require-signed, --trusted-key and --trusted-identity do not support RUN: the library that runs commands " +
 			"fetches the images; set a policy with --policy FILE")
 	}
 	var stdin io.Reader

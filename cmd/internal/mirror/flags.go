@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/opencontainers/go-digest"
 	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/build"
@@ -31,7 +32,7 @@ type runOptions struct {
 	bandwidth                                  string
 	imageTimeout                               time.Duration
 	archiveFormat, archiveSize, against, since string
-	strictArchive, all                         bool
+	strictArchive, all, includeRoot            bool
 	catalogBase, idmsScope                     string
 	pinCatalogs, icsp                          bool
 }
@@ -94,6 +95,8 @@ func (o *runOptions) mediumFlags() []cli.Flag {
 		&cli.StringFlag{Name: "since", Destination: &o.since, Category: group,
 			Usage: "leave out what archives before `YYYY-MM-DD` carried (default what all earlier ones carried)"},
 		&cli.BoolFlag{Name: "all", Destination: &o.all, Category: group, Usage: "leave nothing out, whatever earlier archives carried"},
+		&cli.BoolFlag{Name: "include-trusted-root", Destination: &o.includeRoot, Category: group,
+			Usage: "put the trusted root (--trusted-root) into the archive; the other side uses it with --trusted-root sha256:HEX"},
 	}
 }
 
@@ -172,11 +175,20 @@ func (o *runOptions) readMedium(ctx context.Context, p *option.Session, with *mi
 	}
 	with.Medium.Strict, with.All = o.strictArchive, o.all
 	if with.Mode != mirror.ToDisk {
-		for _, name := range []string{"archive-size", "strict-archive", "against", "since", "all", "archive-format"} {
+		for _, name := range []string{"archive-size", "strict-archive", "against", "since", "all", "archive-format",
+			"include-trusted-root"} {
 			if p.Given(name) {
 				return cmdline.Usagef("--%s is for writing an archive: the destination is a registry", name)
 			}
 		}
+	}
+	if o.includeRoot {
+		var err error
+		if with.TrustedRoot, err = o.TrustedRoot.Read(ctx, false); err != nil {
+			return err
+		}
+		p.Log.Info("the archive gets a trusted root: the other side uses it with --trusted-root " +
+			digest.FromBytes(with.TrustedRoot).String())
 	}
 	if text := o.since; text != "" {
 		at, err := time.Parse(time.DateOnly, text)

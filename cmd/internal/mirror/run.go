@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/opencontainers/go-digest"
 	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
@@ -137,6 +138,27 @@ func (o *runOptions) run(ctx context.Context, p *option.Session, dest string) er
 	})
 }
 
+// trustedRoot takes the trusted root out of an archive if --trusted-root is its digest.
+func trustedRoot(ctx context.Context, o *option.TrustedRoot, dir string) (err error) {
+	wanted := digest.Digest(o.File)
+	if wanted.Validate() != nil {
+		return nil
+	}
+	r, err := medium.Open(ctx, dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	for _, c := range append(r.Parts(), r.Contents()) {
+		if c != nil && digest.FromString(c.TrustedRoot) == wanted {
+			o.Text = []byte(c.TrustedRoot)
+			return nil
+		}
+	}
+	return &cmdline.Error{Class: cmdline.ClassInput, Object: dir, Hint: "\"mirror run --include-trusted-root\" puts one there, " +
+		"and says its digest", Err: fmt.Errorf("the archive in %s has no trusted root with the digest %s", dir, wanted)}
+}
+
 // checkDivided refuses what the archives of shards cannot be: they are one medium, and each can be written again.
 func checkDivided(p *option.Session, o mirror.Options) error {
 	if o.Mode != mirror.ToDisk || o.Shard.Count == 0 && !o.PublishOnly {
@@ -174,6 +196,11 @@ func (o *runOptions) prepare(ctx context.Context, p *option.Session, a Direction
 	throttle, err := o.throttle()
 	if err != nil {
 		return err
+	}
+	if a.Mode == mirror.FromDisk {
+		if err := trustedRoot(ctx, &o.TrustedRoot, a.Archive); err != nil {
+			return err
+		}
 	}
 	if err := o.createClients(ctx, p, &with, throttle); err != nil {
 		return err

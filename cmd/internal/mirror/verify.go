@@ -36,8 +36,8 @@ func mirrorVerifyCommand(p *option.Session) *cli.Command {
 		ArgsUsage: "MIRROR",
 		Description: `MIRROR is docker://REGISTRY[/PATH] or the archive file://DIR. At a registry the catalogs
 are read: those of --config, those that were mirrored from --workspace, and those of --catalog. Every image
-that they name must be there with all manifests and blobs, and with --policy, --trusted-key or
---require-signed its signature must be accepted. An archive is read whole and compared with its digests. With
+that they name must be there with all manifests and blobs, and with --policy, --trusted-key,
+--trusted-identity or --require-signed its signature must be accepted. An archive is read whole and compared with its digests. With
 --config, what the image set asks for must be there, too. The exit status is 1 if anything is wrong.` +
 			program.Examples("bindery mirror verify docker://registry.example.com/olm -c imageset.yaml",
 				"bindery mirror verify docker://registry.example.com/olm --workspace mirror -o json",
@@ -94,6 +94,9 @@ func (o *verifyOptions) verify(ctx context.Context, p *option.Session, dest stri
 				return nil, cmdline.Usagef("--%s is for a registry", name)
 			}
 		}
+		if err := trustedRoot(ctx, &o.TrustedRoot, dir); err != nil {
+			return nil, err
+		}
 		if o.asksPolicy() {
 			of, err := o.ClientOptions(ctx, p)
 			if err != nil {
@@ -144,7 +147,7 @@ func (o *verifyOptions) verify(ctx context.Context, p *option.Session, dest stri
 
 // asksPolicy tells whether the flags ask for signatures.
 func (o *verifyOptions) asksPolicy() bool {
-	return o.Policy != "" || o.RequireSigned || len(o.TrustedKeys.Value()) > 0
+	return o.Policy != "" || o.RequireSigned || len(o.TrustedKeys.Value())+len(o.TrustedIdentities.Value()) > 0
 }
 
 // verificationText is the answer for people.

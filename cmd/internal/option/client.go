@@ -181,7 +181,8 @@ func (o *Images) ClientOptions(ctx context.Context, p *Session) (images.ClientOp
 	if with.TrustedKeys, _, err = PublicKeys(ctx, p, "trusted-key", o.TrustedKeys.Value()); err != nil {
 		return with, err
 	}
-	return with, nil
+	with.TrustedIdentities, err = o.identities(ctx, p)
+	return with, err
 }
 
 // hasPlatforms reports whether the command writes images for several platforms.

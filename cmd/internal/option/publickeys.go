@@ -2,7 +2,6 @@ package option
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/images/signature"
@@ -28,8 +27,7 @@ func PublicKeys(ctx context.Context, p *Session, flag string, values []string) (
 			found, err = signature.ParsePublicKeys(text)
 		}
 		if err != nil {
-			return nil, nil, &cmdline.Error{Class: cmdline.Classify(err), Object: file,
-				Err: fmt.Errorf("--%s %s: %w", flag, file, err)}
+			return nil, nil, ofFile(flag, file, err)
 		}
 		for _, key := range found {
 			keys, files[key.Fingerprint()] = append(keys, key), file

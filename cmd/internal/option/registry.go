@@ -20,9 +20,10 @@ import (
 type Registry struct {
 	AuthFile, CAFile, CertDir, RegistriesConf, RegistriesDir, Policy string
 	TLSVerify, RequireSigned                                         bool
-	TrustedKeys                                                      cli.StringSlice
-	Retries                                                          int
-	Timeout                                                          time.Duration
+	TrustedKeys, TrustedIdentities                                   cli.StringSlice
+	TrustedRoot
+	Retries int
+	Timeout time.Duration
 }
 
 // Flags are the flags of commands that use the content of images.
@@ -41,6 +42,8 @@ func (o *Registry) Flags() []cli.Flag {
 		&cli.StringSliceFlag{Name: "trusted-key",
 			Usage: "refuse every image that no key in `FILE` has signed, in place of what the policy requires; " +
 				"can be repeated", EnvVars: program.Env("trusted-key"), Category: group, Destination: &o.TrustedKeys},
+		o.identitiesFlag(group),
+		o.RootFlag(group),
 	}
 	return slices.Insert(flags, 5, policy...)
 }

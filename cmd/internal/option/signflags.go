@@ -12,6 +12,7 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
 	"github.com/operator-bindery/bindery/images/signature"
+	"github.com/operator-bindery/bindery/images/signature/keyless"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/version"
 )
@@ -31,7 +32,7 @@ func (o *Signing) Flags() []cli.Flag {
 // FormFlags are the flags about the signatures themselves.
 func (o *Signing) FormFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "sign-format", Value: string(signature.FormatBoth), EnvVars: program.Env("sign-format"),
+		&cli.StringFlag{Name: "sign-format", DefaultText: "both, by a key; bundle, by an identity", EnvVars: program.Env("sign-format"),
 			Category: "signing", Destination: &o.SignFormat, Usage: "`FORM` of the signatures (sig|bundle|both): .sig " +
 				"tags, which policies (policy.json) read, or Sigstore bundles as referrers"},
 		&cli.StringSliceFlag{Name: "sign-identity", EnvVars: program.Env("sign-identity"), Category: "signing",
@@ -89,19 +90,23 @@ func noIdentity(object string) error {
 
 // checkNotSigning refuses flags about signatures without a key: the image would not be signed, and nothing would say so.
 func checkNotSigning(p *Session) error {
-	for _, flag := range []string{"sign-format", "sign-identity", "sign-passphrase-file", "allow-plain-key",
-		"legacy-attestations"} {
-		if p.GivenHere(flag) {
-			return cmdline.Usagef("--%s has no effect without --sign-key", flag)
-		}
-	}
-	return nil
+	return p.refuse("has no effect without --sign-key or --sign-keyless", "sign-format", "sign-identity",
+		"sign-passphrase-file", "allow-plain-key", "legacy-attestations")
 }
 
 // Options reads the flags about the signatures themselves.
 func (o *Signing) Options() (with signature.SignOptions, err error) {
 	if with.Format, err = signature.ParseFormat(o.SignFormat); err != nil {
 		return with, cmdline.Usagef("invalid --sign-format value %q, expected (sig|bundle|both)", o.SignFormat)
+	}
+	switch {
+	case !o.SignKeyless:
+	case o.SignFormat == "":
+		with.Format = signature.FormatBundle
+	case with.Format != signature.FormatBundle && o.found.SignedTimeLog == "":
+		e := cmdline.Usagef("--sign-format %s: %w", o.SignFormat, keyless.ErrNoSignedTime)
+		e.Hint = "write --sign-format bundle only, or name a log of version 1"
+		return with, e
 	}
 	if with.Identities, err = cmdline.List(o.SignIdentities.Value()); err != nil {
 		return with, err

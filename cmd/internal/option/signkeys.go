@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -15,8 +13,8 @@ import (
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
+	"github.com/operator-bindery/bindery/cmd/internal/secret"
 	"github.com/operator-bindery/bindery/images/signature"
-	"github.com/operator-bindery/bindery/internal/regularfile"
 )
 
 // PassphraseVariable is the environment variable with the passphrase of encrypted keys.
@@ -27,18 +25,19 @@ type Keys struct {
 	Files          cli.StringSlice
 	PassphraseFile string
 	AllowPlainKey  bool
+	Keyless
 }
 
 // Flags are the flags of every command that signs.
 func (o *Keys) Flags(name, group string) []cli.Flag {
-	return []cli.Flag{
+	return append([]cli.Flag{
 		&cli.StringSliceFlag{Name: name, Category: group, EnvVars: program.Env("sign-key"), Destination: &o.Files,
 			Usage: "sign with the private key in `FILE` (PEM), in env://VARIABLE, or on standard input (-); can be " +
 				"repeated"},
 		o.PassphraseFlag(group),
 		&cli.BoolFlag{Name: "allow-plain-key", Category: group, EnvVars: program.Env("allow-plain-key"),
 			Usage: "accept a key that is not encrypted (PKCS#8)", Destination: &o.AllowPlainKey},
-	}
+	}, o.Keyless.Flags()...)
 }
 
 // PassphraseFlag says where the passphrase of the keys is.
@@ -48,12 +47,15 @@ func (o *Keys) PassphraseFlag(group string) cli.Flag {
 			"(default $" + PassphraseVariable + ")"}
 }
 
-// maxKeyFile is the largest file with a key or a passphrase in bytes.
-const maxKeyFile = 64 << 10
-
-// Open opens the private keys of a flag. Opening an encrypted key takes a part of a second and 64 MiB, so it
-// begins at once and goes on beside the command.
+// Open opens the private keys of a flag, or finds the services that sign by an identity. Opening an encrypted key takes a
+// part of a second and 64 MiB, so it begins at once and goes on beside the command.
 func (o *Keys) Open(ctx context.Context, p *Session, flag string) (signature.Keys, error) {
+	if o.SignKeyless {
+		return o.Keyless.open(ctx, p)
+	}
+	if err := p.refuse("has no effect without --sign-keyless", keylessFlags...); err != nil {
+		return nil, err
+	}
 	names, err := cmdline.List(o.Files.Value())
 	if err != nil {
 		return nil, err
@@ -69,8 +71,7 @@ func (o *Keys) Open(ctx context.Context, p *Session, flag string) (signature.Key
 	sealed := false
 	for n, name := range names {
 		if texts[n], err = p.keyText(ctx, name); err != nil {
-			return nil, &cmdline.Error{Class: cmdline.Classify(err), Object: name,
-				Err: fmt.Errorf("--%s %s: %w", flag, name, err)}
+			return nil, ofFile(flag, name, err)
 		}
 		sealed = sealed || signature.IsEncrypted(texts[n])
 	}
@@ -128,7 +129,7 @@ func keyError(flag, name string, err error) error {
 // keyText reads the text of a key.
 func (p *Session) keyText(ctx context.Context, name string) ([]byte, error) {
 	if name == "-" {
-		return ReadAtMost(p.Stdin, maxKeyFile)
+		return secret.ReadAtMost(p.Stdin, secret.MaxSize)
 	}
 	if variable, ok := strings.CutPrefix(name, "env://"); ok {
 		text, set := os.LookupEnv(variable)
@@ -137,18 +138,18 @@ func (p *Session) keyText(ctx context.Context, name string) ([]byte, error) {
 		}
 		return []byte(text), nil
 	}
-	return readSecret(ctx, name)
+	return secret.ReadFile(ctx, name)
 }
 
 // Passphrase reads the passphrase of the keys: from the file or descriptor of the flag, else from the environment, else
 // from the terminal, twice if it is for a new key.
 func (o *Keys) Passphrase(ctx context.Context, p *Session, twice bool) ([]byte, error) {
 	if name := o.PassphraseFile; name != "" {
-		text, err := passphraseFile(ctx, name)
+		text, err := secret.Read(ctx, name)
 		if err != nil {
 			return nil, fmt.Errorf("--sign-passphrase-file %s: %w", name, err)
 		}
-		return text, nil
+		return secret.WithoutLineEnd(text), nil
 	}
 	if text, set := os.LookupEnv(PassphraseVariable); set {
 		// Processes that the containers libraries start, such as credential helpers, do not inherit it.
@@ -198,53 +199,4 @@ func (p *Session) askPassphrase(in *os.File, twice bool) ([]byte, error) {
 		return nil, cmdline.Usagef("the passphrases differ")
 	}
 	return first, nil
-}
-
-// passphraseFile reads a passphrase from a file or a descriptor. A line end after it does not belong to it.
-func passphraseFile(ctx context.Context, name string) (text []byte, err error) {
-	number, isDescriptor := strings.CutPrefix(name, "fd:")
-	switch {
-	case isDescriptor:
-		n, err := strconv.ParseUint(number, 10, 16)
-		if err != nil {
-			return nil, cmdline.Usagef("invalid descriptor %q, expected fd:N", name)
-		}
-		f, err := openDescriptor(n, name)
-		if err != nil {
-			return nil, err
-		}
-		defer f.Close()
-		if text, err = ReadAtMost(f, maxKeyFile); err != nil {
-			return nil, err
-		}
-	default:
-		if text, err = readSecret(ctx, name); err != nil {
-			return nil, err
-		}
-	}
-	if end := len(text) - 1; end >= 0 && text[end] == '\n' {
-		text = text[:end]
-	}
-	if end := len(text) - 1; end >= 0 && text[end] == '\r' {
-		text = text[:end]
-	}
-	return text, nil
-}
-
-// readSecret reads a file that no copy is kept of.
-func readSecret(ctx context.Context, name string) ([]byte, error) {
-	f, err := regularfile.OpenNamed(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return ReadAtMost(f, maxKeyFile)
-}
-
-func ReadAtMost(r io.Reader, most int64) ([]byte, error) {
-	text, err := io.ReadAll(io.LimitReader(r, most+1))
-	if err == nil && int64(len(text)) > most {
-		return nil, fmt.Errorf("longer than %d bytes", most)
-	}
-	return text, err
 }

@@ -234,7 +234,7 @@ func (o *Image) prepareProvenance(ctx context.Context, p *Session, s *supplies, 
 			" as the builder, which says nothing about this CI system")
 	}
 	if s.signing.Keys == nil {
-		p.WarnOnce("the provenance is not signed: anyone can write such a statement; --sign-key signs it")
+		p.WarnOnce("the provenance is not signed: anyone can write such a statement; --sign-key or --sign-keyless signs it")
 	}
 	if s.times {
 		s.build.Started = time.Now()

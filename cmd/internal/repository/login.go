@@ -20,6 +20,7 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
+	"github.com/operator-bindery/bindery/cmd/internal/secret"
 	"github.com/operator-bindery/bindery/images/registries"
 )
 
@@ -135,8 +136,8 @@ func (o *loginOptions) run(ctx context.Context, p *option.Session, text string) 
 }
 
 // credentials returns the user name and the password: of the flags, of standard input, or of the terminal.
-func (o *loginOptions) credentials(p *option.Session, at string) (user, secret string, err error) {
-	user, secret = o.user, o.password
+func (o *loginOptions) credentials(p *option.Session, at string) (user, password string, err error) {
+	user, password = o.user, o.password
 	switch {
 	case o.fromStdin && p.Given("password"):
 		return "", "", cmdline.Usagef("--password and --password-stdin are mutually exclusive")
@@ -145,14 +146,14 @@ func (o *loginOptions) credentials(p *option.Session, at string) (user, secret s
 	case p.Given("password"):
 		p.Log.Warn("--password shows the password to all users of this machine: --password-stdin does not")
 	case o.fromStdin:
-		text, err := option.ReadAtMost(p.Stdin, maxPassword)
+		text, err := secret.ReadAtMost(p.Stdin, maxPassword)
 		if err != nil {
 			return "", "", fmt.Errorf("the password on standard input: %w", err)
 		}
-		secret = strings.TrimRight(string(text), "\r\n")
+		password = strings.TrimRight(string(text), "\r\n")
 	}
-	if user != "" && secret != "" {
-		return user, secret, nil
+	if user != "" && password != "" {
+		return user, password, nil
 	}
 	if o.fromStdin {
 		return "", "", cmdline.Usagef("there is no password on standard input")

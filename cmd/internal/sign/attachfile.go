@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"regexp"
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
@@ -16,14 +15,17 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
 	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/images/signature"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/ctxio"
+	"github.com/operator-bindery/bindery/internal/lazyregexp"
 	"github.com/operator-bindery/bindery/internal/printable"
 	"github.com/operator-bindery/bindery/internal/regularfile"
 )
 
 // attachOptions are the flags of "attach".
 type attachOptions struct {
+	option.Keys
 	option.Answer
 	option.Registry
 	kind, mediaType string
@@ -40,7 +42,8 @@ func AttachCommand(p *option.Session) *cli.Command {
 		Description: `Attaches a file to an image in a registry, an OCI layout or an archive of one: as a
 referrer, an artifact whose subject the image is. The image stays as it is. It is listed by the referrers API
 of the registry, or else by the fallback tag. The artifact depends on the file and the flags alone: attaching
-it again changes nothing. It is not signed; "attest" signs a statement.` +
+it again changes nothing. With --sign-key or --sign-keyless the artifact gets a signature of its own, a bundle;
+"attest" signs a statement about the image.` +
 			program.Examples("bindery attach oci:catalog.oci:v1 sbom.json --type application/vnd.cyclonedx+json",
 				"bindery attach oci:catalog.oci:v1 tested.json --type application/vnd.example.report "+
 					"--media-type application/json --annotation org.example.run=17"),
@@ -50,7 +53,7 @@ it again changes nothing. It is not signed; "attest" signs a statement.` +
 				Destination: &o.mediaType},
 			&cli.StringSliceFlag{Name: "annotation", Destination: &o.annotations,
 				Usage: "annotate the artifact with `KEY=VALUE`; can be repeated"},
-		}, o.Answer.Flags(), o.AccessFlags()),
+		}, o.Keys.Flags("sign-key", "signing"), o.Answer.Flags(), o.AccessFlags()),
 		Action: program.Exactly(2, p.Action(func(ctx context.Context, args []string) error {
 			return attachFile(ctx, p, o, args[0], args[1])
 		})),
@@ -63,6 +66,10 @@ func attachFile(ctx context.Context, p *option.Session, o *attachOptions, name, 
 		return err
 	}
 	artifact, err := o.artifact()
+	if err != nil {
+		return err
+	}
+	keys, err := o.Open(ctx, p, "sign-key")
 	if err != nil {
 		return err
 	}
@@ -96,6 +103,10 @@ func attachFile(ctx context.Context, p *option.Session, o *attachOptions, name, 
 		return fmt.Errorf("%s: %w", dest, err)
 	}
 	made, err := referrers.Attach(ctx, w, w.Image.Top, artifact)
+	signing := signature.NewSigning(signature.SignOptions{Keys: keys, Format: signature.FormatBundle, Created: artifact.Created})
+	if err == nil && keys != nil {
+		err = signing.Attach(ctx, w, store.Image{Top: made})
+	}
 	if err == nil {
 		err = w.Commit(ctx)
 	}
@@ -104,7 +115,7 @@ func attachFile(ctx context.Context, p *option.Session, o *attachOptions, name, 
 	}
 	if asJSON {
 		return p.PrintJSON(AttachedFile{w.Image.Top.Digest, made.Digest, made.MediaType, made.ArtifactType,
-			made.Annotations, layer})
+			made.Annotations, layer, option.SortedMade(signing.Made())})
 	}
 	_, err = p.Stdout.Write([]byte(printable.Text(besideImage(w.Image, made.Digest)) + "\n"))
 	return err
@@ -119,10 +130,12 @@ type AttachedFile struct {
 	Annotations  map[string]string `json:"annotations"`
 	// File is the layer with the file.
 	File v1.Descriptor `json:"file"`
+	// Signatures are those of the artifact, if it was to be signed.
+	Signatures []signature.Made `json:"signatures,omitempty"`
 }
 
 // mediaType is a media type without parameters (RFC 6838, section 4.2).
-var mediaType = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}/[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}$`)
+var mediaType = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}/[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}$`)
 
 // artifact reads the flags of the artifact.
 func (o *attachOptions) artifact() (referrers.Artifact, error) {
@@ -133,7 +146,7 @@ func (o *attachOptions) artifact() (referrers.Artifact, error) {
 		return a, e
 	}
 	for flag, value := range map[string]string{"type": a.Type, "media-type": a.MediaType} {
-		if value != "" && !mediaType.MatchString(value) {
+		if value != "" && !mediaType().MatchString(value) {
 			return a, cmdline.Usagef("invalid --%s value %q, expected a media type such as application/spdx+json", flag,
 				value)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
+	"github.com/operator-bindery/bindery/cmd/internal/secret"
 	"github.com/operator-bindery/bindery/cmd/internal/sign/pairs"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/referrers"
@@ -215,7 +216,7 @@ func (o *copyOptions) pairs(ctx context.Context, p *option.Session, args []strin
 	var text []byte
 	var err error
 	if file == "-" {
-		text, err = option.ReadAtMost(p.Stdin, maxPairs)
+		text, err = secret.ReadAtMost(p.Stdin, maxPairs)
 	} else {
 		text, err = regularfile.ReadNamed(ctx, file, maxPairs)
 	}

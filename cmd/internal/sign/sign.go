@@ -147,7 +147,7 @@ func neededKeys(ctx context.Context, p *option.Session, of *option.Keys) (signat
 	keys, err := of.Open(ctx, p, "sign-key")
 	if err == nil && keys == nil {
 		e := cmdline.Usagef("required flag(s) \"sign-key\" not set")
-		e.Hint = "\"bindery keys generate\" makes a key"
+		e.Hint = "\"bindery keys generate\" makes a key; --sign-keyless signs by an identity, without one"
 		return nil, e
 	}
 	return keys, err
@@ -213,7 +213,7 @@ func printMade(p *option.Session, asJSON bool, image store.Image, made []signatu
 		if m.Found {
 			did = "found"
 		}
-		fmt.Fprintf(&b, "%s %s of %s by key %s", did, m.Form, m.Subject, m.Key)
+		fmt.Fprintf(&b, "%s %s of %s by %s", did, m.Form, m.Subject, signedBy(m.CertificateIdentity, "key "+m.Key))
 		if m.Identity != "" {
 			fmt.Fprintf(&b, " for %s", m.Identity)
 		}
@@ -225,6 +225,14 @@ func printMade(p *option.Session, asJSON bool, image store.Image, made []signatu
 	fmt.Fprintln(&b, besideImage(image, image.Top.Digest))
 	_, err := p.Stdout.Write([]byte(printable.Text(b.String())))
 	return err
+}
+
+// signedBy says who made a signature: an identity, or a key if no issuer vouches for one.
+func signedBy(who signature.CertificateIdentity, key string) string {
+	if who.Issuer != "" {
+		return who.Name + " (" + who.Issuer + ")"
+	}
+	return key
 }
 
 // besideImage returns the name of a manifest in the repository of an image, or its digest alone if that has no name.

@@ -24,6 +24,7 @@ import (
 type treeOptions struct {
 	option.Answer
 	option.Images
+	option.Certificates
 	keys cli.StringSlice
 }
 
@@ -44,7 +45,7 @@ attachments say of themselves, and not verified.` +
 		Flags: program.Flags([]cli.Flag{
 			&cli.StringSliceFlag{Name: "key", Category: "signatures", Destination: &o.keys,
 				Usage: "show what the public key in `FILE` (PEM) has signed; can be repeated"},
-		}, o.Answer.Flags(), o.FlagsWithoutPolicy()),
+		}, o.Certificates.Flags(), []cli.Flag{o.RootFlag("signatures")}, o.Answer.Flags(), o.FlagsWithoutPolicy()),
 		Action: program.Exactly(1, p.Action(func(ctx context.Context, args []string) error { return showTree(ctx, p, o, args[0]) })),
 	}
 }
@@ -79,6 +80,10 @@ func showTree(ctx context.Context, p *option.Session, o *treeOptions, ref string
 	if err != nil {
 		return err
 	}
+	identities, err := o.Verifier(ctx, p, &o.TrustedRoot)
+	if err != nil {
+		return err
+	}
 	client, err := o.Client(ctx, p)
 	if err != nil {
 		return err
@@ -94,7 +99,7 @@ func showTree(ctx context.Context, p *option.Session, o *treeOptions, ref string
 	if err != nil {
 		return &cmdline.Error{Class: cmdline.Classify(err), Object: ref, Err: err}
 	}
-	w := &treeWriter{r: r, keys: keys, files: files}
+	w := &treeWriter{r: r, by: signature.VerifyOptions{Keys: keys, Identities: identities}, files: files}
 	root, err := w.node(ctx, tree, nil)
 	if err != nil {
 		return &cmdline.Error{Class: cmdline.Classify(err), Object: ref, Err: err}
@@ -147,7 +152,7 @@ type NamedTree struct {
 // treeWriter makes the answer of one tree.
 type treeWriter struct {
 	r     store.Reader
-	keys  []signature.PublicKey
+	by    signature.VerifyOptions
 	files map[string]string // of the keys, by their fingerprints
 }
 
@@ -176,7 +181,7 @@ func (w *treeWriter) node(ctx context.Context, t *referrers.Tree, claims []signa
 	below := []signature.Claim{}
 	if len(t.Attached) > 0 {
 		var err error
-		if below, err = signature.Examine(ctx, w.r, t.Digest, w.keys); err != nil {
+		if below, err = w.by.Examine(ctx, w.r, t.Digest); err != nil {
 			return n, err
 		}
 	}
@@ -208,9 +213,13 @@ func (w *treeWriter) signer(c signature.Claim) string {
 	}
 	switch {
 	case c.Verified:
-		return "signed by " + w.files[c.Key] + text
-	case len(w.keys) > 0:
+		return "signed by " + signedBy(c.CertificateIdentity, w.files[c.Key]) + text
+	case w.by.Identities != nil:
+		return "signed by another" + text
+	case len(w.by.Keys) > 0:
 		return "signed by another key" + text
+	case c.Name != "":
+		return "says " + c.Name + text
 	case c.Key != "":
 		return "says key " + c.Key[:len("sha256:")+12] + "…" + text
 	}

@@ -23,6 +23,7 @@ import (
 
 // signatureOptions make "verify" look at signatures instead of the content of the image.
 type signatureOptions struct {
+	option.Certificates
 	keys           cli.StringSlice
 	signatures     bool
 	kind, identity string
@@ -30,7 +31,7 @@ type signatureOptions struct {
 
 func (o *signatureOptions) flags() []cli.Flag {
 	const group = "signatures"
-	return []cli.Flag{
+	return append([]cli.Flag{
 		&cli.StringSliceFlag{Name: "key", Category: group, Destination: &o.keys,
 			Usage: "verify signatures with the public key in `FILE` (PEM); can be repeated: any one suffices"},
 		&cli.BoolFlag{Name: "signatures", Category: group, Destination: &o.signatures,
@@ -41,11 +42,16 @@ func (o *signatureOptions) flags() []cli.Flag {
 		&cli.StringFlag{Name: "identity", Category: group, Destination: &o.identity,
 			DefaultText: "the name of the image, in a registry",
 			Usage:       "`NAME` that .sig signatures must be for: REPOSITORY:TAG, or REPOSITORY for any tag"},
-	}
+	}, o.Certificates.Flags()...)
 }
 
 // asked tells whether the flags ask for signatures.
-func (o *signatureOptions) asked(p *option.Session) bool { return p.Given("key") || o.signatures }
+func (o *signatureOptions) asked(p *option.Session) bool { return o.bySigner(p) || o.signatures }
+
+// bySigner tells whether the flags name who must have signed.
+func (o *signatureOptions) bySigner(p *option.Session) bool {
+	return p.Given("key") || o.Certificates.Given(p)
+}
 
 // verifySignatures verifies the signatures or attestations of an image, and nothing else of it.
 func verifySignatures(ctx context.Context, p *option.Session, o *inspectOptions, name string) error {
@@ -53,14 +59,17 @@ func verifySignatures(ctx context.Context, p *option.Session, o *inspectOptions,
 	if err != nil {
 		return err
 	}
-	if !p.Given("key") {
+	if !o.bySigner(p) {
 		return verifyByPolicy(ctx, p, o, name, asJSON)
 	}
 	if o.signatures && p.Given("policy") {
-		return cmdline.Usagef("--key and --signatures --policy cannot be combined: one of them decides")
+		return cmdline.Usagef("--signatures --policy cannot be combined with --key or --certificate-identity: one of them decides")
 	}
 	with, files, err := o.options(ctx, p)
 	if err != nil {
+		return err
+	}
+	if with.Identities, err = o.Verifier(ctx, p, &o.TrustedRoot); err != nil {
 		return err
 	}
 	client, err := o.Client(ctx, p)
@@ -74,7 +83,7 @@ func verifySignatures(ctx context.Context, p *option.Session, o *inspectOptions,
 		return err
 	}
 	defer at.Close()
-	if p.Given("trusted-key") || o.Policy != "" {
+	if p.Given("trusted-key") || p.Given("trusted-identity") || o.Policy != "" {
 		if err := at.CheckAccepted(ctx); err != nil {
 			return err
 		}
@@ -152,7 +161,8 @@ func printVerified(p *option.Session, r *signature.Report, files map[string]stri
 					f.Problem)
 				continue
 			}
-			text := fmt.Sprintf("good: %s: %s by %s (%s)", about, f.Form, files[f.Key], f.KeyType)
+			by := signedBy(f.CertificateIdentity, files[f.Key]+" ("+f.KeyType+")")
+			text := fmt.Sprintf("good: %s: %s by %s", about, f.Form, by)
 			if f.Identity != "" {
 				text += " for " + f.Identity
 			}

@@ -210,7 +210,7 @@ func TestSignedProvenance(t *testing.T) {
 			if err := p.Attach(t.Context(), w, w.Image); err != nil {
 				return err
 			}
-			claims, err := signature.Examine(t.Context(), w, top, keys)
+			claims, err := signature.VerifyOptions{Keys: keys}.Examine(t.Context(), w, top)
 			if err != nil || len(claims) != 1 || !claims[0].Verified || claims[0].PredicateType != provenance.PredicateType {
 				t.Errorf("claims about the index: %+v, %v", claims, err)
 			}

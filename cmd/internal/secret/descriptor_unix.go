@@ -1,6 +1,6 @@
 //go:build unix
 
-package option
+package secret
 
 import (
 	"fmt"
