@@ -89,6 +89,34 @@ func TestGitHub(t *testing.T) {
 	}
 }
 
+// The workflows are valid as their comments say to sign without a key: the permission and the input are in the right
+// places.
+func TestGitHubKeyless(t *testing.T) {
+	for name, edits := range map[string][]string{
+		"deploy/ci/github.yaml": {"# permissions: {", "permissions: {", "# sign: keyless", "sign: keyless",
+			"          sign-key: ${{ secrets.SIGN_KEY }}\n", "",
+			"          sign-passphrase: ${{ secrets.SIGN_PASSPHRASE }}\n", ""},
+		"deploy/ci/github-container.yaml": {"# permissions: {", "permissions: {", `SIGN: "" # or keyless`, "SIGN: keyless"},
+	} {
+		text := read(t, name)
+		for i := 0; i < len(edits); i += 2 {
+			if !strings.Contains(text, edits[i]) {
+				t.Errorf("%s: %q is not there", name, edits[i])
+			}
+		}
+		text = strings.NewReplacer(edits...).Replace(text)
+		if found := schemaErrors(t, "Workflow", text); len(found) > 0 {
+			t.Errorf("%s: %v", name, found)
+		}
+		if found := lintErrors(t, name, text); len(found) > 0 {
+			t.Errorf("%s: %v", name, found)
+		}
+		if bad := strings.Replace(text, "id-token: write", "id-tokens: write", 1); len(lintErrors(t, name, bad)) == 0 {
+			t.Error("no fault is found in a wrong permission")
+		}
+	}
+}
+
 // install runs the action's script as a runner does, with releases in a directory, and returns its output.
 func install(t *testing.T, env map[string]string) (outputs string, log string, err error) {
 	t.Helper()

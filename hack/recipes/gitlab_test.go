@@ -88,6 +88,24 @@ func TestGitLab(t *testing.T) {
 	}
 }
 
+// The pipeline is valid as its comments say to sign without a key, and the components take that input.
+func TestGitLabKeyless(t *testing.T) {
+	text := read(t, "deploy/ci/gitlab-ci.yml")
+	keyless := strings.NewReplacer("# sign: keyless", "sign: keyless", "# bindery-build: {", "bindery-build: {").Replace(text)
+	if strings.Count(keyless, "#") != strings.Count(text, "#")-2 {
+		t.Error("the comments are not there")
+	}
+	for pipeline, want := range map[string][]string{
+		keyless: {"bindery-build", "bindery-review"},
+		strings.NewReplacer("{parts", "{sign: keyless, parts", "{destination", "{sign: keyless, destination").Replace(
+			allComponents): {"bindery-migrate", "bindery-mirror", "bindery-mirror-publish"},
+	} {
+		if got, err := gitlabJobs(t, pipeline); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%v, the jobs are %q and not %q", err, got, want)
+		}
+	}
+}
+
 // Faults are found: an unknown keyword, a wrong type, a missing input, an unknown one.
 func TestGitLabFaults(t *testing.T) {
 	for what, c := range map[string]struct {
@@ -96,6 +114,10 @@ func TestGitLabFaults(t *testing.T) {
 		"a keyword": {allComponents, "  retry: 2", "  retries: 2", "retries"},
 		"a type":    {allComponents, "  cache:", "  timeout: [1]\n  cache:", "timeout"},
 		"missing":   {"include:\n  - local: templates/mirror.yml\n", "", "", "destination"},
+		"no way to sign": {strings.Replace(allComponents, "parts: 3", "sign: keyles", 1), "", "",
+			"not in the list of allowed options"},
+		"a token": {strings.Replace(allComponents, "include:", "bindery-mirror-publish: {id_tokens: {SIGSTORE_ID_TOKEN: {}}}\n"+
+			"include:", 1), "", "", "aud"},
 		"no number": {strings.Replace(allComponents, "parts: 3", "parts: three", 1), "", "", "parts"},
 	} {
 		var edits []string

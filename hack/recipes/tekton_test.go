@@ -142,6 +142,37 @@ func TestTekton(t *testing.T) {
 	}
 }
 
+// The examples that sign, with a key and without, are valid in a run.
+func TestTektonSigningExamples(t *testing.T) {
+	readme, err := os.ReadFile(root + "deploy/tekton/task/bindery-build-catalog/0.1/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := strings.Split(string(readme), "```yaml\n")[1:]
+	if len(blocks) != 2 {
+		t.Fatalf("%d examples", len(blocks))
+	}
+	for _, b := range blocks {
+		b, _, _ = strings.Cut(b, "```")
+		const head = "apiVersion: tekton.dev/v1\nkind: TaskRun\nmetadata: {generateName: build-}\nspec:\n" +
+			"  taskRef: {name: bindery-build-catalog}\n"
+		o, err := tekton([]byte(head + "  " + strings.ReplaceAll(strings.TrimSpace(b), "\n", "\n  ") + "\n"))
+		if err != nil {
+			t.Errorf("%v\n%s", err, b)
+			continue
+		}
+		run := o.(*pipeline.TaskRun)
+		w := run.Spec.Workspaces[0]
+		if name := run.Spec.Params[0].Name; name != "sign-flags" || w.Name != "signing" {
+			t.Errorf("the example is about %s and %s", name, w.Name)
+		}
+		if keyless := run.Spec.Params[0].Value.ArrayVal[0] == "--sign-keyless"; keyless != (w.Projected != nil) ||
+			keyless == (w.Secret != nil) {
+			t.Errorf("%v with %+v", run.Spec.Params[0].Value.ArrayVal, w)
+		}
+	}
+}
+
 // Faults are found: an unknown field, a reference to a parameter that is not there, a wrong type.
 func TestTektonFaults(t *testing.T) {
 	good := string(tektonFiles(t)["task/bindery-build-catalog/0.1/bindery-build-catalog.yaml"])

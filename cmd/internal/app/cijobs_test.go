@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -49,6 +50,7 @@ type gitlabJob struct {
 type gitlabInput struct {
 	Description, Type, Regex string
 	Default                  any
+	Options                  []string
 }
 
 // component returns the jobs of a component of GitLab, with inputs in their places.
@@ -76,7 +78,8 @@ func component(t *testing.T, name string, given map[string]string) map[string]gi
 		} else if !ok {
 			value = fmt.Sprint(of.Default)
 		}
-		if of.Description == "" || !regexp.MustCompile(of.Regex).MatchString(value) {
+		if of.Description == "" || !regexp.MustCompile(of.Regex).MatchString(value) ||
+			of.Options != nil && !slices.Contains(of.Options, value) {
 			t.Errorf("%s: %s is %q, described as %q", name, input, value, of.Description)
 		}
 		was := body
@@ -135,12 +138,15 @@ var (
 )
 
 // script is the step for bash. A step has a shell of its own, with secrets, which are variables of the test and empty if
-// there is none, under the names of env. What it writes to GITHUB_ENV is the environment of the steps behind it.
+// there is none, and texts, under the names of env. What it writes to GITHUB_ENV is the environment of the steps behind
+// it.
 func (s githubStep) script() string {
 	text := "(\n"
 	for name, value := range s.Env {
 		if m := githubSecret.FindStringSubmatch(value); m != nil {
 			text += "export " + name + "=\"${" + m[1] + "-}\"\n"
+		} else if !strings.Contains(value, "${{") {
+			text += "export " + name + "='" + value + "'\n"
 		}
 	}
 	return text + s.Run + "\n)\n[ ! -s \"${GITHUB_ENV-}\" ] || { set -a; . \"$GITHUB_ENV\"; set +a; }\n"
@@ -150,10 +156,16 @@ func (s githubStep) script() string {
 // steps that install nothing, with the inputs that the workflow gives.
 func githubJobs(t *testing.T, file string) map[string]string {
 	t.Helper()
+	return workflowJobs(t, clitest.ReadFile(t, ciDir+file))
+}
+
+// workflowJobs does the same for the text of a workflow.
+func workflowJobs(t *testing.T, text string) map[string]string {
+	t.Helper()
 	var workflow struct {
 		Jobs map[string]struct{ Steps []githubStep }
 	}
-	if err := yaml.Unmarshal([]byte(clitest.ReadFile(t, ciDir+file)), &workflow); err != nil {
+	if err := yaml.Unmarshal([]byte(text), &workflow); err != nil {
 		t.Fatal(err)
 	}
 	var action struct{ Runs struct{ Steps []githubStep } }

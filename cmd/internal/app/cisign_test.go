@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/operator-bindery/bindery/cmd/internal/clitest"
@@ -107,8 +108,8 @@ func TestPodSigns(t *testing.T) {
 		public, true)
 }
 
-// tektonSignFlags are the flags of the example that signs in a README of Tekton.
-func tektonSignFlags(t *testing.T) (flags []string) {
+// tektonSignFlags are the flags of the examples that sign in a README of Tekton, with a key and without.
+func tektonSignFlags(t *testing.T) (flags, keyless []string) {
 	t.Helper()
 	page, err := manual.Read(os.DirFS("../../.."), "deploy/tekton/task/bindery-build-catalog/0.1/README.md")
 	if err != nil {
@@ -121,8 +122,9 @@ func tektonSignFlags(t *testing.T) (flags []string) {
 				Value []string
 			}
 			Workspaces []struct {
-				Name   string
-				Secret struct{ SecretName string }
+				Name      string
+				Secret    *corev1.SecretVolumeSource
+				Projected *corev1.ProjectedVolumeSource
 			}
 		}
 		if b.Language != "yaml" {
@@ -131,22 +133,30 @@ func tektonSignFlags(t *testing.T) (flags []string) {
 		if err := yaml.UnmarshalStrict([]byte(b.Text), &run); err != nil {
 			t.Fatal(err)
 		}
-		if run.Params[0].Name != "sign-flags" || run.Workspaces[0].Name != "signing" ||
-			run.Workspaces[0].Secret.SecretName != "signing" {
+		w := run.Workspaces[0]
+		if run.Params[0].Name != "sign-flags" || w.Name != "signing" {
 			t.Fatalf("%+v", run)
 		}
-		flags = run.Params[0].Value
+		switch {
+		case w.Secret != nil && w.Secret.SecretName == "signing":
+			flags = run.Params[0].Value
+		case w.Projected != nil && isIdentity(w.Projected):
+			keyless = run.Params[0].Value
+		default:
+			t.Fatalf("%+v", w)
+		}
 	}
-	if len(flags) == 0 {
+	if len(flags) == 0 || len(keyless) == 0 {
 		t.Fatal("no example")
 	}
-	return flags
+	return flags, keyless
 }
 
 // Each pipeline of Tekton signs the catalogs that it pushes if it is given the workspace with the key and the flags of
 // the example; the task that builds a catalog alone does, too.
 func TestTektonSigns(t *testing.T) {
-	objects, flags := tektonObjects(t), tektonSignFlags(t)
+	objects := tektonObjects(t)
+	flags, _ := tektonSignFlags(t)
 	secret, public := signingSecret(t)
 	source := mirrortest.Source(t)
 	signed := func(m *machines, image string) {
