@@ -56,7 +56,7 @@ func (o *Keyless) Flags() []cli.Flag {
 
 // open finds the services and where the token comes from, before any work. The token is used for the first signature.
 func (o *Keyless) open(ctx context.Context, p *Session) (signature.Keys, error) {
-	err := p.refuse("cannot be combined with --sign-keyless", "sign-key", "sign-passphrase-file", "allow-plain-key",
+	err := p.refuse("cannot be combined with --sign-keyless", "sign-passphrase-file", "allow-plain-key",
 		"legacy-attestations")
 	if err != nil {
 		return nil, err

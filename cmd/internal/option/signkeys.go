@@ -50,14 +50,19 @@ func (o *Keys) PassphraseFlag(group string) cli.Flag {
 // Open opens the private keys of a flag, or finds the services that sign by an identity. Opening an encrypted key takes a
 // part of a second and 64 MiB, so it begins at once and goes on beside the command.
 func (o *Keys) Open(ctx context.Context, p *Session, flag string) (signature.Keys, error) {
-	if o.SignKeyless {
+	names, err := cmdline.List(o.Files.Value())
+	switch {
+	case err != nil:
+		return nil, err
+	case o.SignKeyless && len(names) > 0:
+		e := cmdline.Usagef("--%s cannot be combined with --sign-keyless: an image is signed in one way, and by a second "+
+			"command in the other", flag)
+		e.Hint = "the variables BINDERY_SIGN_KEY and BINDERY_SIGN_KEYLESS stand for the flags"
+		return nil, e
+	case o.SignKeyless:
 		return o.Keyless.open(ctx, p)
 	}
 	if err := p.refuse("has no effect without --sign-keyless", keylessFlags...); err != nil {
-		return nil, err
-	}
-	names, err := cmdline.List(o.Files.Value())
-	if err != nil {
 		return nil, err
 	}
 	if len(names) == 0 {
