@@ -116,6 +116,9 @@ func (v *verifier) made(f *finding, d document, s signed) (class Class, err erro
 	case other != nil && err != nil:
 		return class, err
 	case other != nil:
+		if name := certifiedName(s.certificate); name != "" {
+			other = fmt.Errorf("%w: its certificate says that %.300q did", other, name)
+		}
 		return OtherKey, other
 	case s.certificate != nil:
 		if err := checkCertificate(s.certificate, key, v.o.Now); err != nil {

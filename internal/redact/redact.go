@@ -63,6 +63,8 @@ var (
 	inParameter = lazyregexp.New(`(?i)(` + secret + isValue + `)(` + value + `)`)
 	inHeader    = lazyregexp.New(`(?i)\b(` + headers + isValue + `(?:(?:\\*["'])?(?:basic|bearer|digest|negotiate|token)\s+)?)(` +
 		value + `)`)
+	// a token (JWT), whose first part is an object in base64url.
+	inToken = lazyregexp.New(`eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_=.-]*`)
 	// parameters of URLs with names that elsewhere are words.
 	inQuery = lazyregexp.New(`(?i)([?&;]|%3f|%26)((?:sig|key|code|auth|pass|hmac|jwt)(?:=|%3d))([^\s"'&#;\\]+)`)
 	digests = lazyregexp.New(`^[a-z0-9]+(?:[.+_-][a-z0-9]+)*:[0-9a-fA-F]{8,}`)
@@ -133,6 +135,9 @@ func clean(text string, has kind) string {
 				!sentence().MatchString(v)
 		})
 	}
+	if has&aToken != 0 {
+		text = inToken().ReplaceAllString(text, hidden)
+	}
 	if has&aQuery != 0 {
 		text = inQuery().ReplaceAllString(text, "$1$2"+hidden)
 	}
@@ -185,6 +190,7 @@ const (
 	aPassword
 	aSecret
 	aQuery
+	aToken
 	// aValue is what stands between a name and its value.
 	aValue
 )
@@ -196,7 +202,7 @@ type word struct {
 
 // words begin what clean looks for, in lower case, by their first letter.
 var words = func() (by [256][]word) {
-	for k, all := range map[kind]string{aUser: "%40", aScheme: "basic bearer", aPassword: "pass pwd",
+	for k, all := range map[kind]string{aUser: "%40", aScheme: "basic bearer", aToken: "eyj", aPassword: "pass pwd",
 		aHeader: "authorization x-registry cookie x-api-key", aValue: "%3",
 		aSecret: "secret credential token api access private signature", aQuery: "sig= sig%3 key= key%3 code= code%3 " +
 			"auth= auth%3 pass= pass%3 hmac= hmac%3 jwt= jwt%3"} {
@@ -232,7 +238,7 @@ func findSuspicious(text string) (has kind) {
 		}
 	}
 	if has&aValue == 0 {
-		return has&aScheme | has&aUser
+		return has & (aScheme | aUser | aToken)
 	}
 	return has &^ aValue
 }

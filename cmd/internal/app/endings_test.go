@@ -44,7 +44,7 @@ func TestVerifySaysWhatItLeavesOut(t *testing.T) {
 	clitest.Done(t, dir, "bindery", "build", "catalog", "cat", "--output", "oci:x:v1", "--server", "none")
 	clitest.WriteFile(t, filepath.Join(dir, "pass"), "secret")
 	clitest.Done(t, dir, "bindery", "keys", "generate", "--sign-passphrase-file", "pass", "--name", "k")
-	const text = "signatures were not looked at (--key, --signatures)\n"
+	const text = "signatures were not looked at (--key, --certificate-identity, --signatures)\n"
 	for _, format := range []string{"text", "json"} {
 		if got := clitest.RunProgram(t, dir, "bindery", "verify", "oci:x:v1", "-o", format); got.Status != 0 ||
 			!strings.Contains(got.Stderr, text) {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/secret"
+	"github.com/operator-bindery/bindery/internal/lazyregexp"
 )
 
 const (
@@ -27,6 +28,9 @@ const (
 	githubURL       = "ACTIONS_ID_TOKEN_REQUEST_URL"        // where a job asks for its token
 	githubToken     = "ACTIONS_ID_TOKEN_REQUEST_TOKEN"      // what it asks with
 )
+
+// jwt finds what looks like a token.
+var jwt = lazyregexp.New(`eyJ[A-Za-z0-9_-]{8,}\.`)
 
 // Options say where the token is.
 type Options struct {
@@ -43,6 +47,12 @@ type Options struct {
 // device flow. A token in a file, a descriptor or the environment is read and checked at once. Variables with secrets are
 // unset, so that programs which libraries start do not inherit them: Find is for once in a process.
 func (o Options) Find(ctx context.Context) (*Source, error) {
+	if jwt().MatchString(o.Token) {
+		e := cmdline.Usagef("--identity-token has a token itself, which other users of this machine can see in lists of processes")
+		e.Hint = "a token in the variable " + tokenVariable + " needs no flag; else name the file or the variable with it: " +
+			"--identity-token FILE, env://VARIABLE or fd:N"
+		return nil, e
+	}
 	var given string // before the variable that it is in is taken
 	variable, fromVariable := strings.CutPrefix(o.Token, "env://")
 	if fromVariable {
@@ -84,11 +94,6 @@ func (o Options) Find(ctx context.Context) (*Source, error) {
 
 // given reads the token of the file or the descriptor that the user names.
 func (o Options) given(ctx context.Context) (*Source, error) {
-	if _, err := expiry(strings.TrimSpace(o.Token)); err == nil {
-		e := cmdline.Usagef("--identity-token is a token itself, which other users of this machine can see in the list of processes")
-		e.Hint = "name the file or the variable with it: --identity-token FILE, env://VARIABLE or fd:N"
-		return nil, e
-	}
 	name := "--identity-token " + o.Token
 	if info, err := os.Stat(o.Token); err == nil && info.Mode().IsRegular() && !strings.HasPrefix(o.Token, "fd:") {
 		return fromFile(ctx, name, o.Token)

@@ -89,7 +89,7 @@ func TestFind(t *testing.T) {
 			message: "there is no identity token", why: "name a token with --identity-token"},
 		{rule: "an unset variable", token: "env://NOT_SET", message: "the environment variable NOT_SET is not set"},
 		{rule: "an empty variable", token: "env://EMPTY", env: map[string]string{"EMPTY": ""}, message: "is empty"},
-		{rule: "a token itself", token: given, message: "is a token itself", why: "env://VARIABLE or fd:N"},
+		{rule: "a token itself", token: given, message: "has a token itself", why: "env://VARIABLE or fd:N"},
 		{rule: "a file, beside variables with secrets", token: ok, env: map[string]string{tokenVariable: variable,
 			githubToken: "bearer"}, name: "--identity-token " + ok, want: given},
 		{rule: "a variable, beside others", token: "env://" + tokenVariable, env: map[string]string{tokenVariable: variable,

@@ -184,7 +184,7 @@ func (o *runOptions) readMedium(ctx context.Context, p *option.Session, with *mi
 	}
 	if o.includeRoot {
 		var err error
-		if with.TrustedRoot, err = o.TrustedRoot.Read(ctx, false); err != nil {
+		if with.TrustedRoot, err = o.TrustedRoot.Read(ctx); err != nil {
 			return err
 		}
 		p.Log.Info("the archive gets a trusted root: the other side uses it with --trusted-root " +

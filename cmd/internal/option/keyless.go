@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -60,6 +61,9 @@ func (o *Keyless) open(ctx context.Context, p *Session) (signature.Keys, error) 
 		"legacy-attestations")
 	if err != nil {
 		return nil, err
+	}
+	if o.Token == "" && p.GivenHere("identity-token") {
+		return nil, cmdline.Usagef("--identity-token is empty") // the job's own token in its place would be another identity
 	}
 	ForbidCoreDumps()
 	if o.found, err = o.services(ctx); err != nil {
@@ -120,7 +124,6 @@ func (o *Keyless) services(ctx context.Context) (s keyless.Services, err error) 
 // Certificates is whose certificates are looked for.
 type Certificates struct {
 	keyless.Identity
-	Offline bool
 }
 
 // identityFlags are the flags that name an identity.
@@ -137,8 +140,6 @@ func (o *Certificates) Flags() []cli.Flag {
 			&o.NameRegexp),
 		text(identityFlags[2], "`URL` of the OpenID Connect issuer that vouches for the identity", &o.Issuer),
 		text(identityFlags[3], "like --certificate-oidc-issuer, with a regular `EXPRESSION`", &o.IssuerRegexp),
-		&cli.BoolFlag{Name: "offline", Category: "signatures", EnvVars: program.Env("offline"), Destination: &o.Offline,
-			Usage: "do not ask for the trusted root of Sigstore's public instance: it is in the cache, or in --trusted-root"},
 	}
 }
 
@@ -152,8 +153,6 @@ func (o *Certificates) Verifier(ctx context.Context, p *Session, root *TrustedRo
 	named := o.Name != "" || o.NameRegexp != ""
 	vouched := o.Issuer != "" || o.IssuerRegexp != ""
 	switch {
-	case !o.Given(p) && p.GivenHere("offline"):
-		return nil, cmdline.Usagef("--offline has no effect without --certificate-identity")
 	case !o.Given(p):
 		return nil, nil
 	case !named && !vouched:
@@ -169,26 +168,36 @@ func (o *Certificates) Verifier(ctx context.Context, p *Session, root *TrustedRo
 	case o.Issuer != "" && o.IssuerRegexp != "":
 		return nil, cmdline.Usagef("--certificate-oidc-issuer and --certificate-oidc-issuer-regexp cannot be combined")
 	}
-	return root.verifier(ctx, o.Offline, "certificate-identity", o.Identity)
+	for flag, pattern := range map[string]string{identityFlags[1]: o.NameRegexp, identityFlags[3]: o.IssuerRegexp} {
+		if _, err := regexp.Compile(pattern); err != nil {
+			return nil, cmdline.Usagef("--%s: %w", flag, err)
+		}
+	}
+	return root.verifier(ctx, "certificate-identity", o.Identity)
 }
 
 // TrustedRoot is what is trusted of Sigstore.
 type TrustedRoot struct {
-	File string
+	File    string
+	Offline bool
 	// Text is that of the root, if File is its digest.
 	Text []byte
 }
 
-// RootFlag names the trusted root.
-func (o *TrustedRoot) RootFlag(group string) cli.Flag {
-	return &cli.StringFlag{Name: "trusted-root", Category: group, EnvVars: program.Env("trusted-root"), Destination: &o.File,
-		Usage: "`FILE` with the authorities and logs behind identities (trusted_root.json; default that of Sigstore's " +
-			"public instance)"}
+// RootFlags name the trusted root.
+func (o *TrustedRoot) RootFlags(group string) []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "trusted-root", Category: group, EnvVars: program.Env("trusted-root"), Destination: &o.File,
+			Usage: "`FILE` with the authorities and logs behind identities (trusted_root.json; default that of Sigstore's " +
+				"public instance)"},
+		&cli.BoolFlag{Name: "offline", Category: group, EnvVars: program.Env("offline"), Destination: &o.Offline,
+			Usage: "do not ask for the trusted root of Sigstore's public instance: it is in the cache, or in --trusted-root"},
+	}
 }
 
 // verifier returns what verifies signatures by some identities of a flag.
-func (o *TrustedRoot) verifier(ctx context.Context, offline bool, flag string, of ...keyless.Identity) (*keyless.Verifier, error) {
-	text, err := o.Read(ctx, offline)
+func (o *TrustedRoot) verifier(ctx context.Context, flag string, of ...keyless.Identity) (*keyless.Verifier, error) {
+	text, err := o.Read(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -204,7 +213,7 @@ func (o *TrustedRoot) verifier(ctx context.Context, offline bool, flag string, o
 }
 
 // Read returns the text of the trusted root.
-func (o *TrustedRoot) Read(ctx context.Context, offline bool) ([]byte, error) {
+func (o *TrustedRoot) Read(ctx context.Context) ([]byte, error) {
 	switch {
 	case o.Text != nil:
 		return o.Text, nil
@@ -219,7 +228,7 @@ func (o *TrustedRoot) Read(ctx context.Context, offline bool) ([]byte, error) {
 		}
 		return text, ofFile("trusted-root", o.File, err)
 	}
-	text, err := publicInstance(offline).TrustedRoot(ctx)
+	text, err := publicInstance(o.Offline).TrustedRoot(ctx)
 	if err == nil {
 		return text, nil
 	}
@@ -248,7 +257,10 @@ func (o *Registry) identities(ctx context.Context, p *Session) (signature.Identi
 		if p.Given("trusted-identity") { // such as a variable that is not set: every image would be accepted
 			return nil, cmdline.Usagef("--trusted-identity names no identity")
 		}
-		return nil, nil
+		if slices.ContainsFunc(append(identityFlags, "include-trusted-root"), p.Given) {
+			return nil, nil
+		}
+		return nil, p.refuse("has no effect without an identity, such as --trusted-identity", "trusted-root", "offline")
 	}
 	var of []keyless.Identity
 	for _, value := range values {
@@ -260,7 +272,7 @@ func (o *Registry) identities(ctx context.Context, p *Session) (signature.Identi
 		}
 		of = append(of, keyless.Identity{Issuer: issuer, Name: name})
 	}
-	return o.TrustedRoot.verifier(ctx, false, "trusted-identity", of...)
+	return o.TrustedRoot.verifier(ctx, "trusted-identity", of...)
 }
 
 // maxSigningConfig is the largest signing configuration or trusted root in bytes.

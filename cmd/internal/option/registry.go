@@ -43,9 +43,8 @@ func (o *Registry) Flags() []cli.Flag {
 			Usage: "refuse every image that no key in `FILE` has signed, in place of what the policy requires; " +
 				"can be repeated", EnvVars: program.Env("trusted-key"), Category: group, Destination: &o.TrustedKeys},
 		o.identitiesFlag(group),
-		o.RootFlag(group),
 	}
-	return slices.Insert(flags, 5, policy...)
+	return slices.Insert(flags, 5, append(policy, o.RootFlags(group)...)...)
 }
 
 // AccessFlags are those of commands that only write beside an image: the policy is about images that are read.

@@ -105,7 +105,7 @@ func (o *Signing) Options() (with signature.SignOptions, err error) {
 		with.Format = signature.FormatBundle
 	case with.Format != signature.FormatBundle && o.found.SignedTimeLog == "":
 		e := cmdline.Usagef("--sign-format %s: %w", o.SignFormat, keyless.ErrNoSignedTime)
-		e.Hint = "write --sign-format bundle only, or name a log of version 1"
+		e.Hint = "leave out --sign-format, or name a log of version 1 with --rekor-url"
 		return with, e
 	}
 	if with.Identities, err = cmdline.List(o.SignIdentities.Value()); err != nil {
@@ -159,8 +159,17 @@ func SortedMade(made []signature.Made) []signature.Made {
 
 // WithSigningHint adds advice to errors of signing.
 func WithSigningHint(object string, err error) error {
-	if errors.Is(err, signature.ErrNoIdentity) {
+	var service *keyless.ServiceError
+	switch {
+	case errors.Is(err, signature.ErrNoIdentity):
 		return noIdentity(object)
+	case errors.As(err, &service):
+		return &cmdline.Error{Class: cmdline.ClassNetwork, Object: service.URL, Err: err, Hint: map[string]string{
+			"fulcio-url": "--fulcio-url must be one that knows the issuer of the token and is its audience, which is sigstore at " +
+				"the public instance",
+			"rekor-url": "--rekor-url is the address without a path, and --rekor-version that of its API",
+			"tsa-url":   "--tsa-url is the whole address with its path, such as https://HOST/api/v1/timestamp",
+		}[service.Flag]}
 	}
 	return err
 }

@@ -101,7 +101,7 @@ func verify(ctx context.Context, p *option.Session, o *inspectOptions, ref strin
 	}
 	for _, flag := range []string{"type", "identity"} {
 		if p.Given(flag) {
-			return cmdline.Usagef("--%s is about signatures and needs --key", flag)
+			return cmdline.Usagef("--%s is about signatures and needs --key or --certificate-identity", flag)
 		}
 	}
 	format := o.output
@@ -120,7 +120,9 @@ func verify(ctx context.Context, p *option.Session, o *inspectOptions, ref strin
 	if err != nil {
 		return fmt.Errorf("write the answer: %w", err)
 	}
-	p.Log.Info("signatures were not looked at (--key, --signatures)")
+	if o.TrustedIdentities.Value() == nil && o.TrustedKeys.Value() == nil {
+		p.Log.Info("signatures were not looked at (--key, --certificate-identity, --signatures)")
+	}
 	if !report.Proof.Same {
 		return &cmdline.ExitStatus{Status: 1}
 	}

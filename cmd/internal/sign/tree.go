@@ -45,7 +45,7 @@ attachments say of themselves, and not verified.` +
 		Flags: program.Flags([]cli.Flag{
 			&cli.StringSliceFlag{Name: "key", Category: "signatures", Destination: &o.keys,
 				Usage: "show what the public key in `FILE` (PEM) has signed; can be repeated"},
-		}, o.Certificates.Flags(), []cli.Flag{o.RootFlag("signatures")}, o.Answer.Flags(), o.FlagsWithoutPolicy()),
+		}, o.Certificates.Flags(), o.RootFlags("signatures"), o.Answer.Flags(), o.FlagsWithoutPolicy()),
 		Action: program.Exactly(1, p.Action(func(ctx context.Context, args []string) error { return showTree(ctx, p, o, args[0]) })),
 	}
 }

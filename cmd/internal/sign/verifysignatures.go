@@ -240,7 +240,7 @@ type PolicyVerdict struct {
 func verifyByPolicy(ctx context.Context, p *option.Session, o *inspectOptions, name string, asJSON bool) error {
 	for _, flag := range []string{"type", "identity"} {
 		if p.Given(flag) {
-			return cmdline.Usagef("--%s needs --key: the policy decides on identities, and on signatures alone", flag)
+			return cmdline.Usagef("--%s needs --key or --certificate-identity: the policy decides on identities, and on signatures alone", flag)
 		}
 	}
 	p.RequireSigned = true // what the policy accepts without a signature is not signed

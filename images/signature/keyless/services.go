@@ -124,6 +124,24 @@ func (s Services) check() (err error) {
 var ErrNoSignedTime = fault.New(fault.Input, "a signature in a .sig tag names an entry of a transparency log of version 1 "+
 	"(with a signed time), and there is no such log")
 
+// ServiceError is the error of a service that refuses, or that cannot be reached.
+type ServiceError struct {
+	// Flag is what names the URL of the service in a command: fulcio-url, rekor-url or tsa-url.
+	Flag string
+	URL  string
+	Err  error
+}
+
+// Error implements [error].
+func (e *ServiceError) Error() string {
+	what := map[string]string{"fulcio-url": "certificate authority", "rekor-url": "transparency log",
+		"tsa-url": "timestamp authority"}[e.Flag]
+	return fmt.Sprintf("the %s %s: %v", what, e.URL, e.Err)
+}
+
+// Unwrap returns what the service answers.
+func (e *ServiceError) Unwrap() error { return e.Err }
+
 // Public is the public instance of Sigstore, which publishes its trusted root and its signing configuration by The Update
 // Framework.
 type Public struct {

@@ -140,7 +140,7 @@ func (s *Signer) certify(ctx context.Context) (*certified, error) {
 	der, err := sign.NewFulcio(&sign.FulcioOptions{BaseURL: s.services.Authority, Transport: to}).GetCertificate(ctx, s.current,
 		&sign.CertificateProviderOptions{IDToken: token})
 	if err != nil {
-		return nil, fmt.Errorf("a certificate of %s: %w", s.services.Authority, err)
+		return nil, &ServiceError{"fulcio-url", s.services.Authority, err}
 	}
 	by := certified{Keypair: s.current.Keypair, chain: chainOf(answer)}
 	if by.leaf, err = x509.ParseCertificate(der); err == nil {
@@ -215,10 +215,11 @@ func (s *Signer) sign(ctx context.Context, content sign.Content, logs []Log) (ma
 	case ctx.Err() != nil:
 		return made{}, context.Cause(ctx)
 	case err != nil && len(err.Error()) > 2*pinned.MaxRefusal: // clients of logs of version 2 repeat the whole answer
-		return made{}, fmt.Errorf("signing with a certificate of %s: %s…", s.services.Authority,
-			err.Error()[:2*pinned.MaxRefusal])
+		return made{}, fmt.Errorf("signing: %s…", err.Error()[:2*pinned.MaxRefusal])
+	case err != nil && !errors.As(err, new(*ServiceError)) && len(s.services.Timestamps) > 0:
+		return made{}, &ServiceError{"tsa-url", strings.Join(s.services.Timestamps, ", "), err}
 	case err != nil:
-		return made{}, fmt.Errorf("signing with a certificate of %s: %w", s.services.Authority, err)
+		return made{}, fmt.Errorf("signing: %w", err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -242,7 +243,21 @@ func logClient(ctx context.Context, l Log) (sign.Transparency, error) {
 		to.Consumers[runtime.JSONMime], to.Producers[runtime.JSONMime] = runtime.JSONConsumer(), runtime.JSONProducer()
 		o.Client = checkedLog{rekor.New(to, strfmt.Default).Entries}
 	}
-	return sign.NewRekor(o), nil
+	return namedLog{sign.NewRekor(o), l.URL}, nil
+}
+
+// namedLog names a log in its errors.
+type namedLog struct {
+	sign.Transparency
+	url string
+}
+
+// GetTransparencyLogEntry implements [sign.Transparency].
+func (l namedLog) GetTransparencyLogEntry(ctx context.Context, keyOrCertificate []byte, b *protobundle.Bundle) error {
+	if err := l.Transparency.GetTransparencyLogEntry(ctx, keyOrCertificate, b); err != nil {
+		return &ServiceError{"rekor-url", l.url, err}
+	}
+	return nil
 }
 
 // Bundle implements [signature.Certified].

@@ -2,6 +2,7 @@ package keyless
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/x509"
 	"encoding/hex"
 	"errors"
@@ -52,6 +53,7 @@ type Verifier struct {
 	root       *Root
 	library    *verify.Verifier
 	identities []verify.PolicyOption
+	wanted     string // the identity in messages, if it is one
 }
 
 // NewVerifier returns a verifier of signatures by any of some identities. They need an entry in a log and a time if the
@@ -78,7 +80,11 @@ func NewVerifier(r *Root, identities ...Identity) (*Verifier, error) {
 		needs = append(needs, verify.WithSignedCertificateTimestamps(1))
 	}
 	library, err := verify.NewVerifier(r.material, needs...)
-	return &Verifier{r, library, trusted}, err
+	v := &Verifier{root: r, library: library, identities: trusted}
+	if i := identities[0]; len(identities) == 1 {
+		v.wanted = fmt.Sprintf(", and not by %q of %q", cmp.Or(i.Name, i.NameRegexp), cmp.Or(i.Issuer, i.IssuerRegexp))
+	}
+	return v, err
 }
 
 // Bundle implements [signature.Identities].
@@ -139,8 +145,12 @@ func (v *Verifier) verify(b *bundle.Bundle, about verify.ArtifactPolicyOption, p
 	}
 	times, err := v.library.VerifyObserverTimestamps(b, logged)
 	if err != nil {
+		lacks := "it has no timestamp"
+		if stamps, err := b.Timestamps(); err == nil && len(stamps) > 0 {
+			lacks = "its timestamp is not one of an authority of the trusted root about it"
+		}
 		return by, signature.Untimed, fmt.Errorf("nothing that is trusted proves when it was made, and its certificate was "+
-			"valid until %s: %s", leaf.NotAfter.UTC().Format(time.RFC3339), strings.TrimSuffix(err.Error(), "; error: %!w(<nil>)"))
+			"valid until %s: %s", leaf.NotAfter.UTC().Format(time.RFC3339), lacks)
 	}
 	for _, t := range times {
 		if err := validAt(leaf, t.Timestamp); err != nil {
@@ -157,7 +167,7 @@ func (v *Verifier) verify(b *bundle.Bundle, about verify.ArtifactPolicyOption, p
 	var other *verify.ErrNoMatchingCertificateIdentity
 	switch {
 	case errors.As(err, &other):
-		return by, signature.OtherSigner, fmt.Errorf("it was made by %.300q, for whom %.300q vouches", by.Name, by.Issuer)
+		return by, signature.OtherSigner, fmt.Errorf("it was made by %.300q, for whom %.300q vouches%s", by.Name, by.Issuer, v.wanted)
 	case err != nil && strings.HasPrefix(err.Error(), "failed to verify signature"):
 		return by, signature.OtherKey, errors.New("the key of its certificate did not make the signature")
 	case err != nil:
