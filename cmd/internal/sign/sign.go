@@ -39,7 +39,7 @@ func SignCommand(p *option.Session) *cli.Command {
 archive of one. By default both forms are written: a .sig tag, which policies (policy.json) of podman, CRI-O
 and OpenShift read, and a Sigstore bundle as a referrer, which cosign reads. A signature by the same key that
 is there already is not made again, and the image's digest stays what it is. With --sign-keyless a bundle is
-written, signed by the identity of a token, each time anew. The commands that write images sign them with the
+written, signed by the identity of a token; each run writes another one. The commands that write images sign with the
 same flags.` +
 			program.Examples("bindery sign registry.example.com/acme/catalog:v1 --sign-key release.key",
 				"bindery sign oci:catalog.oci:v1 --sign-key release.key --sign-identity "+
