@@ -38,7 +38,7 @@ func TestCosignSigns(t *testing.T) {
 	p.cosignDoes(cosignSign("sign", image, token)...)
 	p.does(binderyVerify(image, public.root, byPerson())...)
 	p.refusesAll(image, byPerson())
-	// Without a root there is nothing to verify with, and nobody is asked for one.
+	// Without a root there is nothing to verify with, and no server is asked for one.
 	p.refuses("", append([]string{"verify", image, "--offline"}, byPerson()...)...)
 	if r := p.does("tree", image, "--trusted-root", public.root, "--offline", "--certificate-identity", person, "--certificate-oidc-issuer", openid.URL); !strings.Contains(r.out, person) {
 		t.Errorf("the tree does not say who has signed:\n%s", r.out)

@@ -80,7 +80,7 @@ func (s *issuer) answer(w http.ResponseWriter, status int, members, others map[s
 	_ = json.NewEncoder(w).Encode(members)
 }
 
-// options are those of somebody at a terminal; what they are told is kept.
+// options are those of a user at a terminal; the lines that they see are kept.
 func (s *issuer) options(told *[]string) Options {
 	return Options{Issuer: s.URL + "/auth", ClientID: "client", Terminal: true, pause: time.Nanosecond,
 		Tell: func(text string) { *told = append(*told, text) }}
@@ -164,7 +164,7 @@ func TestDeviceRefused(t *testing.T) {
 	}
 }
 
-// Whoever has begun to log in can give up.
+// A user who has begun to log in can cancel.
 func TestDeviceCanceled(t *testing.T) {
 	t.Parallel()
 	s := newIssuer(t)

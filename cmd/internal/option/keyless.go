@@ -197,7 +197,7 @@ func (o *TrustedRoot) RootFlags(group string) []cli.Flag {
 
 // verifier returns what verifies signatures by some identities of a flag.
 func (o *TrustedRoot) verifier(ctx context.Context, flag string, of ...keyless.Identity) (*keyless.Verifier, error) {
-	text, err := o.Read(ctx)
+	text, err := o.read(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -212,8 +212,17 @@ func (o *TrustedRoot) verifier(ctx context.Context, flag string, of ...keyless.I
 	return v, nil
 }
 
-// Read returns the text of the trusted root.
+// Read returns the text of the trusted root. Another text is an error.
 func (o *TrustedRoot) Read(ctx context.Context) ([]byte, error) {
+	text, err := o.read(ctx)
+	if err == nil {
+		_, err = keyless.ParseRoot(text)
+		err = ofFile("trusted-root", o.File, err)
+	}
+	return text, err
+}
+
+func (o *TrustedRoot) read(ctx context.Context) ([]byte, error) {
 	switch {
 	case o.Text != nil:
 		return o.Text, nil
@@ -223,9 +232,6 @@ func (o *TrustedRoot) Read(ctx context.Context) ([]byte, error) {
 		return nil, e
 	case o.File != "":
 		text, err := regularfile.ReadNamed(ctx, o.File, maxSigningConfig)
-		if err == nil {
-			_, err = keyless.ParseRoot(text)
-		}
 		return text, ofFile("trusted-root", o.File, err)
 	}
 	text, err := publicInstance(o.Offline).TrustedRoot(ctx)

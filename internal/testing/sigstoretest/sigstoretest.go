@@ -89,7 +89,7 @@ func New(t testing.TB) *Sigstore {
 // handler answers a request, whose body it is given beside.
 type handler func(w http.ResponseWriter, r *http.Request, body []byte)
 
-// serve starts one of the servers, which records its requests and fails as it is told to.
+// serve starts one of the servers, which records its requests and fails as Fail says.
 func (s *Sigstore) serve(t testing.TB, name string, handlers map[string]handler) string {
 	mux := http.NewServeMux()
 	for pattern, h := range handlers {
@@ -135,7 +135,7 @@ func answer(w http.ResponseWriter, status int, value any) {
 	_, _ = w.Write(text)
 }
 
-// Fail makes a server answer every request with a status, until it is told the status 0.
+// Fail makes a server answer every request with a status, until it is called with the status 0.
 func (s *Sigstore) Fail(server string, status int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
