@@ -2,20 +2,14 @@
 package mirrortest
 
 import (
-	"archive/tar"
-	"bytes"
 	"encoding/json"
-	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
-	"sync"
 	"testing"
 
-	"github.com/klauspost/compress/zstd"
-
+	"github.com/operator-bindery/bindery/internal/testing/recorded"
 	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 )
 
@@ -42,8 +36,14 @@ func Source(t testing.TB) *testregistry.Registry {
 // Fill adds the content of the fixture to a registry.
 func Fill(t testing.TB, r *testregistry.Registry) {
 	t.Helper()
-	files := read(t, "fixture.tar.zst")
-	for _, m := range Manifests(t) {
+	Add(t, r, read(t, "fixture.tar.zst"))
+}
+
+// Add adds the content of an archive to a registry: manifests.json lists the manifests, and below blobs/ are they and
+// the blobs, each under the hexadecimal form of its digest.
+func Add(t testing.TB, r *testregistry.Registry, files map[string][]byte) {
+	t.Helper()
+	for _, m := range ManifestsIn(t, files) {
 		text := files["blobs/"+strings.TrimPrefix(m.Digest, "sha256:")]
 		if len(m.Tags) == 0 {
 			r.AddManifest(m.Repository, "", m.MediaType, text)
@@ -62,8 +62,14 @@ func Fill(t testing.TB, r *testregistry.Registry) {
 // Manifests returns the manifests of the fixture, by repository and digest.
 func Manifests(t testing.TB) []Manifest {
 	t.Helper()
+	return ManifestsIn(t, read(t, "fixture.tar.zst"))
+}
+
+// ManifestsIn returns the manifests of an archive that [Add] takes, by repository and digest.
+func ManifestsIn(t testing.TB, files map[string][]byte) []Manifest {
+	t.Helper()
 	var all []Manifest
-	if err := json.Unmarshal(read(t, "fixture.tar.zst")["manifests.json"], &all); err != nil {
+	if err := json.Unmarshal(files["manifests.json"], &all); err != nil {
 		t.Fatal(err)
 	}
 	return all
@@ -91,45 +97,9 @@ func Runs(t testing.TB) map[string][]byte {
 	return read(t, "runs.tar.zst")
 }
 
-// archives are the files of each archive that was read, by its name.
-var archives sync.Map
-
 // read returns the files of an archive in testdata/mirror.
 func read(t testing.TB, name string) map[string][]byte {
 	t.Helper()
-	open, _ := archives.LoadOrStore(name, sync.OnceValues(func() (map[string][]byte, error) { return unpack(name) }))
-	files, err := open.(func() (map[string][]byte, error))()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return files
-}
-
-func unpack(name string) (map[string][]byte, error) {
 	_, file, _, _ := runtime.Caller(0)
-	packed, err := os.ReadFile(filepath.Join(filepath.Dir(file), "..", "..", "..", "testdata", "mirror", name))
-	if err != nil {
-		return nil, err
-	}
-	z, err := zstd.NewReader(bytes.NewReader(packed), zstd.WithDecoderMaxWindow(1<<27))
-	if err != nil {
-		return nil, err
-	}
-	defer z.Close()
-	files := map[string][]byte{}
-	for r := tar.NewReader(z); ; {
-		h, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return files, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		if h.Typeflag != tar.TypeReg {
-			continue
-		}
-		if files[strings.TrimPrefix(h.Name, "./")], err = io.ReadAll(r); err != nil {
-			return nil, err
-		}
-	}
+	return recorded.Archive(t, filepath.Join(filepath.Dir(file), "..", "..", "..", "testdata", "mirror", name))
 }

@@ -194,6 +194,15 @@ func (r *Registry) Untag(repository, tag string) {
 	delete(r.manifests, repository+":"+tag)
 }
 
+// Clear removes all content, and with [Registry.Separate] what each repository has. Rules and the list of requests stay.
+func (r *Registry) Clear() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	clear(r.blobs)
+	clear(r.manifests)
+	clear(r.owned)
+}
+
 // Manifest returns the manifest under a tag or digest of a repository; nil if there is none.
 func (r *Registry) Manifest(repository, name string) []byte {
 	r.mu.Lock()
