@@ -42,7 +42,7 @@ var directories = []directory{
 	{"serve", []string{"declcfg", "layers", "sqlite"}},
 	{"build", []string{"declcfg", "layers", "images", "bundle", "sqlite", "edit", "render", "migrate", "serve"}},
 	// The air gap.
-	{"mirror", []string{"declcfg", "images", "sqlite", "edit", "render", "build"}},
+	{"mirror", []string{"declcfg", "layers", "images", "sqlite", "edit", "render", "build"}},
 }
 
 // narrow are packages that import less of the project than others of their directories, and what they import beside

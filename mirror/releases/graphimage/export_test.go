@@ -1,0 +1,4 @@
+package graphimage
+
+// CopyMembers is for fuzzing.
+var CopyMembers = copyMembers
