@@ -29,14 +29,19 @@ type Kind string
 
 // The kinds of images.
 const (
-	Related    Kind = "operatorRelatedImage"
-	Additional Kind = "generic"
-	Bundle     Kind = "operatorBundle"
-	Catalog    Kind = "operatorCatalog"
+	ReleaseContent Kind = "ocpReleaseContent" // an image that a release names
+	Release        Kind = "ocpRelease"
+	Graph          Kind = "cincinnatiGraph" // the data of update graphs
+	Related        Kind = "operatorRelatedImage"
+	Additional     Kind = "generic"
+	Bundle         Kind = "operatorBundle"
+	Catalog        Kind = "operatorCatalog"
 )
 
-// rank is the order in which images are copied: catalogs come after all that they name.
-func (k Kind) rank() int { return slices.Index([]Kind{Related, Additional, Bundle, Catalog}, k) }
+// kinds are in the order in which images are copied: releases and catalogs come after all that they name.
+var kinds = []Kind{ReleaseContent, Release, Graph, Related, Additional, Bundle, Catalog}
+
+func (k Kind) rank() int { return slices.Index(kinds, k) }
 
 // Account is what a run has done. Its JSON form is stable.
 type Account struct {
@@ -44,8 +49,11 @@ type Account struct {
 	Config      string           `json:"config,omitempty"`
 	Destination string           `json:"destination,omitempty"`
 	DryRun      bool             `json:"dryRun,omitempty"`
-	Catalogs    []CatalogAccount `json:"catalogs"`
-	Images      []imageAccount   `json:"images"`
+	Releases    []ReleaseAccount `json:"releases,omitempty"`
+	// Graph is the image with the data of update graphs, if it is asked for.
+	Graph    *GraphAccount    `json:"graph,omitempty"`
+	Catalogs []CatalogAccount `json:"catalogs"`
+	Images   []imageAccount   `json:"images"`
 	// Resources are the files for clusters that were written, Files the other ones.
 	Resources []string         `json:"resources"`
 	Files     []string         `json:"files,omitempty"`
@@ -205,9 +213,14 @@ func (a *Account) Count(kinds ...Kind) (there, asked int) {
 	return there, asked
 }
 
-// IncompleteError is the error of a run that has done what it could: Operators and Additional tell what is missing.
+// IncompleteError is the error of a run that has done what it could: the numbers tell what is missing, images of
+// releases, of operators, and additional ones.
 type IncompleteError struct {
-	Operators, Additional int
+	Releases, Operators, Additional int
+	// UnpublishedReleases are the releases that are not at the destination; NoGraph tells that the image of update graphs
+	// is not.
+	UnpublishedReleases []string
+	NoGraph             bool
 	// Unpublished are the catalogs that are not published.
 	Unpublished []string
 	// leftOut is the number of bundles that were taken out of catalogs, and Missing that of the packages, channels and
@@ -221,9 +234,14 @@ type IncompleteError struct {
 	Cause error
 }
 
+// LacksReleases tells that a release or the graph image is not there, or an image of a release.
+func (e *IncompleteError) LacksReleases() bool {
+	return e.NoGraph || e.Releases+len(e.UnpublishedReleases) > 0
+}
+
 // OnlyNames tells that nothing is missing but what the image set names and the catalogs do not have.
 func (e *IncompleteError) OnlyNames() bool {
-	return e.Missing > 0 && e.Operators+e.Additional+e.LeftOut+len(e.Unpublished) == 0
+	return e.Missing > 0 && !e.LacksReleases() && e.Operators+e.Additional+e.LeftOut+len(e.Unpublished) == 0
 }
 
 func (e *IncompleteError) Error() string {
@@ -235,6 +253,11 @@ func (e *IncompleteError) Error() string {
 		case n > 1:
 			parts = append(parts, strconv.Itoa(n)+" "+many)
 		}
+	}
+	add(e.Releases, "image of releases was not copied", "images of releases were not copied")
+	add(len(e.UnpublishedReleases), "release was not published", "releases were not published")
+	if e.NoGraph {
+		parts = append(parts, "the graph image was not published")
 	}
 	add(e.Operators, "image of operators was not copied", "images of operators were not copied")
 	add(e.Additional, "additional image was not copied", "additional images were not copied")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/mirror/filter"
+	"github.com/operator-bindery/bindery/mirror/imageset"
 	"github.com/operator-bindery/bindery/mirror/internal/atmirror"
 	"github.com/operator-bindery/bindery/mirror/internal/workdir"
 )
@@ -29,7 +30,7 @@ func (o Options) WriteResources(ctx context.Context, dir string) (_ *Account, er
 	if err := r.open(ctx); err != nil {
 		return r.report.account, err
 	}
-	if r.found, err = collectAll(ctx, r.o, r.report, r.places.input); err != nil {
+	if r.found, err = collectAll(ctx, r.o, r.report, r.places.from, r.places.input); err != nil {
 		return r.report.account, err
 	}
 	if _, err := checkDestinations(ctx, r.o, r.report, r.places.from, r.places.to, r.found); err != nil {
@@ -43,11 +44,25 @@ func (o Options) WriteResources(ctx context.Context, dir string) (_ *Account, er
 	return r.report.finish(r.found), err
 }
 
-// findCatalogs finds out what the catalogs are at the target.
+// findCatalogs finds out what the catalogs and the graph image are at the target.
 func (r *run) findCatalogs(ctx context.Context) error {
 	rec, err := workdir.ReadRecord(r.o.Workspace.files(), r.o.Target)
 	if err != nil {
 		return err
+	}
+	if g := r.found.graph; g != nil {
+		to, err := r.places.to.repository(g.dest)
+		if err != nil {
+			return err
+		}
+		top, err := to.Head(ctx, g.dest.Tag)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%s: %w", g.dest.Name(), err)
+		}
+		if g.account.Digest = top.Digest; top.Digest == "" {
+			r.found.graph = nil
+			r.report.problem(filter.Warning, "graph: true", "", "%s is not at the target", g.dest.Name())
+		}
 	}
 	for _, c := range r.found.catalogs {
 		at, err := publishedAt(r.o.Target, c.op, rec)
@@ -74,13 +89,20 @@ func (r *run) findCatalogs(ctx context.Context) error {
 // for registries that do not list theirs. The catalogs are read at their sources.
 func (o Options) Repositories(ctx context.Context) (_ []string, err error) {
 	o.Mode, o.Target.Host, o.Target.Path = ToMirror, "", ""
+	var out []string
+	if !o.Set.Platform.IsZero() { // the names are the same for all releases
+		set := *o.Set
+		set.Platform, o.Set = imageset.Platform{}, &set
+		for _, at := range []imageset.Ref{o.Target.ReleaseImages(""), o.Target.ReleaseContent("", ""), o.Target.GraphImage()} {
+			out = append(out, at.Path)
+		}
+	}
 	all := o.withDefaults()
-	found, err := collectAll(ctx, all, newReport(all), nil)
+	found, err := collectAll(ctx, all, newReport(all), registryOrigin{all.Images}, nil)
 	defer func() { err = errors.Join(err, found.close()) }()
 	if err != nil {
 		return nil, err
 	}
-	var out []string
 	for _, i := range found.items.list {
 		out = append(out, i.destination.Path)
 	}

@@ -23,6 +23,9 @@ import (
 
 // collection is what an image set asks for.
 type collection struct {
+	releases []*release
+	graph    *graph        // nil if it is not asked for
+	files    *releaseFiles // about releases
 	catalogs []*catalog
 	absent   []*catalog // catalogs that are not there
 	items    items      // all images but the catalogs
@@ -41,14 +44,15 @@ type collector struct {
 	o      *Options
 	report *report
 	input  *archive // where catalogs are read; nil for registries
+	from   origin   // where images are read
 	found  *collection
 }
 
-// collect reads the catalogs of the image set, filters them, and lists all images. All that is wrong is reported at
-// once. Catalogs that are not there, or have nothing of what is named, are no error if there is anything else to
-// mirror. What was found is returned with an error, too; the caller closes it.
-func collect(ctx context.Context, o *Options, report *report, input *archive) (*collection, error) {
-	c := &collector{o: o, report: report, input: input, found: &collection{}}
+// collect reads the catalogs of the image set, filters them, and lists all images, as it does with the releases. All that
+// is wrong is reported at once. Releases and catalogs that are not there, and catalogs that have nothing of what is named,
+// are no error if there is anything else to mirror. What was found is returned with an error, too; the caller closes it.
+func collect(ctx context.Context, o *Options, report *report, from origin, input *archive) (*collection, error) {
+	c := &collector{o: o, report: report, input: input, from: from, found: &collection{}}
 	templates, err := c.readTemplates(ctx)
 	if err == nil {
 		err = c.collect(ctx, templates)
@@ -56,15 +60,16 @@ func collect(ctx context.Context, o *Options, report *report, input *archive) (*
 	return c.found, err
 }
 
-// collectAll is like [collect], but a catalog that is not there is an error.
-func collectAll(ctx context.Context, o *Options, report *report, input *archive) (*collection, error) {
-	found, err := collect(ctx, o, report, input)
-	var errs []error
+// collectAll is like [collect], but a release or catalog that is not there is an error.
+func collectAll(ctx context.Context, o *Options, report *report, from origin, input *archive) (*collection, error) {
+	found, err := collect(ctx, o, report, from, input)
+	errs := found.releaseFailures()
+	e := &CollectError{Releases: len(errs), Operators: len(found.absent)}
 	for _, c := range found.absent {
 		errs = append(errs, fmt.Errorf("catalog %s: %w", c.op.Catalog.Name(), c.failed))
 	}
-	if err == nil && len(errs) > 0 {
-		err = &CollectError{Operators: len(errs), Err: errors.Join(errs...)}
+	if e.Err = errors.Join(errs...); err == nil && e.Err != nil {
+		err = e
 	}
 	return found, err
 }
@@ -86,7 +91,15 @@ func (r *collector) readTemplates(ctx context.Context) ([]*resources.Template, e
 
 // collect reads the catalogs and lists the images.
 func (r *collector) collect(ctx context.Context, templates []*resources.Template) error {
-	var errs []error
+	if err := r.collectReleases(ctx); err != nil {
+		return err
+	}
+	errs := r.found.releaseFailures()
+	wrongReleases := len(errs)
+	if wrongReleases > 0 && !r.o.Filter.Strict && !r.o.AllCatalogs && r.o.OnMissing != FailMissing &&
+		len(r.found.items.list)+len(r.o.Set.Operators)+len(r.o.Set.AdditionalImages) > 0 {
+		wrongReleases, errs = 0, nil
+	}
 	bad := map[*catalog]bool{}
 	wrong := func(c *catalog, err error) {
 		bad[c] = true
@@ -116,7 +129,7 @@ func (r *collector) collect(ctx context.Context, templates []*resources.Template
 		r.found.catalogs = append(r.found.catalogs, c)
 	}
 	for _, c := range r.found.absent {
-		if len(r.found.catalogs)+len(r.o.Set.AdditionalImages) == 0 {
+		if len(r.found.items.list)+len(r.found.catalogs)+len(r.o.Set.AdditionalImages) == 0 {
 			wrong(c, c.failed)
 			continue
 		}
@@ -139,7 +152,7 @@ func (r *collector) collect(ctx context.Context, templates []*resources.Template
 		}
 	}
 	if len(errs) > 0 {
-		return &CollectError{Operators: len(bad), Additional: additional, Err: errors.Join(errs...)}
+		return &CollectError{Releases: wrongReleases, Operators: len(bad), Additional: additional, Err: errors.Join(errs...)}
 	}
 	return nil
 }
@@ -368,8 +381,8 @@ func (e absentError) ErrorClass() fault.Class { return fault.Input }
 
 // CollectError is the error of a run that copied nothing, since not all that is requested can be found out.
 type CollectError struct {
-	Operators, Additional int
-	Err                   error
+	Releases, Operators, Additional int
+	Err                             error
 }
 
 func (e *CollectError) Error() string { return e.Err.Error() }

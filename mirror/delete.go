@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"github.com/operator-bindery/bindery/mirror/internal/atmirror"
 	"github.com/operator-bindery/bindery/mirror/internal/sizes"
 	"github.com/operator-bindery/bindery/mirror/internal/staying"
+	"github.com/operator-bindery/bindery/mirror/internal/workdir"
 )
 
 // Deletion is what [DeleteOptions.Delete] did.
@@ -30,10 +32,13 @@ type Deletion struct {
 type Deleted struct {
 	DeleteItem
 	Digest digest.Digest `json:"digest,omitempty"`
-	// Status is deleted, absent, kept or failed; planned in a dry run, where it would be deleted.
+	// Status is deleted, absent, kept or failed; planned in a dry run, where it would be deleted; untagged or tagged for
+	// an image that the list keeps, whose tag is deleted or, since the registry deletes none, is not.
 	Status string `json:"status"`
 	// Error is why an image is kept or failed.
 	Error string `json:"error,omitempty"`
+
+	tagAlone bool // nothing but its tag is to be deleted
 }
 
 // Delete deletes the images of a list at a target. An image that is not there is done. What is listed by a tag is what
@@ -48,6 +53,11 @@ func (o DeleteOptions) Delete(ctx context.Context, list *DeleteList, target imag
 	prefix := "docker://" + target.String() + "/"
 	var outside []error
 	items := slices.Clone(list.Items)
+	for _, k := range list.Kept {
+		if k.Untag && !o.Shared { // with Shared it is not asked whether tags stay
+			items = append(items, DeleteItem{Name: k.Name, Reference: k.Reference, Type: ReleaseContent})
+		}
+	}
 	for n, i := range items {
 		at, ok := atmirror.WithHost(i.Reference, target.Host)
 		if !ok || !strings.HasPrefix(at, prefix) {
@@ -66,6 +76,8 @@ func (o DeleteOptions) Delete(ctx context.Context, list *DeleteList, target imag
 	if err := o.Remote.Ping(ctx, target.String()); err != nil {
 		return nil, err // the error names the registry
 	}
+	// Release images go first: a release that is there is whole.
+	slices.SortStableFunc(items, func(a, b DeleteItem) int { return cmp.Compare(deleteRank(a), deleteRank(b)) })
 	decisions, err := decideAll(ctx, items, &DeleteList{Catalogs: list.Catalogs, Kept: list.Kept, Shared: o.Shared},
 		staying.Options{Remote: o.Remote, Target: target, Workspace: o.Workspace.files(), Render: o.Render,
 			WithoutRecord: o.WithoutRecord, Warn: newLogger(o.Log).warn})
@@ -76,14 +88,20 @@ func (o DeleteOptions) Delete(ctx context.Context, list *DeleteList, target imag
 	out := &Deletion{Images: []Deleted{}}
 	var errs []error
 	for n, i := range items {
-		one := Deleted{DeleteItem: i}
-		err := d.delete(ctx, decisions[n], &one)
+		one := Deleted{DeleteItem: i, tagAlone: n >= len(list.Items)}
+		err := d.checkRelease(i)
+		if err == nil {
+			err = d.delete(ctx, decisions[n], &one)
+		}
 		if ctx.Err() != nil {
 			return out, context.Cause(ctx)
 		}
 		if err != nil {
 			one.Status, one.Error = "failed", err.Error()
 			errs = append(errs, fmt.Errorf("%s: %w", i.Reference, err))
+		}
+		if i.Type == Release && (one.Status == "failed" || one.Status == "kept") {
+			d.staying = append(d.staying, decisions[n].Ref.Tag)
 		}
 		out.Images = append(out.Images, one)
 		if o.Done != nil {
@@ -95,8 +113,36 @@ func (o DeleteOptions) Delete(ctx context.Context, list *DeleteList, target imag
 	}
 	if o.DryRun {
 		out.Repositories = ByRepository(d.total.ByRepository())
+	} else {
+		errs = append(errs, o.updateRecord(target, out.Images))
 	}
 	return out, errors.Join(errs...)
+}
+
+// deleteRank is the order in which images are deleted.
+func deleteRank(i DeleteItem) int {
+	if i.Type == Release {
+		return 0
+	}
+	return 1
+}
+
+// updateRecord takes the releases that are no longer at the target out of the record.
+func (o *DeleteOptions) updateRecord(target imageset.Target, images []Deleted) error {
+	rec, err := workdir.ReadRecord(o.Workspace.files(), target)
+	if err != nil || !rec.Found {
+		return err
+	}
+	n := len(rec.Releases)
+	rec.Releases = slices.DeleteFunc(rec.Releases, func(p workdir.Published) bool {
+		return slices.ContainsFunc(images, func(i Deleted) bool {
+			return i.Type == Release && i.Reference == p.Destination && (i.Status == "deleted" || i.Status == "absent")
+		})
+	})
+	if len(rec.Releases) == n {
+		return nil
+	}
+	return rec.Write(o.Workspace.files(), target)
 }
 
 // errOutside is the error about items of another target.
@@ -110,6 +156,22 @@ type deletion struct {
 	DeleteOptions
 	gone  map[string]bool // REPOSITORY@DIGEST
 	total sizes.Total     // in a dry run
+	// staying are the tags of the releases that are not deleted.
+	staying []string
+}
+
+// checkRelease returns an error for a component of a release that is not deleted: the release would not be whole.
+func (d *deletion) checkRelease(i DeleteItem) error {
+	at, err := imageset.ParseRef(i.Reference)
+	if i.Type != ReleaseContent || err != nil {
+		return err
+	}
+	for _, tag := range d.staying {
+		if strings.HasPrefix(at.Tag, tag+"-") {
+			return fmt.Errorf("the release %s is not deleted, which names it", tag)
+		}
+	}
+	return nil
 }
 
 // delete deletes an image, and the list of what is attached to it.
@@ -118,8 +180,11 @@ func (d *deletion) delete(ctx context.Context, i staying.Decision, out *Deleted)
 	if i.Err != nil {
 		return i.Err
 	}
-	if i.Top.Digest != "" && i.Why != "" {
+	if i.Top.Digest != "" && (i.Why != "" || out.tagAlone) {
 		out.Status, out.Error = "kept", i.Why
+		if out.tagAlone && i.TagAlone {
+			return d.untag(ctx, i, out)
+		}
 		return nil
 	}
 	if i.Top.Digest != "" {
@@ -150,6 +215,26 @@ func (d *deletion) delete(ctx context.Context, i staying.Decision, out *Deleted)
 	err = d.deleteManifest(ctx, i.In, list, entries, &of)
 	if out.Status == "absent" && of.Status != "" {
 		out.Status, out.Digest = of.Status, list.Digest
+	}
+	return err
+}
+
+// untag deletes the tag of an image that stays, as others need it, if the tag stands for it.
+func (d *deletion) untag(ctx context.Context, i staying.Decision, out *Deleted) error {
+	there, err := i.In.Head(ctx, i.Ref.Tag)
+	switch {
+	case atmirror.IsAbsent(err):
+		out.Status, out.Error = "absent", ""
+		return nil
+	case err != nil || there.Digest != i.Top.Digest:
+		return err
+	case d.DryRun:
+		out.Status = "planned"
+		return nil
+	}
+	out.Status = "untagged"
+	if err = i.In.Untag(ctx, i.Ref.Tag); errors.Is(err, registries.ErrNoDelete) {
+		out.Status, out.Error, err = "tagged", "the registry deletes no tags; "+i.Why, nil
 	}
 	return err
 }

@@ -74,6 +74,8 @@ type keptItem struct {
 	Name      string `json:"imageName"`
 	Reference string `json:"imageReference"`
 	Reason    string `json:"reason"`
+	// Untag says that its tag is deleted where the registry deletes tags: nothing needs it but other tags.
+	Untag bool `json:"untag,omitempty"`
 }
 
 // DeleteOptions configure a deletion and the list that it takes. Of [Options], the list needs Set, Target, Remote, Workspace, Render
@@ -108,6 +110,7 @@ func (o DeleteOptions) ListDeletions(ctx context.Context) (_ *DeleteList, proble
 	if err != nil {
 		return nil, nil, err
 	}
+	o.Target.MaxNestedPaths = cmp.Or(o.Target.MaxNestedPaths, rec.MaxNestedPaths)
 	list := &DeleteList{APIVersion: imageset.APIVersion, Kind: deleteKind, Items: []DeleteItem{}, Shared: o.Shared,
 		Catalogs: []deleteCatalog{}}
 	if o.Workspace != nil && !o.Shared {
@@ -121,6 +124,9 @@ func (o DeleteOptions) ListDeletions(ctx context.Context) (_ *DeleteList, proble
 		if err := list.addCatalog(ctx, &o.Options, report, op, rec, wanted); err != nil {
 			return nil, nil, fmt.Errorf("catalog %s: %w", op.Catalog.Name(), err)
 		}
+	}
+	if err := addReleases(ctx, &o, rec, wanted); err != nil {
+		return nil, nil, err
 	}
 	for _, a := range o.Set.AdditionalImages {
 		at, err := o.Target.Additional(a)
@@ -156,9 +162,9 @@ func (o DeleteOptions) ListDeletions(ctx context.Context) (_ *DeleteList, proble
 		case d.Err != nil:
 			return nil, nil, fmt.Errorf("%s: %w", i.Reference, d.Err)
 		case d.Why != "":
-			list.Kept = append(list.Kept, keptItem{i.Name, i.Reference, d.Why})
+			list.Kept = append(list.Kept, keptItem{i.Name, i.Reference, d.Why, i.Type == ReleaseContent && d.TagAlone})
 		default:
-			i.Digest = d.Top.Digest
+			i.Digest = cmp.Or(d.Top.Digest, i.Digest)
 			list.Items = append(list.Items, i)
 		}
 	}
@@ -187,7 +193,9 @@ func decideAll(ctx context.Context, items []DeleteItem, list *DeleteList,
 		o.Gone = append(o.Gone, staying.Catalog(c))
 	}
 	for _, k := range list.Kept {
-		o.Kept = append(o.Kept, staying.Kept{Source: k.Name, Reference: k.Reference, Reason: k.Reason})
+		if !k.Untag {
+			o.Kept = append(o.Kept, staying.Kept{Source: k.Name, Reference: k.Reference, Reason: k.Reason})
+		}
 	}
 	needs, err := staying.Read(ctx, o, all)
 	if err != nil {

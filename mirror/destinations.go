@@ -92,7 +92,7 @@ func (r *destinationCheck) run(ctx context.Context, list []*item) error {
 	if errs = append(errs, replaced...); len(errs) > 0 {
 		return errors.Join(errs...)
 	}
-	if len(list) == 0 {
+	if len(list) == 0 && r.found.graph == nil {
 		return errNoImages
 	}
 	return nil
@@ -110,6 +110,10 @@ func (r *destinationCheck) markBlocked(i *item) {
 	}
 	if r.o.PruneBlocked {
 		return
+	}
+	if i.ofRelease() {
+		r.report.problem(filter.Warning, i.name(), "", "blocked, and release %s cannot be installed without it",
+			i.release.account.Name())
 	}
 	for _, u := range i.users {
 		r.report.problem(filter.Warning, i.name(), "--prune-blocked takes the bundle out of the catalog",
@@ -160,6 +164,9 @@ func (r *destinationCheck) shareTag(ctx context.Context, together []*item, conte
 		if i.source.Repository() != first.source.Repository() || i.source.Tag != first.source.Tag ||
 			i.source.Transport != first.source.Transport {
 			return // names of different sources are not mended here
+		}
+		if i.ofRelease() {
+			return // two releases of one name are an error
 		}
 		if i.source.Digest == "" {
 			tagged = i
@@ -220,7 +227,7 @@ func (r *destinationCheck) replacedCatalogs(ctx context.Context, list []*item) (
 	if err != nil {
 		return nil, err
 	}
-	published := map[string]workdir.RecordedCatalog{}
+	published := map[string]workdir.Published{}
 	for _, c := range rec.Catalogs {
 		published[c.Destination] = c
 	}
@@ -297,4 +304,4 @@ func isMirrored(text []byte) bool {
 }
 
 // errNoImages is the error about an image set without images.
-var errNoImages = fault.New(fault.Input, "no images to copy: the image set names no operators and no additional images")
+var errNoImages = fault.New(fault.Input, "no images to copy: the image set names no releases, no operators and no additional images")

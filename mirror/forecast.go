@@ -202,7 +202,10 @@ func (r *forecast) writeMapping(list []*item) error {
 			continue
 		}
 		source := i.source
-		if source.Digest != "" {
+		switch {
+		case i.kind == Release && source.Tag != "":
+			source.Digest = "" // as oc-mirror names it
+		case source.Digest != "":
 			source.Tag = ""
 		}
 		p := mapped{source, i.destination}
@@ -224,6 +227,9 @@ func (r *forecast) writeMapping(list []*item) error {
 		for _, line := range mappingLines(pairs) {
 			b.WriteString(line)
 			b.WriteByte('\n')
+		}
+		if g := r.found.graph; g != nil { // made, and not copied
+			fmt.Fprintf(&b, "graph-data=%s\n", g.dest)
 		}
 		if b.Len() > limit.MaxMapping {
 			return fmt.Errorf("%s: %w: %d bytes (limit %d): mirror fewer images at once", name, fault.ErrLimit, b.Len(),

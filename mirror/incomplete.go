@@ -59,9 +59,13 @@ func (c *catalog) lackingBundles(pruneBlocked bool) (out []leftOut) {
 	return out
 }
 
-// lacking tells why a bundle's image is not copied: the bundle is left out of every catalog that has it.
+// lacking tells why the image of a release or of a bundle is not copied: the release lacks another image, and the bundle
+// is left out of every catalog that has it.
 func (i *item) lacking(pruneBlocked bool) string {
-	if i.kind != Bundle {
+	switch {
+	case i.kind == Release && i.release != nil:
+		return i.release.lack()
+	case i.kind != Bundle:
 		return ""
 	}
 	why := ""

@@ -26,6 +26,7 @@ type item struct {
 	platforms []v1.Platform
 	all       bool // some entry asks for all platforms
 	users     []user
+	release   *release // that it is a part of; nil for other kinds
 
 	damaged bool // its content in an archive does not match its digest
 	waiting bool // the target lacks it and the source has it; only set when catalogs are published
@@ -60,6 +61,11 @@ func (i *item) byDigest() bool { return i.source.Digest != "" }
 
 // name is how messages name the image.
 func (i *item) name() string { return i.source.Name() }
+
+// ofRelease tells whether an image is a part of a release: its tag at the destination is that of the release.
+func (i *item) ofRelease() bool {
+	return i.kind == Release || i.kind == ReleaseContent || i.kind == Graph
+}
 
 func (i *item) failed() bool { return i.account.Status == Failed || i.account.Status == Skipped }
 

@@ -204,7 +204,7 @@ func (r *finder) copyMissing(ctx context.Context, list []*item) error {
 		return nil
 	}
 	r.report.log.info(fmt.Sprintf("%d images are in no part, and are copied to the archive of the catalogs", len(missing)))
-	for kind := range slices.Values([]Kind{Related, Additional, Bundle}) {
+	for kind := range slices.Values(kinds) {
 		of := slices.DeleteFunc(slices.Clone(missing), func(i *item) bool { return i.kind != kind })
 		if err := r.copier.copyKind(ctx, of); err != nil {
 			return err

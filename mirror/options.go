@@ -53,6 +53,8 @@ const (
 // [FromDisk] also need Archive.
 type Options struct {
 	Mode Mode
+	// Releases are how releases are found and verified.
+	Releases ReleaseOptions
 	// Set is the image set, and Config the name of its file.
 	Set    *imageset.Set
 	Config string
@@ -148,12 +150,16 @@ func (o *Options) destination() imageset.Target {
 // onMedium gives the names of repositories and tags in an archive: those of a target without a registry.
 var onMedium imageset.Target
 
-// toPublish is how many of so many catalogs are published at the end.
-func (o *Options) toPublish(catalogs []*catalog) int {
+// toPublish is how many steps of the progress come after the images of a run.
+func (o *Options) toPublish(found *collection) int {
 	if o.Shard.Count > 0 {
 		return 0
 	}
-	return len(catalogs)
+	n := len(found.catalogs)
+	if found.graph != nil {
+		n++
+	}
+	return n
 }
 
 // catalogsPart is the part of a divided image set with its catalogs.

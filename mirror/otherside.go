@@ -68,7 +68,7 @@ func (s *otherSide) hasImage(i *item) bool {
 		return false
 	}
 	at := s.names.Image(i.source)
-	if i.kind == Additional {
+	if i.kind == Additional || i.ofRelease() {
 		at = i.destination
 	}
 	return s.inventory.Tag(at.Path, at.Tag) == i.source.Digest

@@ -21,7 +21,7 @@ import (
 // partIsComplete tells whether the archive of this shard is complete already, from a run that ended without saying so.
 // The images of the collection are then those of the shard.
 func partIsComplete(ctx context.Context, o *Options, from origin, found *collection) (complete bool, err error) {
-	list := found.items.list
+	list := slices.Clone(found.items.list) // keepShard changes it in place
 	if o.Shard.Count == 0 {
 		return false, nil
 	}
@@ -126,6 +126,9 @@ func (l *listedRepository) HasBlob(_ context.Context, d v1.Descriptor) (bool, er
 // divides the images in the same way, without talking to others: by their layers, so that what images share is copied
 // by one run.
 func (f *collection) keepShard(ctx context.Context, o *Options, from origin) ([]*item, error) {
+	if o.Shard.Count > 0 { // release images come after all that they name, in "mirror publish"
+		f.items.list = slices.DeleteFunc(f.items.list, func(i *item) bool { return i.kind == Release })
+	}
 	list := f.items.list
 	if o.Shard.Count <= 1 {
 		return list, nil

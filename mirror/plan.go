@@ -14,6 +14,7 @@ import (
 	"github.com/operator-bindery/bindery/edit/change"
 	"github.com/operator-bindery/bindery/mirror/filter"
 	"github.com/operator-bindery/bindery/mirror/imageset"
+	"github.com/operator-bindery/bindery/mirror/releases"
 )
 
 // CatalogPlan is what is kept of one catalog.
@@ -39,11 +40,21 @@ type CatalogPlan struct {
 
 // Plan is what a run of an image set would keep and copy, as far as its catalogs say.
 type Plan struct {
+	Releases         []PlannedRelease   `json:"releases"`
 	Catalogs         []*CatalogPlan     `json:"catalogs"`
 	AdditionalImages []PlannedImage     `json:"additionalImages"`
 	Problems         []imageset.Problem `json:"problems"`
 	// Repositories are, in a dry run, what is to be copied to each; a blob that several have counts once.
 	Repositories []RepositoryBytes `json:"repositories,omitempty"`
+}
+
+// PlannedRelease is a release, as the graphs say. Of one that the image set names itself only the image is known.
+type PlannedRelease struct {
+	Version      string `json:"version,omitempty"`
+	Architecture string `json:"architecture,omitempty"`
+	Image        string `json:"image"`
+	// Why says by which channel, bound or path it is chosen.
+	Why string `json:"why"`
 }
 
 // PlannedImage is an additional image.
@@ -66,14 +77,22 @@ func (e *PlanError) Error() string { return "catalog " + e.Catalog + ": " + e.Er
 // Unwrap returns the cause.
 func (e *PlanError) Unwrap() error { return e.Err }
 
-// MakePlan filters the catalogs of an image set and copies no image. Of the options it needs Set, Replace, Filter and Render.
+// MakePlan filters the catalogs of an image set and copies no image. Of the options it needs Set, Replace, Filter and Render,
+// and for releases Releases: the graph servers alone are asked.
 // undelivered has a line for all that is named and that a run would not deliver. An error is one or more of [PlanError].
 func (o Options) MakePlan(ctx context.Context) (plan *Plan, undelivered []string, err error) {
-	plan = &Plan{Catalogs: []*CatalogPlan{}, AdditionalImages: []PlannedImage{}, Problems: o.Set.Warnings}
+	plan = &Plan{Releases: []PlannedRelease{}, Catalogs: []*CatalogPlan{}, AdditionalImages: []PlannedImage{}, Problems: o.Set.Warnings}
 	if plan.Problems == nil {
 		plan.Problems = []imageset.Problem{}
 	}
 	var errs []error
+	if err := o.planReleases(ctx, plan); ctx.Err() != nil {
+		return nil, nil, context.Cause(ctx)
+	} else if err != nil && !o.Filter.Strict && len(plan.Releases)+len(o.Set.Operators)+len(o.Set.AdditionalImages) > 0 {
+		undelivered = append(undelivered, "not there: "+err.Error())
+	} else if err != nil {
+		errs = append(errs, err)
+	}
 	var results []*filter.Result
 	for _, op := range o.Set.Operators {
 		one, err := planCatalog(ctx, op, &o)
@@ -107,6 +126,26 @@ func (o Options) MakePlan(ctx context.Context) (plan *Plan, undelivered []string
 	}
 	plan.AdditionalImages, err = plannedImages(o.Set)
 	return plan, undelivered, err
+}
+
+// planReleases adds the releases that the graphs give. Those that are chosen are added with an error, too.
+func (o *Options) planReleases(ctx context.Context, plan *Plan) error {
+	p := &o.Set.Platform
+	if !p.Release.IsZero() {
+		plan.Releases = append(plan.Releases, PlannedRelease{Image: p.Release.Name(), Why: "the image set names it"})
+		return nil
+	}
+	if len(p.Channels) == 0 {
+		return nil
+	}
+	choice, err := o.Releases.request(o).Choose(ctx, &releases.Server{Client: o.Releases.Client, OCP: o.Releases.UpdateURL})
+	for _, c := range choice.Releases {
+		plan.Releases = append(plan.Releases, PlannedRelease{c.Version, c.Architecture, c.Image, c.Why})
+	}
+	for _, text := range choice.Warnings {
+		plan.Problems = append(plan.Problems, imageset.Problem{Field: "platform", Text: text})
+	}
+	return err
 }
 
 // plannedImages maps the additional images.

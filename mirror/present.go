@@ -79,7 +79,7 @@ func (p *presence) keepTags(ctx context.Context, list []*item) error {
 	g.SetLimit(max(p.o.Jobs, requestsAtOnce))
 	for _, i := range list {
 		if !i.byDigest() || i.source.Tag == "" || i.destination.Tag == imageset.DigestTag(i.source.Digest) ||
-			i.account.Status == Blocked {
+			i.account.Status == Blocked || i.ofRelease() {
 			continue
 		}
 		g.Go(func() error {

@@ -75,6 +75,12 @@ func (r *report) addUnpublished(c *catalog, err error) {
 
 // finish completes the account with what was collected.
 func (r *report) finish(found *collection) *Account {
+	for _, one := range found.releases {
+		r.account.Releases = append(r.account.Releases, one.account)
+	}
+	if found.graph != nil {
+		r.account.Graph = &found.graph.account
+	}
 	for _, c := range slices.Concat(found.catalogs, found.absent) {
 		r.account.Catalogs = append(r.account.Catalogs, c.account)
 	}

@@ -2,6 +2,8 @@ package mirror
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -10,6 +12,7 @@ import (
 	"github.com/opencontainers/go-digest"
 
 	"github.com/operator-bindery/bindery/internal/redact"
+	"github.com/operator-bindery/bindery/internal/yamlout"
 	"github.com/operator-bindery/bindery/mirror/filter"
 	"github.com/operator-bindery/bindery/mirror/imageset"
 	"github.com/operator-bindery/bindery/mirror/internal/workdir"
@@ -42,7 +45,7 @@ func (r *resultWriter) writeAll(ctx context.Context) error {
 		}
 	}
 	if r.o.Mode != FromDisk && r.o.Set.Kind == imageset.Image && len(r.o.Set.Text) > 0 {
-		if err := r.writePinned(); err != nil {
+		if err := errors.Join(r.writeReleases(), r.writePinned()); err != nil {
 			return err
 		}
 	}
@@ -56,7 +59,19 @@ func (r *resultWriter) mirrored() []resources.Copied {
 		if i.account.Status != Copied && i.account.Status != Present && !(r.o.DryRun && i.account.Status != Blocked) {
 			continue
 		}
-		out = append(out, resources.Copied{Source: i.source, Destination: i.destination, Additional: i.kind == Additional})
+		if i.ofRelease() && i.release.isLeftOut(r.o.DryRun) {
+			continue // what it names may be there, but no cluster can be installed with it
+		}
+		one := resources.Copied{Source: i.source, Destination: i.destination, Additional: i.kind == Additional,
+			Release: i.ofRelease()}
+		out = append(out, one)
+		if i.kind == Release && i.release.signature != nil && !i.release.signature.Reference.IsZero() {
+			// A release that is read elsewhere is pulled by the name that the vendor has given it.
+			if one.Source = i.release.signature.Reference; one.Source.Repository() != i.source.Repository() {
+				one.Source.Digest = i.source.Digest
+				out = append(out, one)
+			}
+		}
 	}
 	for _, c := range r.found.catalogs {
 		if !c.account.Published && !r.o.DryRun {
@@ -73,6 +88,7 @@ func (r *resultWriter) mirrored() []resources.Copied {
 func (r *resultWriter) writeResources(ctx context.Context, dir string) error {
 	o := r.o.Resources
 	o.CreatedAt, o.Nested = r.o.Now, r.o.Target.MaxNestedPaths > 0
+	r.addReleases(&o)
 	made, warnings, err := o.Make(r.mirrored())
 	if err != nil {
 		return err
@@ -80,8 +96,9 @@ func (r *resultWriter) writeResources(ctx context.Context, dir string) error {
 	for _, text := range warnings {
 		r.report.problem(filter.Warning, "", "", "%s", text)
 	}
-	keep := !r.o.DryRun && slices.ContainsFunc(slices.Concat(r.found.catalogs, r.found.absent),
-		func(c *catalog) bool { return !c.account.Published })
+	keep := !r.o.DryRun && (slices.ContainsFunc(slices.Concat(r.found.catalogs, r.found.absent),
+		func(c *catalog) bool { return !c.account.Published }) || slices.ContainsFunc(r.found.releases,
+		func(one *release) bool { return !one.account.Published }) || r.found.graph != nil && r.found.graph.failed != nil)
 	if _, err := resources.Write(ctx, dir, made, keep); err != nil {
 		return err
 	}
@@ -89,6 +106,86 @@ func (r *resultWriter) writeResources(ctx context.Context, dir string) error {
 		r.report.account.Resources = append(r.report.account.Resources, filepath.Join(dir, f.Name))
 	}
 	return nil
+}
+
+// addReleases adds the signatures of the releases that are at the target, and the graph image.
+func (r *resultWriter) addReleases(o *resources.Options) {
+	there := 0
+	for _, one := range r.found.releases {
+		if one.isLeftOut(r.o.DryRun) || one.isBlocked() {
+			continue
+		}
+		there++
+		if s := one.signature; s != nil {
+			if o.Signatures == nil {
+				o.Signatures = map[digest.Digest][][]byte{}
+			}
+			o.Signatures[s.Digest] = [][]byte{s.Text}
+		}
+	}
+	g := r.found.graph
+	switch {
+	case g == nil || !g.account.Published && !r.o.DryRun:
+	case there == 0 && len(r.found.releases) > 0:
+	case there == 0:
+		r.report.problem(filter.Warning, "", "", "no UpdateService is written: the image set names no release beside the graph")
+	default:
+		o.Releases, o.GraphData = r.o.Target.ReleaseImages(""), g.dest
+		if r.o.Releases.PinGraph && g.account.Digest != "" {
+			o.GraphData.Tag, o.GraphData.Digest = "", g.account.Digest
+		}
+	}
+}
+
+// pinnedReleases are the versions that channels are pinned to: of those that have chosen one version only.
+func (r *resultWriter) pinnedReleases() map[string]string {
+	out := map[string]string{}
+	if !r.o.Releases.Pin {
+		return out
+	}
+	for _, one := range r.found.releases {
+		c := one.chosen
+		if was, again := out[c.Channel]; again && was != c.Version {
+			c.Version = ""
+		}
+		out[c.Channel] = c.Version
+	}
+	return out
+}
+
+// writeReleases writes which releases were chosen, by channel.
+func (r *resultWriter) writeReleases() error {
+	type pinned struct {
+		Version      string        `json:"version"`
+		Architecture string        `json:"architecture"`
+		Digest       digest.Digest `json:"digest"`
+	}
+	channels := map[string][]pinned{}
+	for _, one := range r.found.releases {
+		if c := one.chosen; c.Channel != "" && one.failed == nil {
+			channels[c.Channel] = append(channels[c.Channel], pinned{c.Version, c.Architecture, one.account.Digest})
+		}
+	}
+	if len(channels) == 0 {
+		return nil
+	}
+	text, err := json.Marshal(map[string]any{"channels": channels})
+	if err == nil {
+		text, err = yamlout.AppendYAML(nil, text)
+	}
+	if err != nil {
+		return err
+	}
+	return r.writeFile(text, "releases_pinned_"+fileTime(r.o.Now)+".yaml")
+}
+
+// writeFile writes a file of the workspace and adds it to the account.
+func (r *resultWriter) writeFile(text []byte, parts ...string) error {
+	path, err := r.o.Workspace.Write(text, parts...)
+	if err == nil {
+		r.report.account.Files = append(r.report.account.Files, path)
+	}
+	return err
 }
 
 // writePinned writes the image set with the digests that the catalogs had, for later runs and for deleting.
@@ -102,7 +199,7 @@ func (r *resultWriter) writePinned() error {
 		return ""
 	}
 	for name, kind := range map[string]imageset.Kind{"isc": imageset.Image, "disc": imageset.Delete} {
-		text, file := r.o.Set.Pinned(kind, digests), name+"_pinned_"+fileTime(r.o.Now)+".yaml"
+		text, file := r.o.Set.Pinned(kind, digests, r.pinnedReleases()), name+"_pinned_"+fileTime(r.o.Now)+".yaml"
 		if len(text) > imageset.MaxConfig {
 			r.report.problem(filter.Warning, r.o.Config, "divide the image set", "%s is not written: with digests it has %d "+
 				"bytes, more than are read of an image set (%d)", file, len(text), imageset.MaxConfig)
@@ -139,11 +236,7 @@ func (r *resultWriter) writeErrors() error {
 	if b.Len() == 0 {
 		return nil
 	}
-	path, err := r.o.Workspace.Write([]byte(redact.Text(b.String())), "logs", "mirroring_errors_"+logTime(r.o.Now)+".txt")
-	if err == nil {
-		r.report.account.Files = append(r.report.account.Files, path)
-	}
-	return err
+	return r.writeFile([]byte(redact.Text(b.String())), "logs", "mirroring_errors_"+logTime(r.o.Now)+".txt")
 }
 
 // writeRecord adds what is published to the record.
@@ -152,15 +245,19 @@ func (r *resultWriter) writeRecord() error {
 	if err != nil {
 		return err
 	}
+	rec.MaxNestedPaths = r.o.Target.MaxNestedPaths
 	for _, c := range r.found.catalogs {
 		if !c.account.Published {
 			continue
 		}
-		rec.Catalogs = slices.DeleteFunc(rec.Catalogs, func(o workdir.RecordedCatalog) bool {
-			return o.Destination == c.account.Destination
-		})
-		rec.Catalogs = append(rec.Catalogs, workdir.RecordedCatalog{Source: c.op.Catalog.Name(),
+		rec.Catalogs = workdir.Put(rec.Catalogs, workdir.Published{Source: c.op.Catalog.Name(),
 			Destination: c.account.Destination, Digest: c.account.DestinationDigest})
+	}
+	for _, one := range r.found.releases {
+		if one.account.Published {
+			rec.Releases = workdir.Put(rec.Releases, workdir.Published{Source: one.account.Source,
+				Destination: one.account.Destination, Digest: one.account.Digest})
+		}
 	}
 	for _, i := range r.found.items.list {
 		if i.kind != Additional || i.account.Status != Copied && i.account.Status != Present {
@@ -171,9 +268,6 @@ func (r *resultWriter) writeRecord() error {
 			rec.Images = append(rec.Images, one)
 		}
 	}
-	slices.SortFunc(rec.Catalogs, func(a, b workdir.RecordedCatalog) int {
-		return strings.Compare(a.Destination, b.Destination)
-	})
 	slices.SortFunc(rec.Images, func(a, b workdir.RecordedImage) int {
 		return strings.Compare(a.Destination, b.Destination)
 	})

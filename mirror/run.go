@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/mirror/filter"
 	"github.com/operator-bindery/bindery/mirror/internal/workdir"
 )
 
@@ -56,7 +58,7 @@ func (r *run) open(ctx context.Context) (err error) {
 
 // mirror does the steps of the run, one after the other.
 func (r *run) mirror(ctx context.Context) (err error) {
-	if r.found, err = collect(ctx, r.o, r.report, r.places.input); err != nil {
+	if r.found, err = collect(ctx, r.o, r.report, r.places.from, r.places.input); err != nil {
 		return err
 	}
 	list, err := checkDestinations(ctx, r.o, r.report, r.places.from, r.places.to, r.found)
@@ -96,6 +98,16 @@ func (r *run) mirror(ctx context.Context) (err error) {
 	if err := r.bringImages(ctx, copier); err != nil {
 		return err
 	}
+	for _, one := range r.found.releases {
+		one.settle()
+		if n := one.unsigned(); n > 0 && r.o.With.Tags {
+			r.report.problem(filter.Warning, "release "+one.account.Name(), "", "%d of its images have no signature of cosign at "+
+				"their source (sha256-HEX.sig), which clusters from 4.21 on ask for", n)
+		}
+	}
+	if err := publisher.publishGraph(ctx, r.found.graph); err != nil {
+		return err
+	}
 	if err := publisher.publishAll(ctx, r.found.catalogs); err != nil {
 		return err
 	}
@@ -111,12 +123,24 @@ func (r *run) mirror(ctx context.Context) (err error) {
 	return r.found.outcome(r.o)
 }
 
-// bringImages copies the images of this run, or looks for what other runs have copied.
+// bringImages copies the images of this run, or looks for what other runs have copied. Release images are copied after
+// what the releases name, also where other runs have copied that.
 func (r *run) bringImages(ctx context.Context, copier *copier) error {
-	published := r.o.toPublish(r.found.catalogs)
+	published := r.o.toPublish(r.found)
 	if r.o.PublishOnly {
 		other := &finder{o: r.o, report: r.report, places: &r.places, copier: copier}
-		return other.findAll(ctx, r.found.items.list, published)
+		var parts, whole []*item
+		for _, i := range r.found.items.list {
+			if i.kind == Release {
+				whole = append(whole, i)
+			} else {
+				parts = append(parts, i)
+			}
+		}
+		if err := other.findAll(ctx, parts, published+len(whole)); err != nil {
+			return err
+		}
+		return copier.copyKind(ctx, whole)
 	}
 	list, err := r.found.keepShard(ctx, r.o, r.places.from)
 	if err != nil {
@@ -167,11 +191,33 @@ func checkSources(ctx context.Context, o *Options, from origin, list []*item) er
 		case errs[n] == nil:
 		case i.kind == Additional:
 			e.Additional++
+		case i.ofRelease():
+			e.Releases++
 		default:
 			e.Operators++
 		}
 	}
 	return e
+}
+
+// addReleases adds the releases that are not at the destination to an error, and the graph image.
+func (f *collection) addReleases(o *Options, e *IncompleteError) {
+	add := func(name, why string, cause error) {
+		e.Cause = cmp.Or(e.Cause, cause)
+		if e.First == "" && why != "" {
+			e.First = strings.TrimPrefix(name+": "+why, "release : ") // a problem of a channel has no release
+		}
+	}
+	for _, one := range f.releases {
+		if one.isLeftOut(o.DryRun || o.Shard.Count > 0) {
+			e.UnpublishedReleases = append(e.UnpublishedReleases, one.account.Name())
+			add("release "+one.account.Name(), one.account.Error, one.failed)
+		}
+	}
+	if g := f.graph; g != nil && g.failed != nil {
+		e.NoGraph = true
+		add(g.dest.Name(), g.account.Error, g.failed)
+	}
 }
 
 // outcome is the error of a run that went through to its end: nil if nothing is missing.
@@ -191,10 +237,13 @@ func (f *collection) outcome(o *Options) error {
 		switch i.kind {
 		case Additional:
 			e.Additional++
+		case Release, ReleaseContent, Graph:
+			e.Releases++
 		case Related, Bundle:
 			e.Operators++
 		}
 	}
+	f.addReleases(o, e)
 	for _, c := range slices.Concat(f.absent, f.catalogs) {
 		e.LeftOut += len(c.account.LeftOut)
 		if e.First == "" && len(c.account.LeftOut) > 0 {
@@ -212,7 +261,7 @@ func (f *collection) outcome(o *Options) error {
 			}
 		}
 	}
-	if e.Operators+e.Additional+e.LeftOut+e.Missing+len(e.Unpublished) == 0 {
+	if !e.LacksReleases() && e.Operators+e.Additional+e.LeftOut+e.Missing+len(e.Unpublished) == 0 {
 		return nil
 	}
 	return e

@@ -63,12 +63,15 @@ func (r *copier) copyAll(ctx context.Context, list []*item, more int) error {
 	return r.presence.carried.Save()
 }
 
-// copyKind copies images of one kind. A bundle that lacks another image is not copied.
+// copyKind copies images of one kind. A release or a bundle that lacks another image is not copied. Names of one image in
+// a repository are written one after the other: the first one brings it.
 func (r *copier) copyKind(ctx context.Context, list []*item) error {
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(r.o.Jobs)
+	together := map[string][]*item{}
+	var order []string
 	for _, i := range list {
-		if i.account.Status == Blocked || i.account.Status == Present || gctx.Err() != nil {
+		if i.account.Status == Blocked || i.account.Status == Present {
 			continue
 		}
 		if why := i.lacking(r.o.PruneBlocked); why != "" {
@@ -76,29 +79,53 @@ func (r *copier) copyKind(ctx context.Context, list []*item) error {
 			r.report.imageDone(i, nil)
 			continue
 		}
+		key := i.destination.String()
+		if i.byDigest() {
+			key = i.destination.Repository() + "@" + i.source.Digest.String()
+		}
+		if together[key] == nil {
+			order = append(order, key)
+		}
+		together[key] = append(together[key], i)
+	}
+	for _, key := range order {
 		g.Go(func() error {
-			i.moving.Begin()
-			err := r.copyItem(gctx, i)
-			i.moving.End()
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
+			for _, i := range together[key] {
+				if gctx.Err() != nil {
+					return context.Cause(gctx)
+				}
+				if err := r.copyOne(ctx, gctx, i); err != nil {
+					return err
+				}
 			}
-			if err != nil && gctx.Err() != nil {
-				return err // another image has ended the run, for a reason of its own
-			}
-			if err != nil {
-				r.report.imageFailed(i, "is not copied", err)
-				r.adviseSparse(err)
-			}
-			r.report.imageDone(i, err)
-			if outage.Fatal(err) {
-				return fmt.Errorf("%s: %w", i.name(), err)
-			}
-			return r.outages.Count(outage.Outcome{Source: i.source.Host, Target: i.destination.Host,
-				Read: i.account.Status == Copied, Err: err})
+			return nil
 		})
 	}
 	return g.Wait()
+}
+
+// copyOne copies an image and notes what became of it. The error is one that ends the run; run is the context of the run,
+// and ctx that of the images that are copied together.
+func (r *copier) copyOne(run, ctx context.Context, i *item) error {
+	i.moving.Begin()
+	err := r.copyItem(ctx, i)
+	i.moving.End()
+	if run.Err() != nil {
+		return context.Cause(run)
+	}
+	if err != nil && ctx.Err() != nil {
+		return err // another image has ended the run, for a reason of its own
+	}
+	if err != nil {
+		r.report.imageFailed(i, "is not copied", err)
+		r.adviseSparse(err)
+	}
+	r.report.imageDone(i, err)
+	if outage.Fatal(err) {
+		return fmt.Errorf("%s: %w", i.name(), err)
+	}
+	return r.outages.Count(outage.Outcome{Source: i.source.Host, Target: i.destination.Host,
+		Read: i.account.Status == Copied, Err: err})
 }
 
 // adviseSparse says once what to do about indexes that the target does not take.

@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -30,8 +31,10 @@ import (
 // VerifyOptions configure [VerifyOptions.Verify].
 type VerifyOptions struct {
 	// Archive, unless empty, is the directory of an archive that is verified in place of a target: then Set, Policy,
-	// DryRun and Events are all that counts.
+	// DryRun, Releases and Events are all that counts.
 	Archive string
+	// Releases are how releases are chosen and, in an archive, verified.
+	Releases ReleaseOptions
 	// Target is where images were mirrored to, and Remote looks into it.
 	Target imageset.Target
 	Remote *registries.Client
@@ -57,6 +60,7 @@ type VerifyOptions struct {
 // Verification is what [VerifyOptions.Verify] has found.
 type Verification struct {
 	Catalogs []verifiedCatalog `json:"catalogs"`
+	Releases []verifiedRelease `json:"releases,omitempty"`
 	stock.Summary
 	// leftOut is how many manifests and blobs an archive leaves out, since the other side is to have them.
 	LeftOut int `json:"leftOut,omitempty"`
@@ -80,6 +84,16 @@ type verifiedCatalog struct {
 	Error    string   `json:"error,omitempty"`
 }
 
+// verifiedRelease is a release at the target.
+type verifiedRelease struct {
+	Name       string        `json:"name"`
+	Digest     digest.Digest `json:"digest,omitempty"`
+	Components int           `json:"components"`
+	// LeftOut tells that an archive leaves it to the other side to have the release, whose components are not judged.
+	LeftOut bool   `json:"leftOut,omitempty"`
+	Error   string `json:"error,omitempty"`
+}
+
 // good tells whether the catalog is there with all that is asked for.
 func (c verifiedCatalog) good() bool { return c.Error == "" && len(c.Missing) == 0 }
 
@@ -94,7 +108,18 @@ type imageFault struct {
 
 // Good tells whether nothing is wrong.
 func (v *Verification) Good() bool {
-	return len(v.Faults) == 0 && v.WrongCatalogs() == 0
+	return len(v.Faults) == 0 && v.WrongCatalogs() == 0 && v.WrongReleases() == 0
+}
+
+// WrongReleases counts the releases that cannot be read.
+func (v *Verification) WrongReleases() int {
+	n := 0
+	for _, r := range v.Releases {
+		if r.Error != "" {
+			n++
+		}
+	}
+	return n
 }
 
 // WrongCatalogs counts the catalogs that are not as they should be.
@@ -137,7 +162,11 @@ func (o VerifyOptions) Verify(ctx context.Context) (*Verification, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(catalogs) == 0 && len(c.expected) == 0 {
+	known, err := c.listReleases(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if len(catalogs)+len(known)+len(c.expected) == 0 {
 		return nil, ErrNoCatalog
 	}
 	if err := c.Remote.Ping(ctx, c.Target.String()); err != nil {
@@ -158,6 +187,13 @@ func (o VerifyOptions) Verify(ctx context.Context) (*Verification, error) {
 			one.Error = err.Error()
 		}
 		v.Catalogs = append(v.Catalogs, one)
+	}
+	for _, one := range known {
+		r, err := c.checkRelease(ctx, one)
+		if err != nil {
+			return nil, err
+		}
+		v.Releases = append(v.Releases, r)
 	}
 	progress := progress{events: c.Events}
 	progress.add(func(e *Event) { e.AllImages = len(c.expected) })
@@ -206,6 +242,7 @@ func (o *targetCheck) listExpected() ([]imageset.Ref, error) {
 	if err != nil {
 		return nil, err
 	}
+	o.Target.MaxNestedPaths = cmp.Or(o.Target.MaxNestedPaths, rec.MaxNestedPaths)
 	for _, c := range rec.Catalogs {
 		ref, err := imageset.ParseRef(c.Destination)
 		if err != nil {

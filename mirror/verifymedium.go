@@ -221,7 +221,7 @@ func (m *mediumCheck) checkRun(ctx context.Context, o VerifyOptions) (err error)
 
 // checkSet looks for what a run of an image set would copy.
 func (m *mediumCheck) checkSet(ctx context.Context, o VerifyOptions, set *imageset.Set, name string) (err error) {
-	run := Options{Mode: FromDisk, Set: set}
+	run := Options{Mode: FromDisk, Set: set, Releases: o.Releases}
 	for n := range set.Operators {
 		set.Operators[n].TargetCatalogSourceTemplate = "" // a file of the machine that wrote the archive, or runs from it
 	}
@@ -237,14 +237,30 @@ func (m *mediumCheck) checkSet(ctx context.Context, o VerifyOptions, set *images
 	options := run.withDefaults()
 	report := newReport(options)
 	input := newArchive(m.reader, options, noTarget{})
-	found, err := collect(ctx, options, report, input)
+	found, err := collect(ctx, options, report, input, input)
 	defer func() { err = errors.Join(err, found.close()) }()
 	var wrong *CollectError
 	if err != nil && !errors.As(err, &wrong) {
 		return err
 	}
-	if wrong != nil && wrong.Additional > 0 {
+	leftOut := 0
+	for _, one := range found.releases {
+		r := verifiedRelease{Name: one.account.Name(), Digest: one.account.Digest, Components: one.account.Components}
+		if m.isLeftOut(one) {
+			r.LeftOut = true
+			leftOut++
+		} else if one.failed != nil {
+			r.Error = one.failed.Error()
+		}
+		m.out.Releases = append(m.out.Releases, r)
+	}
+	if wrong != nil && wrong.Additional+wrong.Releases > leftOut {
 		m.addFault(name, wrong.Error())
+	}
+	if g := found.graph; g != nil {
+		if at := onMedium.GraphImage(); m.reader.Tag(at.Path, at.Tag) == "" {
+			m.addFault(at.Name(), "it is not in the archive", name)
+		}
 	}
 	for _, c := range slices.Concat(found.catalogs, found.absent) {
 		m.addCatalog(c, set == o.Set)
@@ -261,6 +277,16 @@ func (m *mediumCheck) checkSet(ctx context.Context, o VerifyOptions, set *images
 		}
 	}
 	return nil
+}
+
+// isLeftOut tells whether a release cannot be read since the archive leaves out of it what the other side, or the
+// archive of a part, is to have. Its signature was verified.
+func (m *mediumCheck) isLeftOut(one *release) bool {
+	if one.image == nil || !errors.Is(one.failed, fs.ErrNotExist) {
+		return false
+	}
+	return errors.Is(one.failed, medium.ErrLeftOut) || m.reader.Contents() == nil && len(m.leftOut) > 0 ||
+		m.atTarget(one.image) || m.inPart(one.image)
 }
 
 // imageSet returns the image set that the archive was written for, and its name in messages; nil if it has none.

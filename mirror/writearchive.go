@@ -33,7 +33,8 @@ func (r *archiveWriter) finish(ctx context.Context) error {
 	out := r.places.output
 	unpublished := r.o.Shard.Count == 0 && slices.ContainsFunc(r.found.catalogs,
 		func(c *catalog) bool { return !c.account.Published })
-	if unpublished || r.o.OnMissing == FailMissing && slices.ContainsFunc(r.found.items.list, (*item).failed) {
+	failed := slices.ContainsFunc(r.found.items.list, (*item).failed) || r.found.graph != nil && r.found.graph.failed != nil
+	if unpublished || r.o.OnMissing == FailMissing && failed {
 		// An older archive stays as it is, and what was fetched is there for the next run.
 		r.report.problem(filter.Failure, r.o.Archive, "", "no archive is written, since not all that it is to hold is available")
 		return nil
@@ -47,6 +48,9 @@ func (r *archiveWriter) finish(ctx context.Context) error {
 		if err := r.addSourceCatalog(ctx, c); err != nil {
 			return fmt.Errorf("source catalog %s: %w", c.name, err)
 		}
+	}
+	if err := r.addReleaseFiles(ctx); err != nil {
+		return err
 	}
 	if r.o.Medium.Form == medium.OCMirror {
 		if err := r.addOCMirrorFiles(ctx); err != nil {
@@ -96,6 +100,10 @@ func (r *archiveWriter) describe() (*medium.Contents, error) {
 		about.Images = append(about.Images, medium.Image{Source: i.source.String(), Path: i.destination.Path,
 			Tag: i.destination.Tag, Digest: i.account.Digest, Bytes: i.account.Bytes, Category: string(i.kind),
 			Attached: i.state.attached, AtTarget: r.places.other.hasImage(i)})
+	}
+	if g := r.found.graph; g != nil && g.account.Published {
+		about.Images = append(about.Images, medium.Image{Source: "graph-data", Path: g.dest.Path, Tag: g.dest.Tag,
+			Digest: g.account.Digest, Category: string(Graph)})
 	}
 	for _, c := range r.found.catalogs {
 		if r.o.Shard.Count > 0 {

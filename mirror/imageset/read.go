@@ -18,7 +18,7 @@ import (
 
 // Options configure [Read].
 type Options struct {
-	// IgnoreUnsupported accepts platform, helm and samples, which are then only listed in [Set].Unsupported.
+	// IgnoreUnsupported accepts helm, which is then only listed in [Set].Unsupported.
 	IgnoreUnsupported bool
 	// Compat accepts what oc-mirror accepts and what does no harm, with a warning: an apiVersion that is not known, and
 	// a negative archiveSize.

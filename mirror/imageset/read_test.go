@@ -100,8 +100,8 @@ func TestAllProblemsAreTold(t *testing.T) {
 			"targetTag: \"a/b\" is no tag"},
 		op + "  - catalog: h/d:v1\n    targetCatalog: c\n": {"duplicate: catalog"},
 		head + "archiveSize: -1\nmirror:\n":                {"archiveSize: less than 0", "mirror: missing"},
-		"kind: ImageSetConfiguration\napiVersion: v3\nmirror: {platform: {release: x}, helm: {url: y}}\n": {
-			`apiVersion: unknown version "v3"`, "mirror.platform: is not mirrored", `mirror.helm: unknown field "url"`},
+		"kind: ImageSetConfiguration\napiVersion: v3\nmirror: {platform: {release: 'x:v1'}, helm: {url: y}}\n": {
+			`apiVersion: unknown version "v3"`, `"x:v1" names no registry`, `mirror.helm: unknown field "url"`},
 		head + "mirror: {blockedImages: [{name: ''}], additionalImages: [{name: h/x}, {name: 'h/X:v1'}]}": {
 			"an empty expression", "tag and digest are empty", `"X" of "h/X:v1" is no name`},
 		head + "mirror: {operators: [{catalog: 'oci:///a/B'}]}": {"set targetCatalog"},
@@ -167,12 +167,12 @@ func FuzzParse(f *testing.F) {
 				continue
 			}
 			// What is written is read again, and names the same images.
-			pinned := s.Pinned(kind, none)
+			pinned := s.Pinned(kind, none, nil)
 			again, err := imageset.Parse(pinned, "f", kind, imageset.Options{Compat: true})
 			if err != nil {
 				t.Fatalf("%v\n%s", err, pinned)
 			}
-			if string(again.Pinned(kind, none)) != string(pinned) {
+			if string(again.Pinned(kind, none, nil)) != string(pinned) {
 				t.Fatalf("%s", pinned)
 			}
 		}

@@ -2,6 +2,7 @@ package imageset
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/opencontainers/go-digest"
 	"github.com/operator-bindery/bindery/internal/fault"
@@ -44,8 +45,10 @@ type Set struct {
 	Operators        []Operator
 	AdditionalImages []AdditionalImage
 	BlockedImages    []Blocked
-	// Unsupported are the fields that are not empty and that this program does not mirror: platform, helm, samples.
-	// They are only there with [Options].IgnoreUnsupported.
+	// Platform are the releases.
+	Platform Platform
+	// Unsupported are the fields that are not empty and that this program does not mirror: samples, and with
+	// [Options].IgnoreUnsupported helm.
 	Unsupported []string
 	// Text is the file as it was read.
 	Text []byte
@@ -63,6 +66,7 @@ func (s *Set) SegmentSize() int64 {
 
 // stanzaForm is what stands below mirror or delete, as it is written.
 type stanzaForm struct {
+	Platform         *platformStanza  `json:"platform,omitempty"`
 	Operators        []operatorForm   `json:"operators,omitempty"`
 	AdditionalImages []additionalForm `json:"additionalImages,omitempty"`
 	BlockedImages    []blockedForm    `json:"blockedImages,omitempty"`
@@ -70,9 +74,10 @@ type stanzaForm struct {
 
 // Pinned returns the text of a configuration of the given kind in which the catalogs are named by digest, so that a
 // later run gets the same content. The former tag becomes the tag at the destination. digests returns the digest of an
-// operator's catalog, empty to leave it as it is; layouts stay as they are.
-func (s *Set) Pinned(kind Kind, digests func(Operator) digest.Digest) []byte {
-	var stanza stanzaForm
+// operator's catalog, empty to leave it as it is; layouts stay as they are. releases has the versions that channels of
+// releases are pinned to, by their names; other channels stay as they are.
+func (s *Set) Pinned(kind Kind, digests func(Operator) digest.Digest, releases map[string]string) []byte {
+	stanza := stanzaForm{Platform: s.Platform.form(releases)}
 	for _, o := range s.Operators {
 		d := digests(o)
 		f := o.form(d)
@@ -106,14 +111,19 @@ func (s *Set) Pinned(kind Kind, digests func(Operator) digest.Digest) []byte {
 
 // readImages reads what stands below mirror or delete.
 func (r *reader) readImages(n node) {
-	for _, name := range []string{"platform", "helm", "samples"} {
+	if stanza, ok := n.object("platform"); ok {
+		r.set.Platform = r.readPlatform(stanza)
+	}
+	for name, fix := range map[string]string{"helm": "name the images of charts in additionalImages and get charts with " +
+		"\"helm pull\"; or go on without it with --ignore-unsupported", "samples": "remove it"} {
 		if hollow(n.fields[name]) {
 			continue
 		}
 		r.set.Unsupported = append(r.set.Unsupported, n.field(name))
-		r.unless(r.options.IgnoreUnsupported, n.at.Key(name), n.field(name), "is not mirrored by this program",
-			"remove it, or go on without it with --ignore-unsupported")
+		r.unless(name == "samples" || r.options.IgnoreUnsupported, n.at.Key(name), n.field(name),
+			"is not mirrored by this program", fix)
 	}
+	slices.Sort(r.set.Unsupported)
 	unique := map[string]int{}
 	for _, item := range n.objects("operators") {
 		o := r.readOperator(item)

@@ -14,11 +14,9 @@ var (
 	additionalShape = shape.Strict[additionalForm]()
 	blockedShape    = shape.Strict[blockedForm]()
 
+	platformShape = shape.Strict[platformStanza]()
+
 	// What is not mirrored is checked anyway: a file must not become wrong by it.
-	platformShape = shape.Object(shape.Fields{"graph": shape.Switch, "architectures": shape.List(shape.Text),
-		"platforms": shape.List(osArch), "release": shape.Text, "kubeVirtContainer": shape.Switch,
-		"channels": shape.List(shape.Object(shape.Fields{"name": shape.Text, "type": shape.Text,
-			"minVersion": shape.Text, "maxVersion": shape.Text, "shortestPath": shape.Switch, "full": shape.Switch}))})
 	chartShape = shape.Object(shape.Fields{"name": shape.Text, "version": shape.Text, "path": shape.Text,
 		"imagePaths": shape.List(shape.Text), "platforms": shape.List(osArch)})
 	helmShape = shape.Object(shape.Fields{"local": shape.List(chartShape),

@@ -145,3 +145,18 @@ func checkPath(text string) error {
 	}
 	return nil
 }
+
+// ReleaseImages returns the destination of a release image with a tag; without one, that of all release images.
+func (t Target) ReleaseImages(tag string) Ref { return t.at("openshift/release-images", tag) }
+
+// ReleaseContent returns the destination of a component of the release with a tag; without both that of all of them.
+func (t Target) ReleaseContent(release, component string) Ref {
+	tag := release
+	if component != "" {
+		tag += "-" + component
+	}
+	return t.at("openshift/release", tag)
+}
+
+// GraphImage returns the destination of the image with the data of update graphs.
+func (t Target) GraphImage() Ref { return t.at("openshift/graph-image", "latest") }

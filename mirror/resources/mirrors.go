@@ -35,7 +35,7 @@ func (m *maker) addMirrors(images []Copied) {
 	}
 	for _, k := range kinds {
 		var file bytes.Buffer
-		for _, category := range []string{operators, additional} {
+		for _, category := range []string{releases, operators, additional} {
 			entries := m.entries(images, category, k.applies)
 			for i, part := range m.split(entries) {
 				file.WriteString("---\n")

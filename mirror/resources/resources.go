@@ -16,8 +16,9 @@ import (
 type Copied struct {
 	// Source is the reference as the image set or the catalog names it, Destination that of the copy.
 	Source, Destination imageset.Ref
-	// Additional tells that it is an additional image, and not one of a catalog's bundles.
-	Additional bool
+	// Additional tells that it is an additional image, Release that it is one of a release; else it is one of a catalog's
+	// bundles.
+	Additional, Release bool
 	// Catalog is set for catalogs: they get a CatalogSource and a ClusterCatalog, and no mirrors.
 	Catalog bool
 	// ByDigest tells that the tag stands for something else, the list of what is attached to the catalog: it is pulled by
@@ -31,12 +32,16 @@ type Copied struct {
 
 // The categories of images, by which sets of mirrors are named.
 const (
+	releases   = "release"
 	operators  = "operator"
 	additional = "generic"
 )
 
 func (c *Copied) category() string {
-	if c.Additional {
+	switch {
+	case c.Release:
+		return releases
+	case c.Additional:
 		return additional
 	}
 	return operators
@@ -56,6 +61,11 @@ type Options struct {
 	Nested bool
 	// PinCatalogs refers to catalogs by digest.
 	PinCatalogs bool
+	// Signatures are the signatures of releases by the digest of the release image.
+	Signatures map[digest.Digest][][]byte
+	// GraphData, unless zero, is the image with the data of update graphs, for which an UpdateService is made, and
+	// Releases the repository with the release images.
+	GraphData, Releases imageset.Ref
 	// Policy adds an ImageContentSourcePolicy, for clusters that know nothing newer.
 	Policy bool
 	// Lists adds mapping.txt and registries.conf.
@@ -86,6 +96,8 @@ func (o Options) Make(images []Copied) (files []File, warnings []string, err err
 			cmp.Compare(a.Destination.String(), b.Destination.String()))
 	})
 	m.addMirrors(images)
+	m.addSignatures()
+	m.addUpdateService()
 	for i := range images {
 		if images[i].Catalog {
 			m.addCatalog(&images[i])

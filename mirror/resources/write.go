@@ -19,7 +19,7 @@ import (
 )
 
 // ownName matches the names that [Options.Make] gives to files.
-var ownName = lazyregexp.New(`^(?:(?:idms|itms|icsp)-oc-mirror\.yaml|(?:cs|cc)-[a-z0-9-]+\.yaml|registries\.conf)$`)
+var ownName = lazyregexp.New(`^(?:(?:idms|itms|icsp)-oc-mirror\.yaml|(?:cs|cc)-[a-z0-9-]+\.yaml|signature-configmap\.(?:json|yaml)|updateService\.yaml|registries\.conf)$`)
 
 // maxFile is how many bytes a file has at most.
 const maxFile = limit.MaxMapping
@@ -89,7 +89,7 @@ func staleFiles(dir string, files []File) ([]string, error) {
 			continue // a link, or larger than anything that this package writes
 		}
 		for line := range strings.Lines(string(text)) {
-			if strings.TrimLeft(strings.TrimSpace(line), "# ") == created(creator) {
+			if strings.TrimLeft(strings.TrimSpace(line), "# ") == created(creator) || strings.Contains(line, `"createdBy":"`+creator+`"`) {
 				stale = append(stale, name)
 				break
 			}

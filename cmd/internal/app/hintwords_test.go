@@ -258,19 +258,17 @@ func TestHintsOfOCMirrorHelp(t *testing.T) {
 // What oc-mirror has and this program has not is said, and not something else.
 func TestUnsupportedByOCMirror(t *testing.T) {
 	for line, want := range map[string]string{
-		"list releases": `"list releases" is not supported`,
-		"list releases --version 4.14 --channels": `"list releases" is not supported`,
-		"list --channel stable-4.14 updates":      `"list updates" is not supported`,
-		"list things --catalog x":                 `"list things" is not supported`,
-		"list":                                    `"list operators" needs --catalog NAME`,
-		"list operators":                          `"list operators" needs --catalog NAME`,
-		"list operators --version 4.14":           "--version is not supported",
-		"list operators --catalogs":               "--catalogs is not supported",
-		"init --registry example.com/x":           `"init" is not supported`,
-		"describe archive.tar":                    `"describe" is not supported`,
-		"--version":                               `"oc-mirror version" prints the version`,
-		"--v1 -c x file://y":                      "--v1 is not supported",
-		"-c init file://y":                        "init: no such file",
+		"list --channel stable-4.14 updates": `"list updates" is not supported`,
+		"list things --catalog x":            `"list things" is not supported`,
+		"list":                               `"list operators" needs --catalog NAME`,
+		"list operators":                     `"list operators" needs --catalog NAME`,
+		"list operators --version 4.14":      "--version is not supported",
+		"list operators --catalogs":          "--catalogs is not supported",
+		"init --registry example.com/x":      `"init" is not supported`,
+		"describe archive.tar":               `"describe" is not supported`,
+		"--version":                          `"oc-mirror version" prints the version`,
+		"--v1 -c x file://y":                 "--v1 is not supported",
+		"-c init file://y":                   "init: no such file",
 	} {
 		got := clitest.RunProgram(t, t.TempDir(), "oc-mirror", strings.Fields(line)...)
 		if got.Status != 1 || got.Stdout != "" || !strings.Contains(got.Stderr, want) {

@@ -70,6 +70,8 @@ var namedFlags = map[string][]namedLine{
 		{name: "oc-mirror", line: "-c TOP/set.yaml file://out --src-tls-verify=false --authfile FILE", content: "{no", null: "{}"}},
 	"ca-file":     {{line: "copy SECURE/acme/catalog:v1 oci:out:v1 --ca-file FILE", content: "CERTIFICATE"}},
 	"trusted-key": {{line: "inspect oci:img:v1 --trusted-key FILE", content: "PUBLIC"}},
+	"release-key": {{line: "mirror plan -c TOP/set.yaml --release-key FILE", content: "no key", unread: true},
+		{name: "oc-mirror", line: "-c TOP/set.yaml file://out --release-key FILE", content: "no key", unread: true}},
 	"policy": {{line: "inspect oci:img:v1 --policy FILE", content: aPolicy},
 		{line: "copy oci:img:v1 oci:out:v1 --policy FILE", content: aPolicy},
 		{name: "oc-mirror", line: "-c TOP/set.yaml file://out --policy FILE", content: "{no"}},

@@ -28,6 +28,7 @@ import (
 // deleteOptions are the flags of "mirror delete".
 type deleteOptions struct {
 	SetOptions
+	Releases
 	option.Images
 	option.Answer
 	workspace, list, shared                string
@@ -66,7 +67,7 @@ deleted bundles is to be mirrored again without them.` +
 			&cli.BoolFlag{Name: "delete-signatures", Destination: &o.signatures, Usage: "list the signatures of the images, too"},
 			&cli.BoolFlag{Name: "dry-run", Destination: &o.dryRun, Usage: "print what would be done", EnvVars: program.Env("dry-run")},
 			&cli.BoolFlag{Name: "yes", Destination: &o.yes, Aliases: []string{"y"}, Usage: "do not ask before deleting"},
-			maxNestedPathsFlag(&o.maxNestedPaths), option.JobsFlag(&o.jobs, "work"),
+			maxNestedPathsFlag(&o.maxNestedPaths), option.JobsFlag(&o.jobs, "work"), o.CrossChannelFlag(),
 		}, o.filterFlags(), o.Answer.Flags(), o.Images.Flags()),
 		Action: program.Exactly(1, p.Action(func(ctx context.Context, args []string) error { return o.run(ctx, p, args[0]) })),
 	}
@@ -169,12 +170,16 @@ func (o *deleteOptions) listDeletions(ctx context.Context, p *option.Session, t 
 	absent []string, err error) {
 	with := mirror.DeleteOptions{Options: mirror.Options{Target: t, Log: p.Log}, Shared: o.shared == "delete",
 		Signatures: o.signatures, WithoutRecord: o.withoutRecord}
+	if with.Releases, err = o.Releases.Options(ctx, p, "", 0); err != nil {
+		return nil, nil, err
+	}
 	if with.Set, err = o.Read(ctx, p, imageset.Delete); err != nil {
 		return nil, nil, err
 	}
 	if with.Filter, err = o.Filter(); err != nil {
 		return nil, nil, err
 	}
+	with.Compat = with.Filter.Compat
 	if with.Render, err = o.bundles().Options(ctx, p); err != nil {
 		return nil, nil, err
 	}
@@ -301,7 +306,7 @@ func (o *deleteOptions) deleteImages(ctx context.Context, p *option.Session, lis
 // WarnKept lists what was not deleted.
 func WarnKept(p *option.Session, d *mirror.Deletion) {
 	for _, i := range d.Images {
-		if i.Status == "kept" {
+		if i.Status == "kept" || i.Status == "tagged" {
 			p.Log.Warn(printable.Text(fmt.Sprintf("%s is not deleted: %s", strings.TrimPrefix(i.Reference, dockerScheme),
 				i.Error)))
 		}
@@ -320,8 +325,12 @@ func deletionSummary(d *mirror.Deletion, dry bool) []string {
 			"share; nothing is deleted in a dry run", all, counts["planned"], counts["absent"], counts["kept"],
 			counts["failed"], cmdline.FormatSize(sumOf(d.Repositories)))}
 	}
-	lines := []string{fmt.Sprintf("%s: %d deleted, %d were gone, %d kept, %d failed", all, counts["deleted"],
-		counts["absent"], counts["kept"], counts["failed"])}
+	text := fmt.Sprintf("%s: %d deleted, %d were gone, %d kept, %d failed", all, counts["deleted"], counts["absent"],
+		counts["kept"]+counts["tagged"], counts["failed"])
+	if n := counts["untagged"]; n > 0 {
+		text += fmt.Sprintf(", %d without a tag now, as others need them", n)
+	}
+	lines := []string{text}
 	if counts["deleted"] > 0 {
 		lines = append(lines, "next: the garbage collection of the registry frees the space")
 	}

@@ -23,6 +23,7 @@ import (
 type runOptions struct {
 	SetOptions
 	Ends
+	Releases
 	option.Image
 	option.Answer
 	account, onMissing, sparse, shard          string

@@ -8,7 +8,7 @@ import (
 
 // Command returns the group of commands that carry catalogs and their images to other registries.
 func Command(p *option.Session) *cli.Command {
-	return p.GroupCommand("mirror", "carry catalogs and the images that they name to a registry, or across an air gap",
+	return p.GroupCommand("mirror", "carry releases, catalogs and their images to a registry, or across an air gap",
 		mirrorPlanCommand(p),
 		mirrorRunCommand(p),
 		mirrorPublishCommand(p),
@@ -38,7 +38,7 @@ func (o *SetOptions) flags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "config", Aliases: []string{"c"}, Usage: "configuration `FILE`", Destination: &o.Config},
 		&cli.BoolFlag{Name: "ignore-unsupported", Destination: &o.IgnoreUnsupported,
-			Usage: "go on without the stanzas platform, helm and samples, which are not mirrored"},
+			Usage: "go on without the stanza helm, which is not mirrored"},
 		&cli.StringFlag{Name: "compat", Destination: &o.CompatWith,
 			Usage: "keep to what another `PROGRAM` does, including its losses (oc-mirror)"},
 	}

@@ -24,6 +24,7 @@ import (
 // planOptions are the flags of "mirror plan".
 type planOptions struct {
 	SetOptions
+	Releases
 	option.Reading
 	output string
 	dryRun bool
@@ -33,13 +34,16 @@ func mirrorPlanCommand(p *option.Session) *cli.Command {
 	o := &planOptions{}
 	return &cli.Command{
 		Name:  "plan",
-		Usage: "show which packages, channels and bundles of catalogs a configuration keeps",
+		Usage: "show which releases, packages, channels and bundles a configuration keeps",
 		Description: mirrorHelp + `
 
 Shows what is kept and why, and what is wrong with it or should be known: names that a catalog does not have,
 default channels without a bundle, dependencies that nothing kept satisfies, installed versions that lose
 their way to the kept head. If a run would not deliver all that is named, the last lines list what is not there,
 with the nearest names, and the exit status is 4.
+
+Releases are chosen from the graphs of updates; each is listed with the channel, and the bound or path, that
+chooses it. Nothing but the graph servers is asked for them.
 
 --catalog reads a catalog elsewhere: SOURCE is a catalog directory, an OCI layout, an archive or an image. No
 image is copied.` +
@@ -51,7 +55,7 @@ image is copied.` +
 		}, o.sourceFlags(), []cli.Flag{
 			&cli.BoolFlag{Name: "dry-run", Destination: &o.dryRun, Usage: "also read the manifests of the images, for the size of each repository",
 				EnvVars: program.Env("dry-run")},
-		}, o.filterFlags(), o.Reading.Flags()),
+		}, o.Releases.Flags(), o.filterFlags(), o.Reading.Flags()),
 		Action: program.Exactly(0, p.Action(func(ctx context.Context, _ []string) error { return o.run(ctx, p) })),
 	}
 }
@@ -75,7 +79,10 @@ func (o *planOptions) run(ctx context.Context, p *option.Session) error {
 	if err := checkTemplates(ctx, set); err != nil {
 		return err
 	}
-	with := mirror.Options{Set: set, Replace: sources, Filter: policy}
+	with := mirror.Options{Set: set, Replace: sources, Filter: policy, Compat: policy.Compat}
+	if with.Releases, err = o.Releases.Options(ctx, p, o.CAFile, o.Retries); err != nil {
+		return err
+	}
 	if with.Render, err = o.bundles().Options(ctx, p); err != nil {
 		return err
 	}
@@ -83,15 +90,22 @@ func (o *planOptions) run(ctx context.Context, p *option.Session) error {
 	if err != nil {
 		return planError(err)
 	}
+	for _, problem := range plan.Problems[len(set.Warnings):] {
+		p.Log.Warn(problem.Error())
+	}
 	var incomplete error
 	if o.dryRun {
-		if plan.Repositories, incomplete = o.planSizes(ctx, p, set, sources, policy); plan.Repositories == nil {
+		if plan.Repositories, incomplete = o.planSizes(ctx, p, with); plan.Repositories == nil {
 			return incomplete
 		}
 	}
 	if incomplete == nil && len(absent) > 0 {
+		hint := mendNames(o.Config)
+		if len(absent) == 1 && len(plan.Catalogs) == len(set.Operators) {
+			hint = "" // the line about releases has its own
+		}
 		incomplete = &cmdline.ExitStatus{Status: 4, Err: &cmdline.Error{Class: cmdline.ClassInput, Object: o.Config,
-			Hint: mendNames(o.Config), List: absent,
+			Hint: hint, List: absent,
 			Err: errors.New("a run would not deliver all that " + o.Config + " asks for")}}
 	}
 	if err := p.SaveLock(); err != nil {
@@ -104,14 +118,14 @@ func (o *planOptions) run(ctx context.Context, p *option.Session) error {
 }
 
 // planSizes reads the manifests of the images, as a dry run to an archive does.
-func (o *planOptions) planSizes(ctx context.Context, p *option.Session, set *imageset.Set, sources map[string]string,
-	fo filter.Options) (_ []mirror.RepositoryBytes, err error) {
+func (o *planOptions) planSizes(ctx context.Context, p *option.Session, of mirror.Options) (_ []mirror.RepositoryBytes,
+	err error) {
 	dir, manifests, err := WorkDirectory(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	with := mirror.Options{Mode: mirror.ToDisk, Set: set, Config: o.Config, Replace: sources, Filter: fo,
-		DryRun: true, All: true, Jobs: o.Jobs, Now: time.Now().UTC(),
+	with := mirror.Options{Mode: mirror.ToDisk, Set: of.Set, Config: o.Config, Replace: of.Replace, Filter: of.Filter,
+		Releases: of.Releases, DryRun: true, All: true, Jobs: o.Jobs, Now: time.Now().UTC(),
 		Log: slog.New(slog.DiscardHandler)} // the plan has what it would say
 	if with.Images, err = mirrorSource(ctx, p, &o.Images, o.Registry.Config(p), nil, manifests); err != nil {
 		return nil, err

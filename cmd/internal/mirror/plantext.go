@@ -21,8 +21,18 @@ import (
 // printMirrorPlan prints a plan as text: a table for each catalog, then what is to be known about it.
 func printMirrorPlan(p *option.Session, plan *mirror.Plan) error {
 	return p.Spooled(context.Background(), func(w io.Writer) error {
+		var chosen [][]string
+		for _, r := range plan.Releases {
+			chosen = append(chosen, []string{r.Version, r.Architecture, r.Image, r.Why})
+		}
+		if len(chosen) > 0 {
+			t := list.Table{Header: []string{"RELEASE", "ARCHITECTURE", "IMAGE", "WHY"}, Rows: chosen}
+			if err := t.Write(w, printable.Cell); err != nil {
+				return err
+			}
+		}
 		for i, one := range plan.Catalogs {
-			if i > 0 {
+			if i > 0 || len(chosen) > 0 {
 				fmt.Fprintln(w)
 			}
 			if err := printCatalogPlan(w, one); err != nil {

@@ -22,23 +22,25 @@ import (
 	"github.com/operator-bindery/bindery/mirror"
 	"github.com/operator-bindery/bindery/mirror/imageset"
 	"github.com/operator-bindery/bindery/mirror/medium"
+	"github.com/operator-bindery/bindery/mirror/releases/signed"
 )
 
 func mirrorRunCommand(p *option.Session) *cli.Command {
 	o := &runOptions{}
 	return &cli.Command{
 		Name:      "run",
-		Usage:     "copy operators to a registry or an archive, or from an archive to a registry",
+		Usage:     "copy releases and operators to a registry or archive, or from an archive to a registry",
 		ArgsUsage: "DESTINATION",
-		Description: `Copies what an image set (--config) asks for: filtered catalogs, the bundles and related
-images that they name, additional images, and the signatures and referrers of all of them. The destination
-decides:
+		Description: `Copies what an image set (--config) asks for: releases with their components, filtered
+catalogs, the bundles and related images that they name, additional images, and the signatures and referrers
+of all of them. The destination decides:
 
   docker://REGISTRY[/PATH]             from registries to a registry; --workspace is needed
   file://DIR                           from registries to an archive in DIR
   docker://REGISTRY[/PATH] --from DIR  from the archive in DIR, or those in its directories, to a registry
 
-Images come first and catalogs last: a catalog is published when all that it names is there. A bundle with an
+Images come first: a release is published when all its components are there, after its signature was verified
+(--release-key), and a catalog when all that it names is there. A bundle with an
 image that is not available is taken out of its catalog (--on-missing), and the exit status is 4. What the
 destination has is not sent again, so that an interrupted run is repeated to go on. DIR/working-dir of the
 workspace, the archive or --from gets the files for clusters and the account for the next run.` +
@@ -46,7 +48,7 @@ workspace, the archive or --from gets the files for clusters and the account for
 				"bindery mirror run -c imageset.yaml file://media",
 				"bindery mirror run -c imageset.yaml --from media docker://registry.example.com/olm --dry-run -o json"),
 		Flags: program.Flags(o.flags(), o.fileFlags(), o.copyFlags(), []cli.Flag{option.MirrorShardFlag(&o.shard)},
-			o.mediumFlags(), o.filterFlags(), o.catalogFlags(), o.Answer.Flags(), o.Signing.Flags(), o.Images.Flags()),
+			o.Releases.Flags(), o.mediumFlags(), o.filterFlags(), o.catalogFlags(), o.Answer.Flags(), o.Signing.Flags(), o.Images.Flags()),
 		Action: program.Exactly(1, p.Action(func(ctx context.Context, args []string) error { return o.run(ctx, p, args[0]) })),
 	}
 }
@@ -193,6 +195,9 @@ func (o *runOptions) prepare(ctx context.Context, p *option.Session, a Direction
 	if with.Replace, err = o.catalogSources(with.Set); err != nil {
 		return err
 	}
+	if with.Releases, err = o.Releases.Options(ctx, p, o.CAFile, o.Retries); err != nil {
+		return err
+	}
 	throttle, err := o.throttle()
 	if err != nil {
 		return err
@@ -255,7 +260,17 @@ func RunMirror(ctx context.Context, p *option.Session, o mirror.Options) (*mirro
 
 const damagedHint = "the archive is damaged, or not whole: copy all its files mirror_*.tar here again, and none of another one"
 
-// archiveError gives advice on errors of the archive that a run reads.
+// signatureHint is the advice on a release without a good signature; empty for other errors.
+func signatureHint(err error) string {
+	var unsigned *signed.Error
+	if !errors.As(err, &unsigned) {
+		return ""
+	}
+	return "nothing is copied of a release without a good signature; --release-key FILE names other keys than the vendor's, and " +
+		"--release-signature-url URL another place of signatures"
+}
+
+// archiveError gives advice on errors of releases, and of the archive that a run reads.
 func archiveError(o mirror.Options, err error) error {
 	var lack *mirror.LackError
 	var incomplete *mirror.IncompleteError
@@ -263,6 +278,8 @@ func archiveError(o mirror.Options, err error) error {
 	var kept *medium.KeptError
 	e := &cmdline.Error{Class: cmdline.Classify(err), Object: o.Archive, Err: err}
 	switch {
+	case !errors.As(err, &incomplete) && signatureHint(err) != "":
+		e.Object, e.Hint = "", signatureHint(err)
 	case errors.As(err, &kept):
 		e.Hint = "what it has may exist nowhere else: mend it, or move its files mirror_*.tar elsewhere and repeat the " +
 			"run with --all"
@@ -323,6 +340,14 @@ func (o *runOptions) report(p *option.Session, with mirror.Options, account *mir
 		return err
 	}
 	var b strings.Builder
+	for _, r := range account.Releases {
+		if r.Published {
+			fmt.Fprintf(&b, "%s@%s\n", strings.TrimPrefix(r.Destination, "docker://"), r.Digest)
+		}
+	}
+	if g := account.Graph; g != nil && g.Published {
+		fmt.Fprintf(&b, "%s@%s\n", strings.TrimPrefix(g.Destination, "docker://"), g.Digest)
+	}
 	for _, catalog := range account.Catalogs {
 		if catalog.Published {
 			fmt.Fprintf(&b, "%s@%s\n", strings.TrimPrefix(catalog.Destination, "docker://"), catalog.DestinationDigest)

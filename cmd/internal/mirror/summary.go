@@ -20,6 +20,15 @@ func mirrorSummary(a *mirror.Account, o mirror.Options) []string {
 		return forecastSummary(a, o)
 	}
 	var lines []string
+	for i := range a.Releases {
+		if r := &a.Releases[i]; r.Name() != "" {
+			lines = append(lines, publishedLine("release "+r.Name(), r.Published, r.Present, o)+", "+
+				program.Count(r.Components, "component"))
+		}
+	}
+	if g := a.Graph; g != nil {
+		lines = append(lines, publishedLine("graph image "+strings.TrimPrefix(g.Destination, "docker://"), g.Published, g.Present, o))
+	}
 	for _, c := range a.Catalogs {
 		lines = append(lines, catalogSummary(c, o))
 	}
@@ -64,6 +73,24 @@ func repositoriesText(repositories []mirror.RepositoryBytes) string {
 	return b.String()
 }
 
+// publishedLine says whether something is at the destination.
+func publishedLine(name string, published, present bool, o mirror.Options) string {
+	what := "published"
+	switch {
+	case !published && o.Shard.Count > 0:
+		what = "left to \"mirror publish\""
+	case !published && o.Mode == mirror.ToDisk:
+		what = "not packed"
+	case !published:
+		what = "not published, what the registry has under this name stays"
+	case o.Mode == mirror.ToDisk:
+		what = "packed"
+	case present:
+		what = "unchanged"
+	}
+	return printable.Text(name + ": " + what)
+}
+
 // catalogSummary says what became of a catalog.
 func catalogSummary(c mirror.CatalogAccount, o mirror.Options) string {
 	bundles := map[string]bool{}
@@ -74,20 +101,7 @@ func catalogSummary(c mirror.CatalogAccount, o mirror.Options) string {
 			}
 		}
 	}
-	what := "published"
-	switch {
-	case !c.Published && o.Shard.Count > 0:
-		what = "left to \"mirror publish\""
-	case !c.Published && o.Mode == mirror.ToDisk:
-		what = "not packed"
-	case !c.Published:
-		what = "not published, what the registry has under this name stays"
-	case o.Mode == mirror.ToDisk:
-		what = "packed"
-	case c.Present:
-		what = "unchanged"
-	}
-	text := fmt.Sprintf("catalog %s: %s", strings.TrimPrefix(c.Destination, "docker://"), what)
+	text := publishedLine("catalog "+strings.TrimPrefix(c.Destination, "docker://"), c.Published, c.Present, o)
 	if c.Published {
 		text += fmt.Sprintf(", %s, %s", program.Count(len(c.Packages), "package"), program.Count(len(bundles), "bundle"))
 	}
@@ -106,6 +120,18 @@ func Undelivered(a *mirror.Account) []string {
 	failed := map[string]bool{}
 	for _, i := range a.Images {
 		failed[strings.TrimPrefix(i.Source, "docker://")] = i.Status == mirror.Failed
+	}
+	for i := range a.Releases {
+		switch r := &a.Releases[i]; {
+		case r.Error == "" || r.Published:
+		case r.Name() == "":
+			lines = append(lines, "not there: "+r.Error)
+		default:
+			lines = append(lines, fmt.Sprintf("not there: release %s: %s", r.Name(), r.Error))
+		}
+	}
+	if g := a.Graph; g != nil && g.Error != "" {
+		lines = append(lines, fmt.Sprintf("not there: graph image: %s", g.Error))
 	}
 	for _, c := range a.Catalogs {
 		for _, text := range c.Missing {
@@ -232,6 +258,9 @@ func missingHint(p *option.Session, o mirror.Options, e *mirror.IncompleteError)
 
 // CauseHint says what to do about the first image that was not copied.
 func CauseHint(p *option.Session, e *mirror.IncompleteError) string {
+	if hint := signatureHint(e.Cause); hint != "" {
+		return hint
+	}
 	var known *cmdline.Error
 	if e.Cause == nil || !errors.As(hint.Add(p.Program, e.Cause), &known) {
 		return ""

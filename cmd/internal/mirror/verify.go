@@ -20,6 +20,7 @@ import (
 // verifyOptions are the flags of "mirror verify".
 type verifyOptions struct {
 	SetOptions
+	Releases
 	option.Images
 	option.Answer
 	workspace             string
@@ -50,7 +51,7 @@ that they name must be there with all manifests and blobs, and with --policy, --
 			&cli.BoolFlag{Name: "dry-run", Destination: &o.dryRun, Usage: "find out what would be verified, with sizes, from the manifests alone",
 				EnvVars: program.Env("dry-run")},
 			maxNestedPathsFlag(&o.maxNestedPaths), option.JobsFlag(&o.jobs, "work"),
-		}, o.Answer.Flags(), o.Images.Flags()),
+		}, o.Releases.verifyFlags(), []cli.Flag{o.UnsignedFlag(false), o.CrossChannelFlag()}, o.Answer.Flags(), o.Images.Flags()),
 		Action: program.Exactly(1, p.Action(func(ctx context.Context, args []string) error { return o.run(ctx, p, args[0]) })),
 	}
 }
@@ -87,6 +88,9 @@ func (o *verifyOptions) verify(ctx context.Context, p *option.Session, dest stri
 		if with.Set, err = o.Read(ctx, p, imageset.Image); err != nil {
 			return nil, err
 		}
+	}
+	if with.Releases, err = o.Releases.Options(ctx, p, o.CAFile, o.Retries); err != nil {
+		return nil, err
 	}
 	if dir, ok := strings.CutPrefix(dest, FileScheme); ok {
 		for _, name := range []string{"workspace", "catalog", "manifests-only"} {
@@ -166,12 +170,25 @@ func verificationText(v *mirror.Verification) string {
 			fmt.Fprintf(&b, "catalog %s: not judged: %s\n", one.Name, one.Unjudged)
 		}
 	}
+	for _, r := range v.Releases {
+		switch {
+		case r.Error != "":
+			fmt.Fprintf(&b, "release %s: %s\n", r.Name, r.Error)
+		case r.LeftOut:
+			fmt.Fprintf(&b, "release %s: left out, as the other side is to have it\n", r.Name)
+		default:
+			fmt.Fprintf(&b, "release %s: %s\n", r.Name, program.Count(r.Components, "component"))
+		}
+	}
 	for _, f := range v.Faults {
 		fmt.Fprintf(&b, "%s: %s", f.Image, strings.Join(f.Problems, "; "))
 		if len(f.NeededBy) > 0 {
 			fmt.Fprintf(&b, " (%s)", strings.Join(f.NeededBy, ", "))
 		}
 		b.WriteByte('\n')
+	}
+	if n := len(v.Releases); n > 0 {
+		b.WriteString(program.Count(n, "release") + ", ")
 	}
 	fmt.Fprintf(&b, "%s, %s, %s, %s: ", program.Count(len(v.Catalogs), "catalog"), program.Count(v.Images, "image"),
 		program.Count(v.Manifests, "manifest"), program.Count(v.Blobs, "blob"))
@@ -184,6 +201,9 @@ func verificationText(v *mirror.Verification) string {
 	case v.Good():
 		b.WriteString("all is there\n")
 	default:
+		if n := v.WrongReleases(); n > 0 {
+			b.WriteString(program.Count(n, "release") + ", ")
+		}
 		fmt.Fprintf(&b, "%s and %s are wrong\n", program.Count(v.WrongCatalogs(), "catalog"), program.Count(len(v.Faults), "image"))
 	}
 	return b.String()

@@ -39,6 +39,7 @@ func (o *options) delete(ctx context.Context, p *option.Session, args []string) 
 	if err != nil {
 		return program.Usage(err)
 	}
+	t.MaxNestedPaths = o.MaxNestedPaths
 	switch {
 	case o.v1Images:
 		return cmdline.Usagef("--delete-v1-images is not supported: the tags of oc-mirror v1 are not known")
@@ -62,20 +63,23 @@ func (o *options) delete(ctx context.Context, p *option.Session, args []string) 
 		return err
 	}
 	mirrorcmd.WarnKept(p, done)
-	for _, kinds := range [][]mirror.Kind{{mirror.Related, mirror.Bundle}, {mirror.Additional}} {
+	for _, kinds := range [][]mirror.Kind{{mirror.Release, mirror.ReleaseContent}, {mirror.Related, mirror.Bundle}, {mirror.Additional}} {
 		asked, gone := 0, 0
 		for _, d := range done.Images {
 			if slices.Contains(kinds, d.Type) {
 				asked++
-				if d.Status == "deleted" || d.Status == "absent" {
+				if d.Status == "deleted" || d.Status == "absent" || d.Status == "untagged" {
 					gone++
 				}
 			}
 		}
 		if asked > 0 {
 			name := "operator"
-			if kinds[0] == mirror.Additional {
+			switch kinds[0] {
+			case mirror.Additional:
 				name = "additional"
+			case mirror.Release:
+				name = "release"
 			}
 			fmt.Fprintf(p.Stdout, "%d / %d %s images deleted successfully\n", gone, asked, name)
 		}
@@ -101,7 +105,7 @@ func (o *options) deleteImages(ctx context.Context, p *option.Session, l *mirror
 		return nil, err
 	}
 	with.Render = clients.Render
-	if with.Remote, err = o.newRemote(ctx, p, nil); err != nil {
+	if with.Remote, err = o.newRemote(ctx, p, "dest", nil); err != nil {
 		return nil, err
 	}
 	return with.Delete(ctx, l, t)
@@ -114,6 +118,10 @@ func (o *options) listDeletions(ctx context.Context, p *option.Session, t images
 	if with.Set, err = o.Read(ctx, p, imageset.Delete); err != nil {
 		return err
 	}
+	if with.Releases, err = o.Releases.Options(ctx, p, "", 0); err != nil {
+		return err
+	}
+	with.Compat = o.CompatWith != ""
 	if err := o.createClients(ctx, p, &with.Options, "dest"); err != nil {
 		return err
 	}
@@ -121,7 +129,7 @@ func (o *options) listDeletions(ctx context.Context, p *option.Session, t images
 		return err
 	}
 	defer func() { err = errors.Join(err, with.Workspace.Close()) }()
-	if with.Remote, err = o.newRemote(ctx, p, nil); err != nil {
+	if with.Remote, err = o.newRemote(ctx, p, "dest", nil); err != nil {
 		return err
 	}
 	l, problems, err := with.ListDeletions(ctx)
@@ -141,9 +149,13 @@ func (o *options) listDeletions(ctx context.Context, p *option.Session, t images
 	if text := o.deleteID; text != "" {
 		id = "-" + filepath.Base(text)
 	}
+	set := *with.Set
+	if p := &set.Platform; len(p.Channels) > 0 && len(p.Architectures)+len(p.Platforms) == 0 {
+		p.Architectures = []string{"amd64"} // as oc-mirror writes it
+	}
 	for name, content := range map[string][]byte{"delete-images" + id + ".yaml": text,
-		"delete-imageset-config" + id + ".yaml": with.Set.Pinned(imageset.Delete,
-			func(imageset.Operator) digest.Digest { return "" })} {
+		"delete-imageset-config" + id + ".yaml": set.Pinned(imageset.Delete,
+			func(imageset.Operator) digest.Digest { return "" }, nil)} {
 		if _, err := with.Workspace.Write(content, "delete", name); err != nil {
 			return err
 		}

@@ -19,6 +19,7 @@ var ocMirrorCredentials = []string{"src-creds", "dest-creds", "src-username", "s
 type options struct {
 	mirrorcmd.SetOptions
 	mirrorcmd.Ends
+	mirrorcmd.Releases
 	option.Image
 	logLevel, registriesDir, srcCertDir, destCertDir string
 	srcTLSVerify, destTLSVerify, securePolicy, v1    bool
@@ -31,7 +32,8 @@ type options struct {
 
 	generate, signatures, v1Images bool
 	deleteID, deleteFile, shared   string
-	catalogs                       bool
+	catalogs, channels             bool
+	architectures                  cli.StringSlice
 	catalog, pkg, channel, version string
 }
 
@@ -63,7 +65,6 @@ func (o *options) commonFlags() []cli.Flag {
 		&cli.BoolFlag{Name: "v2", Usage: "accepted, and not needed"},
 		&cli.BoolFlag{Name: "v1", Destination: &o.v1, Hidden: true},
 		&cli.BoolFlag{Name: "force", Hidden: true},
-		&cli.BoolFlag{Name: "ignore-release-signature", Hidden: true},
 		&cli.StringFlag{Name: "src-cert-dir", Destination: &o.srcCertDir, Hidden: true},
 		&cli.StringFlag{Name: "dest-cert-dir", Destination: &o.destCertDir, Hidden: true},
 		&cli.BoolFlag{Name: "src-no-creds", Hidden: true},
@@ -73,7 +74,7 @@ func (o *options) commonFlags() []cli.Flag {
 }
 
 func (o *options) runFlags() []cli.Flag {
-	return []cli.Flag{
+	return program.Flags(o.Releases.Flags(), []cli.Flag{
 		&cli.StringFlag{Name: "from", Destination: &o.From, Usage: "`file://DIR` with the archive"},
 		&cli.DurationFlag{Name: "image-timeout", Destination: &o.imageTimeout, Usage: "time for one image with its retries", DefaultText: "none"},
 		&cli.IntFlag{Name: "max-nested-paths", Destination: &o.MaxNestedPaths, Usage: "maximum number `N` of path components at the destination"},
@@ -85,13 +86,13 @@ func (o *options) runFlags() []cli.Flag {
 		&cli.StringFlag{Name: "on-missing", Destination: &o.onMissing, Value: string(mirror.FailMissing),
 			Usage: "what becomes of a catalog that names images which are not available (skip-bundle|fail)"},
 		&cli.StringFlag{Name: "compat", Destination: &o.CompatWith, Usage: "keep to what another `PROGRAM` does, including its losses (oc-mirror)"},
-		&cli.BoolFlag{Name: "ignore-unsupported", Destination: &o.IgnoreUnsupported, Usage: "go on without platform, helm and samples"},
+		&cli.BoolFlag{Name: "ignore-unsupported", Destination: &o.IgnoreUnsupported, Usage: "go on without helm"},
 		&cli.StringFlag{Name: "account", Destination: &o.account, Usage: "write the account of the run as JSON to `FILE`"},
 		&cli.StringFlag{Name: "catalog-base", Destination: &o.catalogBase, Value: string(mirror.KeepBase), Hidden: true},
 		&cli.StringFlag{Name: "compression", Destination: &o.Compression, Value: "gzip", Hidden: true},
 		&cli.StringFlag{Name: "server", Destination: &o.ServerName, Hidden: true},
 		&cli.IntFlag{Name: "max-layers", Destination: &o.MaxLayers, Value: 100, Hidden: true},
-	}
+	})
 }
 
 func (o *options) deleteFlags() []cli.Flag {
@@ -101,9 +102,12 @@ func (o *options) deleteFlags() []cli.Flag {
 		&cli.StringFlag{Name: "delete-yaml-file", Destination: &o.deleteFile, Usage: "delete the images of the list in `FILE`"},
 		&cli.BoolFlag{Name: "delete-signatures", Destination: &o.signatures, Usage: "list signatures, too"},
 		&cli.BoolFlag{Name: "delete-v1-images", Destination: &o.v1Images, Usage: "refused: tags of oc-mirror v1 are not known"},
+		o.UnsignedFlag(true), // no signature is looked up
+		o.CrossChannelFlag(),
+		&cli.IntFlag{Name: "max-nested-paths", Destination: &o.MaxNestedPaths, Usage: "maximum number `N` of path components at the destination"},
 		&cli.BoolFlag{Name: "force-cache-delete", Usage: "accepted: there is no cache to delete from"},
 		&cli.StringFlag{Name: "shared", Destination: &o.shared, Value: "keep", Usage: "images that others need (keep|delete)"},
-		&cli.BoolFlag{Name: "ignore-unsupported", Destination: &o.IgnoreUnsupported, Usage: "go on without platform, helm and samples"},
+		&cli.BoolFlag{Name: "ignore-unsupported", Destination: &o.IgnoreUnsupported, Usage: "go on without helm"},
 		&cli.StringFlag{Name: "compat", Destination: &o.CompatWith, Hidden: true},
 	}
 }

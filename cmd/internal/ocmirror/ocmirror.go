@@ -49,6 +49,9 @@ func Args(args []string) []string {
 					return []string{"oc-mirror-unsupported", "--", what}
 				}
 			}
+			if at := slices.Index(rest, "releases"); at >= 0 {
+				return append([]string{"oc-mirror-list-releases"}, slices.Delete(rest, at, at+1)...)
+			}
 			if at := slices.Index(rest, "operators"); at >= 0 {
 				rest = slices.Delete(rest, at, at+1)
 			}
@@ -68,11 +71,11 @@ func Args(args []string) []string {
 
 // ocMirrorUnsupported are commands of oc-mirror that there are not, with what there is.
 var ocMirrorUnsupported = map[string]string{
-	"init":          "an image set is written by hand; \"bindery schema image-set\" describes its fields",
-	"describe":      "\"bindery mirror verify file://DIR\" reads an archive",
-	"list releases": "images of releases are not mirrored; \"oc-mirror list operators\" lists catalogs",
-	"list updates":  "images of releases are not mirrored; \"oc-mirror list operators\" lists catalogs",
-	"--version":     "\"oc-mirror version\" prints the version",
+	"init":     "an image set is written by hand; \"bindery schema image-set\" describes its fields",
+	"describe": "\"bindery mirror verify file://DIR\" reads an archive",
+	"list updates": "\"bindery mirror plan\" shows the releases on the way between two versions; \"oc-mirror list releases\" lists " +
+		"all of a channel",
+	"--version": "\"oc-mirror version\" prints the version",
 }
 
 const ocMirrorHelp = "The destination decides:\n\n" +
@@ -81,16 +84,18 @@ const ocMirrorHelp = "The destination decides:\n\n" +
 	"  oc-mirror -c FILE --workspace file://DIR docker://REGISTRY   from registries to a registry\n" +
 	"  oc-mirror delete --generate -c FILE --workspace file://DIR docker://REGISTRY\n" +
 	"  oc-mirror delete --delete-yaml-file FILE docker://REGISTRY\n" +
-	"  oc-mirror list operators --catalog NAME [--package NAME [--channel NAME]]\n\n" +
-	"The exit status is 0, or 1, or the sum of 4 (images of operators lack) and 8 (additional images lack). This is\n" +
+	"  oc-mirror list operators --catalog NAME [--package NAME [--channel NAME]]\n" +
+	"  oc-mirror list releases [--channel NAME | --version X.Y [--channels]] [--filter-by-archs amd64,arm64]\n\n" +
+	"The exit status is 0, or 1, or the sum of 2 (images of releases lack),\n" +
+	"4 (images of operators) and 8 (additional images). This is\n" +
 	"bindery under the name oc-mirror; \"bindery mirror --help\" has more."
 
 // Commands are the hidden commands behind the arguments of oc-mirror.
 func Commands(p *option.Session) []*cli.Command {
-	var run, remove, list options
+	var run, remove, list, listed options
 	return []*cli.Command{
 		program.Hidden(&cli.Command{Name: "oc-mirror-run", UsageText: "oc-mirror",
-			Usage: "mirror operators, with the arguments of oc-mirror v2", Description: ocMirrorHelp,
+			Usage: "mirror releases and operators, with the arguments of oc-mirror v2", Description: ocMirrorHelp,
 			ArgsUsage: "DESTINATION", Flags: program.Flags(run.commonFlags(), run.runFlags()),
 			Action: p.Action(func(ctx context.Context, args []string) error { return run.mirror(ctx, p, args) })}),
 		program.Hidden(&cli.Command{Name: "oc-mirror-delete", UsageText: "oc-mirror delete",
@@ -106,11 +111,15 @@ func Commands(p *option.Session) []*cli.Command {
 			Usage:  "list operators, with the arguments of oc-mirror v2",
 			Flags:  program.Flags(list.commonFlags(), list.listFlags()),
 			Action: p.Action(func(ctx context.Context, args []string) error { return list.list(ctx, p, args) })}),
+		program.Hidden(&cli.Command{Name: "oc-mirror-list-releases", UsageText: "oc-mirror list releases",
+			Usage:  "list releases of OpenShift, with the arguments of oc-mirror v2",
+			Flags:  program.Flags(listed.commonFlags(), listed.listReleasesFlags()),
+			Action: p.Action(func(ctx context.Context, args []string) error { return listed.listReleases(ctx, p, args) })}),
 	}
 }
 
-// withStatus gives an error the exit status of oc-mirror: bits for images of operators (4) and additional images
-// (8), 1 for all else.
+// withStatus gives an error the exit status of oc-mirror: bits for images of releases (2), of operators (4)
+// and additional images (8), 1 for all else.
 func withStatus(err error) error {
 	if err == nil {
 		return nil
@@ -127,6 +136,9 @@ func withStatus(err error) error {
 		if incomplete.OnlyNames() {
 			return nil
 		}
+		if incomplete.LacksReleases() {
+			status |= 2
+		}
 		if incomplete.Operators+incomplete.LeftOut+len(incomplete.Unpublished) > 0 {
 			status |= 4
 		}
@@ -134,6 +146,9 @@ func withStatus(err error) error {
 			status |= 8
 		}
 	case errors.As(err, &collect):
+		if collect.Releases > 0 {
+			status |= 2
+		}
 		if collect.Operators > 0 {
 			status |= 4
 		}
@@ -267,6 +282,9 @@ func (o *options) mirror(ctx context.Context, p *option.Session, args []string) 
 	if with.Filter, err = o.Filter(); err != nil {
 		return err
 	}
+	if with.Releases, err = o.Releases.Options(ctx, p, "", o.retryTimes); err != nil {
+		return err
+	}
 	if err := o.createClients(ctx, p, &with, "src"); err != nil {
 		return err
 	}
@@ -285,7 +303,7 @@ func (o *options) mirror(ctx context.Context, p *option.Session, args []string) 
 		if err != nil {
 			return err
 		}
-		if with.Remote, err = o.newRemote(ctx, p, uploads); err != nil {
+		if with.Remote, err = o.newRemote(ctx, p, "dest", uploads); err != nil {
 			return err
 		}
 	}
@@ -356,9 +374,10 @@ func (o *options) createClients(ctx context.Context, p *option.Session, with *mi
 	return nil
 }
 
-// newRemote returns a client for the destination, which is closed when the command ends.
-func (o *options) newRemote(ctx context.Context, p *option.Session, uploads registries.Uploads) (*registries.Client, error) {
-	remote, err := registries.New(ctx, registries.Options{Registry: o.registry("dest"),
+// newRemote returns a client for the side src or dest, which is closed when the command ends.
+func (o *options) newRemote(ctx context.Context, p *option.Session, side string, uploads registries.Uploads) (
+	*registries.Client, error) {
+	remote, err := registries.New(ctx, registries.Options{Registry: o.registry(side),
 		Retries: o.retryTimes, Backoff: o.retryDelay, Uploads: uploads, Events: p.WarnEvent})
 	if err == nil {
 		p.AtEnd = append(p.AtEnd, func(bool) error { return remote.Close() })
@@ -383,7 +402,7 @@ func printResults(p *option.Session, a *mirror.Account) {
 	for _, kind := range []struct {
 		name string
 		of   []mirror.Kind
-	}{{"operator", []mirror.Kind{mirror.Related, mirror.Bundle}}, {"additional", []mirror.Kind{mirror.Additional}}} {
+	}{{"release", []mirror.Kind{mirror.Release, mirror.ReleaseContent}}, {"operator", []mirror.Kind{mirror.Related, mirror.Bundle}}, {"additional", []mirror.Kind{mirror.Additional}}} {
 		there, asked := a.Count(kind.of...)
 		if kind.name == "operator" {
 			for _, c := range a.Catalogs {

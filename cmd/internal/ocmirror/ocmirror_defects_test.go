@@ -101,7 +101,7 @@ func TestEachDefectHasATest(t *testing.T) {
 // start makes the replay of a scenario and runs the steps up to a number.
 func start(t *testing.T, scenario string, until int) (*replay, []step) {
 	t.Helper()
-	r, steps := newReplay(t, scenario), recordedSteps(t)[scenario]
+	r, steps := newReplay(t, operators, scenario), operators.steps(t)[scenario]
 	r.run(steps[:until])
 	return r, steps[until:]
 }
@@ -154,9 +154,7 @@ func TestDefectsOfOcMirror(t *testing.T) {
 		var before map[string]string
 		for range 2 {
 			r, rest := start(t, "01-m2m-heads", 0)
-			cmd := clitest.Command(r.dir, "oc-mirror", strings.Split(r.local(strings.Join(rest[0].args, " ")), " ")...)
-			cmd.Env = append(cmd.Env, "CONTAINERS_REGISTRIES_CONF="+r.conf, "HOME="+r.dir, "SOURCE_DATE_EPOCH=1700000000")
-			if got := clitest.Finish(t, cmd); got.Status != 0 {
+			if got := r.execute(rest[0], []string{"SOURCE_DATE_EPOCH=1700000000"}); got.Status != 0 {
 				t.Fatalf("%+v", got)
 			}
 			after := map[string]string{}
@@ -204,7 +202,7 @@ func TestDefectsOfOcMirror(t *testing.T) {
 			return false
 		})
 		cmd := clitest.Command(r.dir, "oc-mirror", strings.Split(r.local(strings.Join(rest[0].args, " ")), " ")...)
-		cmd.Env = append(cmd.Env, "CONTAINERS_REGISTRIES_CONF="+r.conf, "HOME="+r.dir)
+		cmd.Env = append(cmd.Env, r.env...)
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
@@ -217,7 +215,7 @@ func TestDefectsOfOcMirror(t *testing.T) {
 	t.Run("defect 22: a directory inside of a workspace is refused", func(t *testing.T) {
 		for _, scenario := range []string{"01-m2m-heads", "02-m2d-d2m"} {
 			r, _ := start(t, scenario, 1)
-			s := recordedSteps(t)["02-m2d-d2m"][0]
+			s := operators.steps(t)["02-m2d-d2m"][0]
 			got := r.again(s, filepath.Join(r.dir, "ws"), filepath.Join(r.dir, "ws", "working-dir", "logs"))
 			if got.Status != 1 || !strings.Contains(got.Stderr, "is inside the workspace") {
 				t.Errorf("%s: %+v", scenario, got)

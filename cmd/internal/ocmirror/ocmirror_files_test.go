@@ -8,11 +8,14 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// deleteItems returns what a list to delete has, with the images that are kept as others need them (defect 15). It leaves
-// out signatures: oc-mirror lists tags that need not exist.
+// deleteItems returns what a list to delete has: "TYPE NAME REFERENCE", and "kept" in place of the type for images that
+// are kept as others need them (defect 15). It leaves out signatures: oc-mirror lists tags that need not exist.
 func deleteItems(t *testing.T, text string) []string {
 	t.Helper()
-	type item struct{ ImageName, ImageReference string }
+	if text == "" {
+		return nil
+	}
+	type item struct{ ImageName, ImageReference, Type string }
 	var list struct {
 		APIVersion, Kind string
 		Items, KeptItems []item
@@ -26,10 +29,13 @@ func deleteItems(t *testing.T, text string) []string {
 	}) {
 		out = append(out, "not sorted")
 	}
-	for _, i := range append(list.Items, list.KeptItems...) {
+	for _, i := range list.Items {
 		if !strings.HasSuffix(i.ImageReference, ".sig") {
-			out = append(out, i.ImageName+" "+i.ImageReference)
+			out = append(out, i.Type+" "+i.ImageName+" "+i.ImageReference)
 		}
+	}
+	for _, i := range list.KeptItems {
+		out = append(out, "kept "+i.ImageName+" "+i.ImageReference)
 	}
 	slices.Sort(out)
 	return out
@@ -40,8 +46,9 @@ func deleteItems(t *testing.T, text string) []string {
 func failedImages(text string) []string {
 	var out []string
 	for line := range strings.Lines(text) {
-		if what, why, ok := strings.Cut(line, " error: "); ok && !strings.HasPrefix(why, "skipping") && !strings.Contains(what, "/catalog") {
-			out = append(out, what)
+		if what, why, ok := strings.Cut(line, " error: "); ok && !strings.HasPrefix(why, "skipping") &&
+			!strings.Contains(what, "/catalog") {
+			out = append(out, strings.Replace(what, "docker://", "", 1))
 		}
 	}
 	slices.Sort(out)

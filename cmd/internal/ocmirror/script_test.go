@@ -6,4 +6,4 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/clitest"
 )
 
-func TestScripts(t *testing.T) { clitest.RunScripts(t, clitest.MirrorSource) }
+func TestScripts(t *testing.T) { clitest.RunScripts(t, clitest.MirrorSource, clitest.ReleaseServers) }

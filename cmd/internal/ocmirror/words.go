@@ -62,5 +62,5 @@ func ocMirrorHasFlag(name string) bool {
 // Flags are the flags of all commands under the name oc-mirror.
 func Flags() []cli.Flag {
 	var o options
-	return program.Flags(o.commonFlags(), o.runFlags(), o.deleteFlags(), o.listFlags())
+	return program.Flags(o.commonFlags(), o.runFlags(), o.deleteFlags(), o.listFlags(), o.listReleasesFlags())
 }

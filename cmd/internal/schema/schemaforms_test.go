@@ -143,7 +143,7 @@ type imageSetContent struct {
 		TargetTag  string             `json:"targetTag,omitempty"`
 		Platforms  []imageSetPlatform `json:"platforms,omitempty"`
 	} `json:"additionalImages,omitempty"`
-	// Not mirrored by this program.
+	// Releases of OpenShift and OKD.
 	Platform *imageSetRelease `json:"platform,omitempty"`
 	// Not mirrored by this program.
 	Helm *imageSetHelm `json:"helm,omitempty"`
@@ -185,18 +185,28 @@ type imageSetPlatform struct {
 }
 
 type imageSetRelease struct {
-	Graph             bool               `json:"graph,omitempty"`
-	Architectures     []string           `json:"architectures,omitempty"`
-	Platforms         []imageSetPlatform `json:"platforms,omitempty"`
-	Release           string             `json:"release,omitempty"`
-	KubeVirtContainer bool               `json:"kubeVirtContainer,omitempty"`
+	// The image with the data of update graphs, for the update service of a cluster.
+	Graph bool `json:"graph,omitempty"`
+	// Of the releases: amd64 if none is given, arm64, ppc64le, s390x, multi.
+	Architectures []string `json:"architectures,omitempty"`
+	// The parts of multi-architecture releases to copy, in place of architectures.
+	Platforms []imageSetPlatform `json:"platforms,omitempty"`
+	// One release by tag or digest, in place of channels.
+	Release string `json:"release,omitempty"`
+	// The boot images of virtual machines.
+	KubeVirtContainer bool `json:"kubeVirtContainer,omitempty"`
 	Channels          []struct {
-		Name         string `json:"name,omitempty"`
-		Type         string `json:"type,omitempty"`
-		MinVersion   string `json:"minVersion,omitempty"`
-		MaxVersion   string `json:"maxVersion,omitempty"`
-		ShortestPath bool   `json:"shortestPath,omitempty"`
-		Full         bool   `json:"full,omitempty"`
+		Name string `json:"name,omitempty"`
+		// Either ocp, the default, or okd.
+		Type string `json:"type,omitempty"`
+		// Lowest version, as X.Y.Z or X.Y.Z-PRERELEASE.
+		MinVersion string `json:"minVersion,omitempty"`
+		// Highest version, as X.Y.Z or X.Y.Z-PRERELEASE.
+		MaxVersion string `json:"maxVersion,omitempty"`
+		// The versions on a shortest path of updates alone.
+		ShortestPath bool `json:"shortestPath,omitempty"`
+		// All versions, if there are no bounds.
+		Full bool `json:"full,omitempty"`
 	} `json:"channels,omitempty"`
 }
 

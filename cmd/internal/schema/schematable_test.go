@@ -116,7 +116,7 @@ var describedSchemas = []schemaRow{
 		description: "The file of check --snapshot: images that are released together. Other members are accepted.",
 		of:          typeOf[snapshotForm](), read: true, adjust: snapshotData},
 	{name: "image-set", title: "ImageSetConfiguration",
-		description: "What is mirrored: catalogs, what is kept of them, and other images. platform, helm and samples " +
+		description: "What is mirrored: releases, catalogs, what is kept of them, and other images. helm and samples " +
 			"are only passed over.",
 		of: typeOf[imageSetForm](), upstream: true},
 	{name: "delete-image-set", title: "DeleteImageSetConfiguration",

@@ -13,7 +13,8 @@ import (
 )
 
 // formatNames are names of files that the program reads or writes under these names, and none has in the clone.
-var formatNames = map[string]bool{"package.yaml": true, "*.package.yaml": true, "idms-oc-mirror.yaml": true}
+var formatNames = map[string]bool{"package.yaml": true, "*.package.yaml": true, "idms-oc-mirror.yaml": true,
+	"itms-oc-mirror.yaml": true, "signature-configmap.yaml": true}
 
 var (
 	wordIn = regexp.MustCompile("[^\\s`'\"=:,;()<>|]+")

@@ -2,7 +2,7 @@
 // since that is what registries delete by.
 //
 // What stays has a root: a tag that is not to be deleted, or a tag or digest that is named by a bundle which stays in a
-// published catalog, or by a record of what was mirrored. With a root stay the entries of its indexes, and with each of
+// published catalog, by a release which stays, or by a record of what was mirrored. With a root stay the entries of its indexes, and with each of
 // those what is attached to it.
 package staying
 
@@ -173,6 +173,9 @@ func Read(ctx context.Context, o Options, items []Item) (*Needs, error) {
 		return nil, err
 	}
 	if err := n.readAll(ctx, n.catalogs); err != nil {
+		return nil, err
+	}
+	if err := n.keepReleases(ctx); err != nil {
 		return nil, err
 	}
 	found, err := n.findPublished(ctx)
@@ -495,8 +498,10 @@ type Decision struct {
 	Top v1.Descriptor
 	// Entries are those of an index.
 	Entries []v1.Descriptor
-	// Why it must stay; empty if it need not.
-	Why string
+	// Why it must stay; empty if it need not. TagAlone tells that nothing names it by its tag, so that the tag need not
+	// stay.
+	Why      string
+	TagAlone bool
 	// Err is why nothing can be decided.
 	Err error
 }
@@ -547,6 +552,7 @@ func (d *Decision) decide(ctx context.Context, n *Needs) (err error) {
 	}
 	if !n.o.Shared {
 		d.Why, err = d.In.Stays(ctx, d.Top.Digest, text)
+		d.TagAlone = d.Ref.Tag != "" && d.In.names[d.Ref.Tag] == ""
 	}
 	return err
 }

@@ -214,7 +214,7 @@ func TestOtherRoots(t *testing.T) {
 // With a catalog of a record stays what it names, wherever the run put it.
 func TestRecordedCatalog(t *testing.T) {
 	w := newWorld(t, shape)
-	rec := &workdir.Record{Version: 1, Target: w.Host(), Catalogs: []workdir.RecordedCatalog{
+	rec := &workdir.Record{Version: 1, Target: w.Host(), Catalogs: []workdir.Published{
 		{Source: "c:v1", Destination: w.published().Reference, Digest: w.published().Digest},
 		{Source: "gone:v1", Destination: "docker://" + w.Host() + "/synthetic/gone:v1"}}}
 	w.fatal(rec.Write(w.o.Workspace, w.o.Target))

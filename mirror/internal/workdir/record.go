@@ -1,6 +1,7 @@
 package workdir
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,15 +20,18 @@ import (
 
 // Record is what runs have mirrored to a target: what verifying looks for, and what deleting compares with.
 type Record struct {
-	Version  int               `json:"version"`
-	Target   string            `json:"target"`
-	Catalogs []RecordedCatalog `json:"catalogs"`
-	Images   []RecordedImage   `json:"additionalImages,omitempty"`
-	Found    bool              `json:"-"` // the workspace has a record
+	Version int    `json:"version"`
+	Target  string `json:"target"`
+	// MaxNestedPaths is that of the last run, see [imageset.Target].
+	MaxNestedPaths int             `json:"maxNestedPaths,omitempty"`
+	Catalogs       []Published     `json:"catalogs"`
+	Releases       []Published     `json:"releases,omitempty"`
+	Images         []RecordedImage `json:"additionalImages,omitempty"`
+	Found          bool            `json:"-"` // the workspace has a record
 }
 
-// RecordedCatalog is a catalog that was published.
-type RecordedCatalog struct {
+// Published is a catalog or a release image that was published.
+type Published struct {
 	Source      string        `json:"source"`
 	Destination string        `json:"destination"`
 	Digest      digest.Digest `json:"digest"`
@@ -119,6 +123,9 @@ func (rec *Record) moveTo(host string) error {
 	for i := range rec.Catalogs {
 		errs = append(errs, move(&rec.Catalogs[i].Destination))
 	}
+	for i := range rec.Releases {
+		errs = append(errs, move(&rec.Releases[i].Destination))
+	}
 	for i := range rec.Images {
 		errs = append(errs, move(&rec.Images[i].Destination))
 	}
@@ -137,11 +144,8 @@ func ReadRecord(w Dir, t imageset.Target) (*Record, error) {
 			continue
 		}
 		out.Found = true
-		for _, c := range rec.Catalogs {
-			if !slices.ContainsFunc(out.Catalogs, func(o RecordedCatalog) bool { return o.Destination == c.Destination }) {
-				out.Catalogs = append(out.Catalogs, c)
-			}
-		}
+		out.MaxNestedPaths = cmp.Or(out.MaxNestedPaths, rec.MaxNestedPaths)
+		out.Catalogs, out.Releases = merged(out.Catalogs, rec.Catalogs), merged(out.Releases, rec.Releases)
 		for _, i := range rec.Images {
 			if !slices.Contains(out.Images, i) {
 				out.Images = append(out.Images, i)
@@ -149,6 +153,24 @@ func ReadRecord(w Dir, t imageset.Target) (*Record, error) {
 		}
 	}
 	return out, nil
+}
+
+// merged adds what is at other destinations.
+func merged(list, more []Published) []Published {
+	for _, c := range more {
+		if !slices.ContainsFunc(list, func(o Published) bool { return o.Destination == c.Destination }) {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// Put adds what was published to a list, in place of what was there, and sorts the list.
+func Put(list []Published, one Published) []Published {
+	list = slices.DeleteFunc(list, func(o Published) bool { return o.Destination == one.Destination })
+	list = append(list, one)
+	slices.SortFunc(list, func(a, b Published) int { return strings.Compare(a.Destination, b.Destination) })
+	return list
 }
 
 // Write replaces the record of a target.

@@ -81,7 +81,7 @@ func TestRecords(t *testing.T) {
 	write := func(to, at string) {
 		t.Helper()
 		rec := &Record{Version: recordVersion, Target: to,
-			Catalogs: []RecordedCatalog{{"g/c:v1", "docker://" + at + "/c:v1", digest.FromString("c")}},
+			Catalogs: []Published{{"g/c:v1", "docker://" + at + "/c:v1", digest.FromString("c")}},
 			Images:   []RecordedImage{{"docker://g/a:" + to[:1], "docker://" + at + "/a:v1"}}}
 		if err := rec.Write(d, target(t, to)); err != nil {
 			t.Fatal(err)
