@@ -4,7 +4,6 @@ import (
 	"regexp"
 
 	"github.com/operator-bindery/bindery/internal/download"
-	"github.com/operator-bindery/bindery/mirror/imageset"
 	"github.com/operator-bindery/bindery/mirror/releases"
 	"github.com/operator-bindery/bindery/mirror/releases/signed"
 )
@@ -38,21 +37,10 @@ type ReleaseOptions struct {
 // request is what the image set asks of the graphs.
 func (r *ReleaseOptions) request(o *Options) *releases.Request {
 	p := &o.Set.Platform
-	out := &releases.Request{Architectures: p.Architectures, VersionFilter: r.VersionFilter, Compat: o.Compat,
+	out := &releases.Request{Channels: p.Channels, Architectures: p.Architectures, VersionFilter: r.VersionFilter, Compat: o.Compat,
 		NoCrossChannel: r.NoCrossChannel, Strict: o.Filter.Strict}
-	switch {
-	case len(p.Platforms) > 0:
+	if len(p.Platforms) > 0 {
 		out.Architectures = []string{"multi"}
-	case len(p.Architectures) == 0:
-		out.Architectures = []string{"amd64"}
-	}
-	for _, c := range p.Channels {
-		out.Channels = append(out.Channels, channelOf(c))
 	}
 	return out
-}
-
-func channelOf(c imageset.ReleaseChannel) releases.Channel {
-	return releases.Channel{Name: c.Name, Type: releases.Type(c.Type), MinVersion: c.MinVersion, MaxVersion: c.MaxVersion,
-		ShortestPath: c.ShortestPath, Full: c.Full}
 }

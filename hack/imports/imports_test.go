@@ -54,7 +54,7 @@ var narrow = map[string][]string{
 	"images":           {"images/referrers", "images/signature", "images/internal/trust"},
 	"images/referrers": {},
 	"mirror/filter":    {"declcfg", "declcfg/property", "edit", "mirror/imageset"},
-	"mirror/imageset":  {},
+	"mirror/imageset":  {"mirror/releases"},
 	"mirror/medium":    {"images/referrers"},
 	"mirror/resources": {"mirror/imageset"},
 	"mirror/stock":     {"images/referrers"},

@@ -9,13 +9,14 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/mirror/releases"
 )
 
 // Platform are the releases of OpenShift or OKD that are wanted. The zero value wants none.
 type Platform struct {
 	// Graph wants an image with the data of all update graphs, for the update service of a cluster.
 	Graph    bool
-	Channels []ReleaseChannel
+	Channels []releases.Channel
 	// Architectures are those of the releases, under the names of the graph server, each once; none means amd64.
 	Architectures []string
 	// Platforms, unless empty, are the platforms of multi-architecture releases to copy; OS and Architecture are set in
@@ -35,29 +36,6 @@ func (p *Platform) IsZero() bool {
 	return len(p.Channels) == 0 && p.Release.IsZero() && !p.Graph
 }
 
-// ReleaseChannel is a channel of releases, with bounds that are both inclusive and may be empty.
-type ReleaseChannel struct {
-	Name string
-	// Type says which releases the channel has; it is OCP if the file has none.
-	Type                   ReleaseType
-	MinVersion, MaxVersion string
-	// ShortestPath wants the releases of the shortest path from the lowest to the highest version alone, Full all
-	// versions if there are no bounds.
-	ShortestPath, Full bool
-}
-
-// ReleaseType says which releases a channel has.
-type ReleaseType string
-
-// The types of channels.
-const (
-	OCP ReleaseType = "ocp" // OpenShift
-	OKD ReleaseType = "okd"
-)
-
-// architectures are the names that graph servers have for architectures.
-var architectures = []string{"amd64", "arm64", "ppc64le", "s390x", "multi"}
-
 // platformStanza is Platform as it is written.
 type platformStanza struct {
 	Graph         bool                 `json:"graph,omitempty"`
@@ -69,12 +47,12 @@ type platformStanza struct {
 }
 
 type releaseChannelForm struct {
-	Name         string      `json:"name"`
-	Type         ReleaseType `json:"type,omitempty"`
-	MinVersion   string      `json:"minVersion,omitempty"`
-	MaxVersion   string      `json:"maxVersion,omitempty"`
-	ShortestPath bool        `json:"shortestPath,omitempty"`
-	Full         bool        `json:"full,omitempty"`
+	Name         string        `json:"name"`
+	Type         releases.Type `json:"type,omitempty"`
+	MinVersion   string        `json:"minVersion,omitempty"`
+	MaxVersion   string        `json:"maxVersion,omitempty"`
+	ShortestPath bool          `json:"shortestPath,omitempty"`
+	Full         bool          `json:"full,omitempty"`
 }
 
 // form returns the written form; nil if nothing is wanted. pinned has the versions that channels are pinned to, by their
@@ -118,9 +96,9 @@ func (r *reader) readPlatform(n node) Platform {
 		name, _ := item.(string)
 		switch _, wrong := item.(misfit); {
 		case wrong, slices.Contains(p.Architectures, name):
-		case !slices.Contains(architectures, name):
+		case !slices.Contains(releases.Architectures(), name):
 			r.wrong(n.at.In("architectures").In(i), n.field("architectures"), fault.Quote(name)+" is no architecture of releases",
-				"one of "+strings.Join(architectures, ", "))
+				"one of "+strings.Join(releases.Architectures(), ", "))
 		default:
 			p.Architectures = append(p.Architectures, name)
 		}
@@ -131,13 +109,13 @@ func (r *reader) readPlatform(n node) Platform {
 	}
 	names := map[string]int{}
 	for _, item := range n.objects("channels") {
-		c := ReleaseChannel{Name: item.text("name"), Type: ReleaseType(item.text("type")), MinVersion: item.text("minVersion"),
+		c := releases.Channel{Name: item.text("name"), Type: releases.Type(item.text("type")), MinVersion: item.text("minVersion"),
 			MaxVersion: item.text("maxVersion"), ShortestPath: item.flag("shortestPath"), Full: item.flag("full")}
 		item.checkUnique("release channel", c.Name, names)
 		if c.Type == "" {
-			c.Type = OCP
+			c.Type = releases.OCP
 		}
-		if c.Type != OCP && c.Type != OKD && !item.misfit("type") {
+		if c.Type != releases.OCP && c.Type != releases.OKD && !item.misfit("type") {
 			item.wrong("type", fault.Quote(string(c.Type))+" is no type of channels", "ocp or okd")
 		}
 		for _, name := range []string{"minVersion", "maxVersion"} {

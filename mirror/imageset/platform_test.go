@@ -8,6 +8,7 @@ import (
 
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/mirror/imageset"
+	"github.com/operator-bindery/bindery/mirror/releases"
 )
 
 // parsePlatform reads an image set with the fields of a platform.
@@ -23,8 +24,8 @@ func TestPlatform(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := s.Platform
-	want := []imageset.ReleaseChannel{{Name: "stable-4.16", Type: imageset.OCP, MinVersion: "4.16.1", MaxVersion: "4.16.2-rc.1",
-		ShortestPath: true}, {Name: "scos", Type: imageset.OKD, Full: true}}
+	want := []releases.Channel{{Name: "stable-4.16", Type: releases.OCP, MinVersion: "4.16.1", MaxVersion: "4.16.2-rc.1",
+		ShortestPath: true}, {Name: "scos", Type: releases.OKD, Full: true}}
 	if !p.Graph || !p.KubeVirt || !slices.Equal(p.Architectures, []string{"arm64", "multi"}) || !slices.Equal(p.Channels, want) {
 		t.Errorf("%+v", p)
 	}
