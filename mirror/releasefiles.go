@@ -186,35 +186,15 @@ func (f *releaseFiles) sub(dir string) fs.FS {
 	return out
 }
 
-// graphs are the graphs that releases are chosen by: of servers, or those in an archive.
+// graphs are the graphs that releases are chosen by: of servers, or those in an archive. They are kept for later runs.
 func (r *collector) graphs() releases.Graphs {
+	save := func(architecture, channel string, text []byte) error {
+		return r.found.files.put(path.Join(graphsDir, releases.FileName(architecture, channel)), text)
+	}
 	if r.input != nil {
-		return storedGraphs{releases.Stored{Files: r.found.files.sub(graphsDir)}, r.found.files}
+		return releases.Stored{Files: r.found.files.sub(graphsDir), Save: save}
 	}
-	return &releases.Server{Client: r.o.Releases.Client, OCP: r.o.Releases.UpdateURL,
-		Save: func(architecture, channel string, text []byte) error {
-			return r.found.files.put(path.Join(graphsDir, releases.FileName(architecture, channel)), text)
-		}}
-}
-
-// storedGraphs also keeps the graphs for later runs with the workspace.
-type storedGraphs struct {
-	releases.Stored
-	files *releaseFiles
-}
-
-// Graph implements [releases.Graphs].
-func (s storedGraphs) Graph(ctx context.Context, of releases.Query) (*releases.Graph, error) {
-	g, err := s.Stored.Graph(ctx, of)
-	if err != nil {
-		return nil, err
-	}
-	name := releases.FileName(of.Architecture, of.Channel)
-	text, err := fs.ReadFile(s.Files, name)
-	if err == nil {
-		err = s.files.put(path.Join(graphsDir, name), text)
-	}
-	return g, err
+	return &releases.Server{Client: r.o.Releases.Client, OCP: r.o.Releases.UpdateURL, Save: save}
 }
 
 // verifyRelease finds the signature of a release: in the archive or the workspace, else at the server.

@@ -28,7 +28,6 @@ type Platform struct {
 	KubeVirt bool
 	// written is Release as it stands in the file.
 	written string
-	line    int
 }
 
 // IsZero tells whether nothing is wanted that there could be without a release.
@@ -76,7 +75,7 @@ func (p *Platform) form(pinned map[string]string) *platformStanza {
 // readPlatform reads the stanza about releases.
 func (r *reader) readPlatform(n node) Platform {
 	p := Platform{Graph: n.flag("graph"), KubeVirt: n.flag("kubeVirtContainer"), Platforms: n.platforms(),
-		written: n.text("release"), line: n.line()}
+		written: n.text("release")}
 	if p.written != "" {
 		var err error
 		if p.Release, err = ParseRef(p.written); err == nil && (!p.Release.InRegistry() || p.Release.Host == "") {

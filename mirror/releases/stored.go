@@ -20,12 +20,20 @@ var ErrNotStored = fault.New(fault.Input, "not in")
 type Stored struct {
 	Files fs.FS
 	Place string
+	// Save, unless nil, gets the text of each graph as it is stored; its error is that of the graph.
+	Save func(architecture, channel string, text []byte) error
 }
 
 // Graph implements [Graphs]. A graph that is not there is an error that wraps [ErrNotStored] and names what is.
 func (s Stored) Graph(_ context.Context, of Query) (*Graph, error) {
-	g, _, err := readGraph(s.Files, of, cmp.Or(s.Place, "this archive"))
-	return g, err
+	g, text, err := readGraph(s.Files, of, cmp.Or(s.Place, "this archive"))
+	if err == nil && s.Save != nil {
+		err = s.Save(of.Architecture, of.Channel, text)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return g, nil
 }
 
 // readGraph reads a graph and returns its text too. place is what the files are in.

@@ -122,16 +122,21 @@ func (w *SharedWorld) Additional(file, kind string, images ...string) {
 // Expect runs a command line and compares the status and a part of what is printed.
 func (w *SharedWorld) Expect(line string, status int, parts ...string) Result {
 	w.Helper()
-	r := w.Run(line)
-	if r.Status != status {
-		w.Errorf("%s: status %d, expected %d\n%s%s", line, r.Status, status, r.Stdout, r.Stderr)
+	return expect(w.T, line, w.Run(line), status, parts)
+}
+
+// expect fails the test unless a command line has ended with a status and has said what is given.
+func expect(t *testing.T, line string, got Result, status int, parts []string) Result {
+	t.Helper()
+	if got.Status != status {
+		t.Errorf("%s: status %d, expected %d\n%s%s", line, got.Status, status, got.Stdout, got.Stderr)
 	}
 	for _, part := range parts {
-		if !strings.Contains(r.Stdout+r.Stderr, part) {
-			w.Errorf("%s: nothing has %q\n%s%s", line, part, r.Stdout, r.Stderr)
+		if !strings.Contains(got.Stdout+got.Stderr, part) {
+			t.Errorf("%s: no %q in\n%s%s", line, part, got.Stdout, got.Stderr)
 		}
 	}
-	return r
+	return got
 }
 
 // There compares what the target has: REPOSITORY and a tag or digest, or - before those that are to be gone.

@@ -77,16 +77,7 @@ func (w *ReleaseWorld) Command(line string) *exec.Cmd {
 // Expect runs a command line, and fails the test unless it ends with a status and says what is given.
 func (w *ReleaseWorld) Expect(line string, status int, parts ...string) Result {
 	w.Helper()
-	got := w.Run(line)
-	if got.Status != status {
-		w.Errorf("%s: status %d, expected %d\n%s%s", line, got.Status, status, got.Stdout, got.Stderr)
-	}
-	for _, part := range parts {
-		if !strings.Contains(got.Stdout+got.Stderr, part) {
-			w.Errorf("%s: no %q in\n%s%s", line, part, got.Stdout, got.Stderr)
-		}
-	}
-	return got
+	return expect(w.T, line, w.Run(line), status, parts)
 }
 
 // Offline takes away the sources: registry and servers.

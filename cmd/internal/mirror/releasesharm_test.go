@@ -151,7 +151,7 @@ func TestMediumAcceptsNoUnsignedRelease(t *testing.T) {
 	w.Expect("mirror run -c set.yaml --from media --workspace own TARGET", 0)
 }
 
-// A tag that an archive resolves to another signed release is told of; a file of tags that is none resolves nothing.
+// A tag that an archive resolves to another signed release is a warning; a file of tags that is none resolves nothing.
 func TestArchivedTag(t *testing.T) {
 	w := clitest.NewReleaseWorld(t)
 	d := releasetest.Images(t).Releases
