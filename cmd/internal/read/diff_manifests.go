@@ -12,13 +12,14 @@ import (
 
 	bundlecmd "github.com/operator-bindery/bindery/cmd/internal/bundle"
 	"github.com/operator-bindery/bindery/cmd/internal/bundle/manifests"
+	"github.com/operator-bindery/bindery/cmd/internal/bundle/manifests/safety"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/hint"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
-	"github.com/operator-bindery/bindery/cmd/internal/read/upgrade"
 	"github.com/operator-bindery/bindery/internal/bundlefs"
 	"github.com/operator-bindery/bindery/internal/printable"
 	"github.com/operator-bindery/bindery/internal/regularfile"
+	"github.com/operator-bindery/bindery/internal/upgrade"
 )
 
 const manifestsCategory = "with --manifests"
@@ -72,7 +73,7 @@ func compareManifests(ctx context.Context, p *option.Session, o *diffOptions, be
 	if err != nil {
 		return err
 	}
-	report, err := upgrade.Compare(ctx, objects[0], objects[1])
+	report, err := upgrade.Compare(ctx, toCompare(objects[0]), toCompare(objects[1]), safety.Refused)
 	if err != nil {
 		return err
 	}
@@ -88,6 +89,16 @@ func compareManifests(ctx context.Context, p *option.Session, o *diffOptions, be
 		return &cmdline.ExitStatus{Status: 1}
 	}
 	return nil
+}
+
+// toCompare returns manifests as they are compared.
+func toCompare(objects []manifests.Object) []upgrade.Manifest {
+	out := make([]upgrade.Manifest, len(objects))
+	for i, o := range objects {
+		out[i] = upgrade.Manifest{Object: upgrade.Object{Group: o.Group(), Kind: o.Kind, Namespace: o.Namespace, Name: o.Name},
+			JSON: o.JSON}
+	}
+	return out
 }
 
 // renderSides returns the objects of both sides. Both versions are compared in one namespace, the new one's: otherwise

@@ -2,7 +2,6 @@ package safety
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,33 +15,12 @@ import (
 	"sigs.k8s.io/crdify/pkg/validations"
 	"sigs.k8s.io/crdify/pkg/validations/property"
 	"sigs.k8s.io/crdify/pkg/validators/version"
+
+	"github.com/operator-bindery/bindery/internal/upgrade"
 )
 
 // Change is a change of a definition that OLM v1 refuses.
-type Change struct {
-	// Version is the version of the definition in which it is, "v1 -> v2" if it is between two that are served, or empty
-	// for the definition as a whole.
-	Version string `json:"version,omitempty"`
-	// Property is the path of the property with ^ for the root, as ^.spec.size; empty for the definition as a whole.
-	Property string `json:"property,omitempty"`
-	// Check is the name of the check.
-	Check string `json:"check"`
-	// Message says what changes.
-	Message string `json:"message"`
-}
-
-// String returns the line of operator-controller's message.
-func (c Change) String() string {
-	if c.Version == "" {
-		return c.Check + ": " + c.Message
-	}
-	return c.Version + ": " + c.Property + ": " + c.Check + ": " + c.Message
-}
-
-func (c Change) compare(o Change) int {
-	return cmp.Or(cmp.Compare(c.Version, o.Version), cmp.Compare(c.Property, o.Property), cmp.Compare(c.Check, o.Check),
-		cmp.Compare(c.Message, o.Message))
-}
+type Change = upgrade.RefusedChange
 
 // Refusal is a definition for which OLM v1 refuses an upgrade.
 type Refusal struct {
@@ -141,6 +119,15 @@ func (j *Judge) Upgrade(ctx context.Context, from, to []Definition) (refused []*
 		}
 	}
 	return refused, err
+}
+
+// Refused is an [upgrade.Judge].
+func Refused(ctx context.Context, name string, from, to []byte) ([]Change, error) {
+	j, err := NewJudge()
+	if err != nil {
+		return nil, err
+	}
+	return j.Definition(ctx, newDefinition(name, from), newDefinition(name, to))
 }
 
 // Definition returns the changes from one definition to another for which OLM v1 refuses the upgrade. The error names
@@ -256,7 +243,7 @@ func (j *Judge) compare(ctx context.Context, from, to Definition, left *int) (ch
 		return nil, p.err
 	}
 	for _, part := range [][]Change{whole, same, between} {
-		slices.SortFunc(part, Change.compare)
+		slices.SortFunc(part, Change.Compare)
 		changes = append(changes, part...)
 	}
 	if len(changes) == 0 && chance.attempts >= manyAttempts {
@@ -335,7 +322,8 @@ func ofVersions(results []version.VersionedPropertyComparisonResult) (out []Chan
 func ofComparisons(version, property string, results []validations.ComparisonResult) (out []Change) {
 	for _, r := range results {
 		for _, text := range r.Errors {
-			out = append(out, Change{version, property, r.Name, message(r.Name, text)})
+			out = append(out, Change{Version: version, Property: property, Check: r.Name,
+				Message: message(r.Name, text)})
 		}
 	}
 	return out

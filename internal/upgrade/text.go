@@ -29,7 +29,7 @@ func (r *Report) WriteText(w io.Writer, clean func(string) string) error {
 	for _, c := range r.Changed {
 		p.printLine("  ~ %s", c.Object)
 		for _, f := range c.Fields {
-			p.printLine("      %s: %s -> %s", f.Path, short(f.Old), short(f.New))
+			p.printLine("      %s", f)
 		}
 	}
 	if n := len(r.Renamed); n > 0 {
@@ -65,7 +65,7 @@ func (p *printer) section(title string) {
 	p.printLine("%s", title)
 }
 
-func (p *printer) permissions(accounts []account) {
+func (p *printer) permissions(accounts []Account) {
 	if len(accounts) > 0 {
 		p.section("permissions")
 	}
@@ -84,16 +84,14 @@ func (p *printer) permissions(accounts []account) {
 	}
 }
 
-func (p *printer) definitions(all []definitionChange) {
+func (p *printer) definitions(all []DefinitionChange) {
 	if len(all) > 0 {
 		p.section("definitions")
 	}
 	for _, d := range all {
 		p.printLine("  %s", d.Name)
-		p.printEach("    + version %s", d.Added)
-		p.printEach("    - version %s", d.Removed)
-		for _, v := range d.Versions {
-			p.version(d, v)
+		for _, l := range d.Lines() {
+			p.printLine("%s%s%s", strings.Repeat("    ", l.Depth), l.Text, mark(l.Refused))
 		}
 		if len(d.Refusals) > 0 {
 			p.printLine("    OLM v1 refuses the upgrade:")
@@ -107,32 +105,53 @@ func (p *printer) definitions(all []definitionChange) {
 	}
 }
 
-// version writes what changes in a version; a line about what OLM v1 refuses says so.
-func (p *printer) version(d definitionChange, v versionChange) {
-	p.printLine("    ~ version %s", v.Name)
-	p.printEach("        %s", v.Notes)
-	fields := func(format string, names []string, refused func(name string) bool) {
-		for _, name := range names {
-			p.printLine(format+"%s", name, mark(refused(name)))
+// Line says what changes in a definition or, at the depth 2, in a version of it. Refused is set if OLM v1 refuses the
+// upgrade for it.
+type Line struct {
+	Depth   int
+	Text    string
+	Refused bool
+}
+
+// Lines says what changes in a definition. All but notes about a version begin with a sign: "+" for what is new, "-" for
+// what is gone, "~" for another value, and "!" for what is required now.
+func (d *DefinitionChange) Lines() []Line {
+	out := d.lines(nil, 1, "", part{"+ version ", d.Added, "", nil}, part{"- version ", d.Removed, "", nil})
+	for _, v := range d.Versions {
+		out = d.lines(out, 1, "", part{"~ version ", []string{v.Name}, "", nil})
+		out = d.lines(out, 2, v.Name, part{"", v.Notes, "", nil}, part{"- field ", v.Removed, "", removes},
+			part{"~ field ", v.Retyped, " has another type", retypes}, part{"! field ", v.Required, " is required", demands},
+			part{"+ field ", v.Added, "", nil})
+		for _, c := range v.Details {
+			what := c.Attribute
+			switch c.Field {
+			case "":
+			case "^":
+				what = "schema: " + what
+			default:
+				what = "field " + c.Field + ": " + what
+			}
+			out = append(out, Line{2, fmt.Sprintf("~ %s: %s -> %s", what, short(c.Old), short(c.New)), c.Refused})
 		}
 	}
-	fields("        - field %s", v.Removed, func(name string) bool { return removes(d.Refusals, v.Name, name) })
-	fields("        ~ field %s has another type", v.Retyped,
-		func(name string) bool { return isRefused(d.Refusals, v.Name, name, "type") })
-	fields("        ! field %s is required", v.Required,
-		func(name string) bool { return demands(d.Refusals, v.Name, name) })
-	p.printEach("        + field %s", v.Added)
-	for _, c := range v.Details {
-		what := c.Attribute
-		switch c.Field {
-		case "":
-		case "^":
-			what = "schema: " + what
-		default:
-			what = "field " + c.Field + ": " + what
+	return out
+}
+
+// part are lines with a name each. refused, unless nil, reports whether OLM v1 refuses one for a field of a version.
+type part struct {
+	before  string
+	names   []string
+	after   string
+	refused func(all []RefusedChange, version, field string) bool
+}
+
+func (d *DefinitionChange) lines(out []Line, depth int, version string, parts ...part) []Line {
+	for _, p := range parts {
+		for _, name := range p.names {
+			out = append(out, Line{depth, p.before + name + p.after, p.refused != nil && p.refused(d.Refusals, version, name)})
 		}
-		p.printLine("        ~ %s: %s -> %s%s", what, short(c.Old), short(c.New), mark(c.Refused))
 	}
+	return out
 }
 
 func mark(refused bool) string {
@@ -140,12 +159,6 @@ func mark(refused bool) string {
 		return " (refused)"
 	}
 	return ""
-}
-
-func (p *printer) printEach(format string, names []string) {
-	for _, n := range names {
-		p.printLine(format, n)
-	}
 }
 
 // short returns a value for a line; an absent one is a dash.

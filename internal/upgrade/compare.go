@@ -1,14 +1,11 @@
 package upgrade
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
-
-	"github.com/operator-bindery/bindery/cmd/internal/bundle/manifests"
 )
 
 // Report is what changes. Its JSON form is stable.
@@ -16,9 +13,9 @@ type Report struct {
 	// Same is true if nothing changes, except names of roles.
 	Same bool `json:"same"`
 	// Permissions has the accounts whose permissions change, sorted.
-	Permissions []account `json:"permissions"`
+	Permissions []Account `json:"permissions"`
 	// Definitions has the CustomResourceDefinitions that change, by name.
-	Definitions []definitionChange `json:"definitions"`
+	Definitions []DefinitionChange `json:"definitions"`
 	// Added, Removed and Changed are the objects in the order of their manifests. Roles and bindings that only have
 	// another name are in Renamed.
 	Added   []Object       `json:"added"`
@@ -37,7 +34,16 @@ type Object struct {
 
 // String returns KIND NAMESPACE/NAME.
 func (o Object) String() string {
-	return manifests.Object{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}.String()
+	if o.Namespace == "" {
+		return o.Kind + " " + o.Name
+	}
+	return o.Kind + " " + o.Namespace + "/" + o.Name
+}
+
+// Manifest is an object with its JSON.
+type Manifest struct {
+	Object
+	JSON []byte
 }
 
 // rename is a role or binding under another name.
@@ -60,10 +66,14 @@ type fieldChange struct {
 	New  json.RawMessage `json:"new,omitempty"`
 }
 
+// String returns PATH: OLD -> NEW, with long values shortened.
+func (f fieldChange) String() string { return f.Path + ": " + short(f.Old) + " -> " + short(f.New) }
+
 // item is a decoded object.
 type item struct {
 	Object
 	content map[string]any
+	text    []byte
 }
 
 // set is the objects of one side by their name; a later one of the same name replaces an earlier one.
@@ -72,10 +82,10 @@ type set struct {
 	order []Object
 }
 
-func newSet(objects []manifests.Object) (*set, error) {
+func newSet(objects []Manifest) (*set, error) {
 	s := &set{items: map[Object]item{}}
 	for _, o := range objects {
-		key := Object{o.Group(), o.Kind, o.Namespace, o.Name}
+		key := o.Object
 		var content map[string]any
 		if err := json.Unmarshal(o.JSON, &content); err != nil {
 			return nil, fmt.Errorf("%s: %w", o, err)
@@ -83,13 +93,14 @@ func newSet(objects []manifests.Object) (*set, error) {
 		if _, ok := s.items[key]; !ok {
 			s.order = append(s.order, key)
 		}
-		s.items[key] = item{key, content}
+		s.items[key] = item{key, content, o.JSON}
 	}
 	return s, nil
 }
 
-// Compare compares two lists of manifests. The error is about an object, or that of the context.
-func Compare(ctx context.Context, from, to []manifests.Object) (*Report, error) {
+// Compare compares two lists of manifests. judge may be nil: then nothing is said about refusals. The error is about an
+// object, of the class of limits, or that of the context.
+func Compare(ctx context.Context, from, to []Manifest, judge Judge) (*Report, error) {
 	before, err := newSet(from)
 	if err != nil {
 		return nil, err
@@ -98,12 +109,13 @@ func Compare(ctx context.Context, from, to []manifests.Object) (*Report, error) 
 	if err != nil {
 		return nil, err
 	}
-	r := &Report{Permissions: comparePermissions(before, after), Definitions: []definitionChange{}, Added: []Object{},
-		Removed: []Object{}, Changed: []objectChange{}, Renamed: []rename{}}
-	refusals, err := refusalsOf(ctx, from, to)
+	permissions, err := comparePermissions(before, after)
 	if err != nil {
 		return nil, err
 	}
+	r := &Report{Permissions: permissions, Definitions: []DefinitionChange{}, Added: []Object{},
+		Removed: []Object{}, Changed: []objectChange{}, Renamed: []rename{}}
+	definitions := map[string]*DefinitionChange{}
 	for _, key := range before.order {
 		if _, ok := after.items[key]; !ok {
 			r.Removed = append(r.Removed, key)
@@ -115,25 +127,29 @@ func Compare(ctx context.Context, from, to []manifests.Object) (*Report, error) 
 			r.Added = append(r.Added, key)
 			continue
 		}
-		refused, judged := refusals[key.Name]
-		if !judged {
-			refused.unknown = "it looks at definitions of apiextensions.k8s.io/v1"
+		refused, err := judge.verdict(ctx, old, after.items[key])
+		if err != nil {
+			return nil, err
 		}
-		r.changed(old, after.items[key], refused)
+		if d := r.changed(old, after.items[key], refused); d != nil {
+			definitions[d.Name] = d
+		}
 	}
-	slices.SortFunc(r.Definitions, func(x, y definitionChange) int { return cmp.Compare(x.Name, y.Name) })
+	for _, name := range slices.Sorted(maps.Keys(definitions)) {
+		r.Definitions = append(r.Definitions, *definitions[name])
+	}
 	r.pairRenamed(before, after)
 	r.Same = len(r.Permissions)+len(r.Definitions)+len(r.Added)+len(r.Removed)+len(r.Changed) == 0
 	return r, nil
 }
 
-// changed adds what differs in an object. refused is what OLM v1 says of it if it is a definition. The rules of roles
-// are compared with the permissions.
-func (r *Report) changed(from, to item, refused verdict) {
+// changed adds what differs in an object, and returns what differs in a definition. refused is what OLM v1 says of that. The
+// rules of roles are compared with the permissions.
+func (r *Report) changed(from, to item, refused verdict) (definition *DefinitionChange) {
 	before, after := from.content, to.content
 	if isDefinition(to.Object) {
 		if d, differs := compareDefinition(from, to, refused); differs {
-			r.Definitions = append(r.Definitions, d)
+			definition = &d
 		}
 		before, after = withoutVersions(before), withoutVersions(after)
 	}
@@ -143,6 +159,7 @@ func (r *Report) changed(from, to item, refused verdict) {
 	if fields := compareFields(nil, "", before, after); len(fields) > 0 {
 		r.Changed = append(r.Changed, objectChange{to.Object, fields})
 	}
+	return definition
 }
 
 // withoutVersions returns a definition without spec.versions.

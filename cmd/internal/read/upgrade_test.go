@@ -1,25 +1,26 @@
-package upgrade_test
+package read
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/operator-bindery/bindery/cmd/internal/bundle/manifests"
-	"github.com/operator-bindery/bindery/cmd/internal/read/upgrade"
+	"github.com/operator-bindery/bindery/cmd/internal/bundle/manifests/safety"
+	"github.com/operator-bindery/bindery/internal/upgrade"
 )
 
 // parse reads manifests of one line each, in flow style.
-func parse(t testing.TB, lines ...string) []manifests.Object {
+func parse(t testing.TB, lines ...string) []upgrade.Manifest {
 	t.Helper()
 	objects, err := manifests.Parse("test", []byte(strings.Join(lines, "\n---\n")))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return objects
+	return toCompare(objects)
 }
 
 // account binds a role with rules to the service account ns/sa, for a namespace or for the cluster.
@@ -198,7 +199,7 @@ objects
 `},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, err := upgrade.Compare(t.Context(), parse(t, c.from...), parse(t, c.to...))
+			r, err := upgrade.Compare(t.Context(), parse(t, c.from...), parse(t, c.to...), safety.Refused)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -216,7 +217,7 @@ objects
 
 // Lists are never null in JSON.
 func TestReportJSON(t *testing.T) {
-	r, err := upgrade.Compare(t.Context(), parse(t, account("a", "", "["+rule("g", "r", "get")+"]")...), nil)
+	r, err := upgrade.Compare(t.Context(), parse(t, account("a", "", "["+rule("g", "r", "get")+"]")...), nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -226,33 +227,28 @@ func TestReportJSON(t *testing.T) {
 	}
 }
 
-// What an upgrade lets an operator do that it could not do before.
-func ExampleCompare() {
-	render := func(dir string) []manifests.Object {
-		b, err := manifests.Read(os.DirFS(dir))
-		if err != nil {
-			fmt.Println(err)
-			return nil
-		}
-		objects, err := b.Manifests(manifests.Settings{InstallNamespace: "silicom", Certs: manifests.CertManager})
-		if err != nil {
-			fmt.Println(err)
-		}
-		return objects
-	}
-	current := render("../../../../testdata/bundles/silicom-sts-operator/0.0.1")
-	report, err := upgrade.Compare(context.Background(), nil, current)
+// What a bundle may do is what is gained if nothing was there.
+func TestPermissionsOfOneBundle(t *testing.T) {
+	b, err := manifests.Read(os.DirFS("../../../testdata/bundles/silicom-sts-operator/0.0.1"))
 	if err != nil {
-		fmt.Println(err)
-		return
+		t.Fatal(err)
 	}
+	objects, err := b.Manifests(manifests.Settings{InstallNamespace: "silicom", Certs: manifests.CertManager})
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := upgrade.Compare(t.Context(), nil, toCompare(objects), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
 	for _, a := range report.Permissions {
-		fmt.Println(a.Subject, len(a.Gained), len(a.Lost))
+		got = append(got, fmt.Sprint(a.Subject, " ", len(a.Gained), " ", len(a.Lost)))
 	}
-	// Output:
-	// ClusterRole sts-metrics-reader 1 0
-	// ServiceAccount silicom/sts-controller-manager 26 0
-	// ServiceAccount sts-silicom/sts-plugin 1 0
-	// ServiceAccount sts-silicom/sts-plugin 3 0
-	// ServiceAccount sts-silicom/sts-tsync 2 0
+	want := []string{"ClusterRole sts-metrics-reader 1 0", "ServiceAccount silicom/sts-controller-manager 26 0",
+		"ServiceAccount sts-silicom/sts-plugin 1 0", "ServiceAccount sts-silicom/sts-plugin 3 0",
+		"ServiceAccount sts-silicom/sts-tsync 2 0"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
 }

@@ -14,9 +14,7 @@ import (
 // compareFields appends the fields in which two values differ. Lists whose items have distinct names are compared by
 // name, others of the same length item by item, and others as a whole.
 func compareFields(out []fieldChange, path string, from, to any) []fieldChange {
-	if reflect.DeepEqual(from, to) {
-		return out
-	}
+	// Collections are not compared before their parts are: that takes the square of the depth.
 	switch before := from.(type) {
 	case map[string]any:
 		if after, ok := to.(map[string]any); ok {
@@ -38,6 +36,9 @@ func compareFields(out []fieldChange, path string, from, to any) []fieldChange {
 			}
 			return out
 		}
+	}
+	if reflect.DeepEqual(from, to) {
+		return out
 	}
 	return append(out, fieldChange{path, text(from), text(to)})
 }
@@ -70,7 +71,7 @@ func compareMaps(out []fieldChange, path string, before, after map[string]any,
 }
 
 // maxPath is how many bytes of a path are kept; a digest of the rest makes it distinct.
-const maxPath = 2 << 10
+const maxPath = 512
 
 func fieldOf(path, key string) string {
 	if path == "" {

@@ -5,28 +5,26 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
-
-	"github.com/operator-bindery/bindery/cmd/internal/bundle/manifests/safety"
 )
 
-// definitionChange is what changes in a CustomResourceDefinition.
-type definitionChange struct {
+// DefinitionChange is what changes in a CustomResourceDefinition.
+type DefinitionChange struct {
 	Name string `json:"name"`
 	// Added and Removed are versions.
 	Added   []string `json:"versionsAdded"`
 	Removed []string `json:"versionsRemoved"`
 	// Versions are those that both have and that differ.
-	Versions []versionChange `json:"versions"`
+	Versions []VersionChange `json:"versions"`
 	// Refusals are the changes for which OLM v1 refuses the upgrade, of the definition, of its versions, and between
 	// its served versions.
-	Refusals []safety.Change `json:"refusals"`
+	Refusals []RefusedChange `json:"refusals"`
 	// NotJudged says why it is not known whether OLM v1 refuses the upgrade.
 	NotJudged string `json:"notJudged,omitempty"`
 }
 
-// versionChange is what changes in a version of a CustomResourceDefinition. Fields are paths in the schema: names
+// VersionChange is what changes in a version of a CustomResourceDefinition. Fields are paths in the schema: names
 // joined by dots, with "[]" for the items of a list and "{}" for the values of a map.
-type versionChange struct {
+type VersionChange struct {
 	Name string `json:"name"`
 	// Notes are about served, storage and deprecated.
 	Notes []string `json:"notes"`
@@ -57,11 +55,11 @@ func isDefinition(o Object) bool {
 }
 
 // compareDefinition returns what differs in the versions of two definitions.
-func compareDefinition(from, to item, refused verdict) (definitionChange, bool) {
+func compareDefinition(from, to item, refused verdict) (DefinitionChange, bool) {
 	before, after := versionsOf(from), versionsOf(to)
-	d := definitionChange{Name: to.Name, Added: onlyIn(after, before), Removed: onlyIn(before, after),
-		Versions: []versionChange{},
-		Refusals: append([]safety.Change{}, refused.changes...), NotJudged: refused.unknown}
+	d := DefinitionChange{Name: to.Name, Added: onlyIn(after, before), Removed: onlyIn(before, after),
+		Versions: []VersionChange{},
+		Refusals: append([]RefusedChange{}, refused.changes...), NotJudged: refused.unknown}
 	for _, name := range slices.Sorted(maps.Keys(after)) {
 		if old, ok := before[name]; ok {
 			if v, differs := compareVersion(name, old, after[name]); differs {
@@ -98,8 +96,8 @@ func onlyIn[V any](m, other map[string]V) []string {
 	return out
 }
 
-func compareVersion(name string, from, to map[string]any) (versionChange, bool) {
-	v := versionChange{Name: name, Notes: []string{}}
+func compareVersion(name string, from, to map[string]any) (VersionChange, bool) {
+	v := VersionChange{Name: name, Notes: []string{}}
 	for _, what := range []string{"served", "storage", "deprecated"} {
 		x, _ := from[what].(bool)
 		y, _ := to[what].(bool)
@@ -136,7 +134,7 @@ func compareVersion(name string, from, to map[string]any) (versionChange, bool) 
 }
 
 // details adds the attributes that differ.
-func (v *versionChange) details(field string, from, to map[string]any) {
+func (v *VersionChange) details(field string, from, to map[string]any) {
 	for _, f := range compareFields(nil, "", from, to) {
 		v.Details = append(v.Details, detail{Field: field, Attribute: f.Path, Old: f.Old, New: f.New})
 	}
@@ -166,6 +164,10 @@ func outlineOf(version map[string]any) outlined {
 // add adds a schema. named is true if it is that of a field, whose type is compared with the field.
 func (o *outlined) add(path string, schema map[string]any, named bool) {
 	required := stringsOf(schema["required"])
+	must := map[string]bool{}
+	for _, name := range required {
+		must[name] = true
+	}
 	properties, _ := schema["properties"].(map[string]any)
 	rest := omit(schema, "properties")
 	if named {
@@ -175,7 +177,7 @@ func (o *outlined) add(path string, schema map[string]any, named bool) {
 		inner, _ := v.(map[string]any)
 		kind, _ := inner["type"].(string)
 		at := fieldOf(path, name)
-		o.fields[at] = field{kind, slices.Contains(required, name)}
+		o.fields[at] = field{kind, must[name]}
 		o.add(at, inner, true)
 	}
 	for name, suffix := range map[string]string{"items": "[]", "additionalProperties": "{}"} {
