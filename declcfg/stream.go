@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"iter"
 	"slices"
+	"sort"
 	"sync"
 )
 
@@ -174,14 +175,14 @@ func (x *Index) order(wanted func(*IndexedDocument) bool) []int {
 			order = append(order, i)
 		}
 	}
-	slices.SortStableFunc(order, func(i, j int) int {
-		a, b := &x.docs[i], &x.docs[j]
+	sort.SliceStable(order, func(i, j int) bool {
+		a, b := &x.docs[order[i]], &x.docs[order[j]]
 		if (a.Package == "") != (b.Package == "") {
-			return cmp.Compare(b.Package, a.Package)
+			return b.Package == ""
 		}
 		rankA, keyA := writingOrder(a.Schema, a.Name)
 		rankB, keyB := writingOrder(b.Schema, b.Name)
-		return cmp.Or(cmp.Compare(a.Package, b.Package), cmp.Compare(rankA, rankB), cmp.Compare(keyA, keyB))
+		return cmp.Or(cmp.Compare(a.Package, b.Package), cmp.Compare(rankA, rankB), cmp.Compare(keyA, keyB)) < 0
 	})
 	return order
 }

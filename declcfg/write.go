@@ -1,13 +1,13 @@
 package declcfg
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io"
 	"iter"
 	"maps"
 	"slices"
+	"sort"
 
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 )
@@ -15,17 +15,21 @@ import (
 // Sort sorts the blobs of the catalog in writing order: each kind by package, then by name. Blobs of unknown schemas
 // are sorted by package and schema, and otherwise keep their order.
 func (c *Catalog) Sort() {
-	slices.SortStableFunc(c.Packages, func(a, b Package) int { return cmp.Compare(a.Name, b.Name) })
-	slices.SortStableFunc(c.Channels, func(a, b Channel) int {
-		return cmp.Or(cmp.Compare(a.Package, b.Package), cmp.Compare(a.Name, b.Name))
+	byNames(c.Packages, func(i int) (string, string) { return c.Packages[i].Name, "" })
+	byNames(c.Channels, func(i int) (string, string) { return c.Channels[i].Package, c.Channels[i].Name })
+	byNames(c.Bundles, func(i int) (string, string) { return c.Bundles[i].Package, c.Bundles[i].Name })
+	byNames(c.Others, func(i int) (string, string) { return c.Others[i].Package, c.Others[i].Schema })
+	byNames(c.Deprecations, func(i int) (string, string) { return c.Deprecations[i].Package, "" })
+}
+
+// byNames sorts a slice stably by two names of each element. Package sort has one implementation for all types, of which
+// slices would add one each to the small server.
+func byNames(all any, names func(i int) (string, string)) {
+	sort.SliceStable(all, func(i, j int) bool {
+		a, a2 := names(i)
+		b, b2 := names(j)
+		return a < b || a == b && a2 < b2
 	})
-	slices.SortStableFunc(c.Bundles, func(a, b Bundle) int {
-		return cmp.Or(cmp.Compare(a.Package, b.Package), cmp.Compare(a.Name, b.Name))
-	})
-	slices.SortStableFunc(c.Others, func(a, b Meta) int {
-		return cmp.Or(cmp.Compare(a.Package, b.Package), cmp.Compare(a.Schema, b.Schema))
-	})
-	slices.SortStableFunc(c.Deprecations, func(a, b Deprecations) int { return cmp.Compare(a.Package, b.Package) })
 }
 
 // Blobs yields every blob of the catalog in writing order: packages sorted by name, in each the package, its channels
@@ -48,20 +52,19 @@ func (c *Catalog) Blobs() iter.Seq2[Blob, error] {
 			names = append(names[1:], "")
 		}
 		for _, name := range names {
-			slices.SortStableFunc(byPackage[name], compareInPackage)
-			for _, b := range byPackage[name] {
+			blobs := byPackage[name]
+			sort.SliceStable(blobs, func(i, j int) bool {
+				rank, key := orderOf(blobs[i])
+				rank2, key2 := orderOf(blobs[j])
+				return rank < rank2 || rank == rank2 && key < key2
+			})
+			for _, b := range blobs {
 				if !yield(b, nil) {
 					return
 				}
 			}
 		}
 	}
-}
-
-func compareInPackage(a, b Blob) int {
-	rankA, keyA := orderOf(a)
-	rankB, keyB := orderOf(b)
-	return cmp.Or(cmp.Compare(rankA, rankB), cmp.Compare(keyA, keyB))
 }
 
 // Write writes the whole catalog to w.

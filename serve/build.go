@@ -11,6 +11,7 @@ import (
 	"path"
 	"runtime"
 	"slices"
+	"sort"
 	"strings"
 	"sync"
 
@@ -112,7 +113,7 @@ func (b *builder) files(ctx context.Context, files []string) (_ []*Package, err 
 		return nil, err
 	}
 	if len(errs) > 0 {
-		slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+		sort.Slice(errs, func(i, j int) bool { return errs[i].Error() < errs[j].Error() })
 		var all errlist.List
 		for _, err := range errs {
 			all.Add(func() error { return err })

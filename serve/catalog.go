@@ -1,8 +1,8 @@
 package serve
 
 import (
-	"cmp"
 	"slices"
+	"sort"
 
 	"github.com/operator-bindery/bindery/serve/internal/counted"
 )
@@ -41,7 +41,7 @@ func newCatalog(s Store, pageMemory int) *catalog {
 			c.channels = append(c.channels, channelRef{p, &p.channels[i]})
 		}
 	}
-	slices.SortStableFunc(c.channels, func(a, b channelRef) int { return cmp.Compare(a.channel.name, b.channel.name) })
+	sort.SliceStable(c.channels, func(i, j int) bool { return c.channels[i].channel.name < c.channels[j].channel.name })
 	c.pages = newPages(c, pageMemory)
 	return c
 }

@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 	"math"
 	"slices"
+	"sort"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
@@ -54,7 +55,7 @@ func encodePackage(buf []byte, c *declcfg.Catalog, graph *declcfg.Graph, sources
 	}
 	e := &encoder{index: index{name: name, sources: slices.Clone(sources)}, manifests: m}
 	e.out.memory = append(buf, make([]byte, headerSize)...)
-	slices.SortFunc(e.index.sources, func(a, b SourceFile) int { return cmp.Compare(a.Name, b.Name) })
+	sort.Slice(e.index.sources, func(i, j int) bool { return e.index.sources[i].Name < e.index.sources[j].Name })
 	if len(graph.Packages) == 0 {
 		e.index.pkg = e.record(nil)
 	}
@@ -254,7 +255,7 @@ func indexGVKs(providers map[gvk][]int) []indexGVK {
 	for k, at := range providers {
 		all = append(all, indexGVK{gvk: k, bundles: at})
 	}
-	slices.SortFunc(all, func(a, b indexGVK) int { return a.gvk.compare(b.gvk) })
+	sort.Slice(all, func(i, j int) bool { return all[i].gvk.compare(all[j].gvk) < 0 })
 	return all
 }
 

@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"database/sql"
@@ -10,6 +9,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"sort"
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/internal/fault"
@@ -208,11 +208,10 @@ func (db *DB) addObjects(s *stream, conn *sql.Conn, b *declcfg.Bundle, row *bund
 			properties = append(properties, p)
 		}
 	}
-	slices.SortStableFunc(objects, func(x, y declcfg.Property) int {
-		if db.options.Stored && x.Type == declcfg.PropertyBundleObject && y.Type == x.Type {
-			return 0
-		}
-		return cmp.Or(cmp.Compare(x.Type, y.Type), bytes.Compare(x.Value, y.Value))
+	sort.SliceStable(objects, func(i, j int) bool {
+		x, y := &objects[i], &objects[j]
+		stored := db.options.Stored && x.Type == declcfg.PropertyBundleObject && y.Type == x.Type
+		return !stored && compareProperties(x, y) < 0
 	})
 	b.Properties = append(properties, objects...)
 	return buf, nil

@@ -1,9 +1,8 @@
 package sqlite
 
 import (
-	"cmp"
 	"math"
-	"slices"
+	"sort"
 
 	"github.com/operator-bindery/bindery/declcfg"
 )
@@ -96,7 +95,7 @@ func (g *graph) channelBlobs(p *pkg, edges map[node]*edges, included map[string]
 	var out []declcfg.Channel
 	for _, name := range sortedKeys(p.channels) {
 		entries := byChannel[name]
-		slices.SortFunc(entries, func(a, b declcfg.ChannelEntry) int { return cmp.Compare(a.Name, b.Name) })
+		sort.Slice(entries, func(i, j int) bool { return entries[i].Name < entries[j].Name })
 		out = append(out, declcfg.Channel{Name: name, Package: p.name, Entries: entries})
 	}
 	return out

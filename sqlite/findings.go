@@ -3,6 +3,7 @@ package sqlite
 import (
 	"cmp"
 	"slices"
+	"sort"
 	"sync"
 
 	"github.com/operator-bindery/bindery/declcfg"
@@ -76,11 +77,12 @@ func (db *DB) Findings() []Finding {
 
 // sortFindings sorts findings in place and returns them without duplicates.
 func sortFindings(list []Finding) []Finding {
-	slices.SortFunc(list, func(a, b Finding) int {
+	sort.Slice(list, func(i, j int) bool {
+		a, b := &list[i], &list[j]
 		return cmp.Or(cmp.Compare(a.Package, b.Package), cmp.Compare(a.Channel, b.Channel),
 			cmp.Compare(a.Bundle, b.Bundle),
 			cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Field, b.Field), cmp.Compare(a.Before, b.Before),
-			cmp.Compare(a.Reason, b.Reason))
+			cmp.Compare(a.Reason, b.Reason)) < 0
 	})
 	return slices.Compact(list)
 }

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"cmp"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/operator-bindery/bindery/declcfg"
@@ -32,8 +33,9 @@ func (p *packageWriter) plan() {
 		}
 		return 1
 	}
-	slices.SortStableFunc(p.part.Channels, func(a, b declcfg.Channel) int {
-		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.Name, b.Name))
+	sort.SliceStable(p.part.Channels, func(i, j int) bool {
+		a, b := p.part.Channels[i], p.part.Channels[j]
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.Name, b.Name)) < 0
 	})
 	first := map[string]string{} // the channel that gave each bundle its skipRange
 	for i := range p.part.Channels {

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"slices"
+	"sort"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -57,10 +57,13 @@ func (db *DB) propertiesOf(p *pkg, b *bundle) ([]declcfg.Property, error) {
 	if w.err != nil {
 		return nil, w.err
 	}
-	slices.SortFunc(w.out, func(x, y declcfg.Property) int {
-		return cmp.Or(cmp.Compare(x.Type, y.Type), bytes.Compare(x.Value, y.Value))
-	})
+	sort.Slice(w.out, func(i, j int) bool { return compareProperties(&w.out[i], &w.out[j]) < 0 })
 	return w.out, nil
+}
+
+// compareProperties orders properties by type and value.
+func compareProperties(x, y *declcfg.Property) int {
+	return cmp.Or(cmp.Compare(x.Type, y.Type), bytes.Compare(x.Value, y.Value))
 }
 
 // dependency adds the property that represents a dependency in a file-based catalog.
@@ -156,6 +159,6 @@ func imagesOf(b *bundle, c Compat) []declcfg.RelatedImage {
 			seen[image] = true
 		}
 	}
-	slices.SortStableFunc(out, func(x, y declcfg.RelatedImage) int { return cmp.Compare(x.Image, y.Image) })
+	sort.SliceStable(out, func(i, j int) bool { return out[i].Image < out[j].Image })
 	return out
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/operator-bindery/bindery/declcfg"
@@ -83,7 +84,9 @@ func readFile(ctx context.Context, r *declcfg.Reader, name string, e layers.Entr
 }
 
 func sortedPackages(all []Package) []Package {
-	return slices.SortedFunc(slices.Values(all), func(a, b Package) int { return strings.Compare(a.Name, b.Name) })
+	all = slices.Clone(all)
+	sort.Slice(all, func(i, j int) bool { return all[i].Name < all[j].Name })
+	return all
 }
 
 // comparePaths orders names as a directory walk does.

@@ -11,7 +11,7 @@ import (
 	"maps"
 	"path"
 	"slices"
-	"strings"
+	"sort"
 
 	"google.golang.org/protobuf/proto"
 
@@ -183,8 +183,8 @@ func (h *pogrebHash) sum(ctx context.Context, db *database) (string, error) {
 
 // digest writes all entries sorted by key.
 func (d *database) digest(ctx context.Context, w io.Writer) error {
-	sorted := slices.SortedFunc(slices.Values(d.records),
-		func(a, b record) int { return strings.Compare(a.key, b.key) })
+	sorted := slices.Clone(d.records)
+	sort.Slice(sorted, func(i, j int) bool { return sorted[i].key < sorted[j].key })
 	for i, r := range sorted {
 		if i > 0 && sorted[i-1].key == r.key {
 			return fmt.Errorf("opm cannot tell two entries apart that both have the key %.200q", r.key)

@@ -11,7 +11,7 @@ import (
 	"io"
 	"io/fs"
 	"path"
-	"slices"
+	"sort"
 	"strings"
 
 	"github.com/operator-bindery/bindery/internal/ctxio"
@@ -198,7 +198,7 @@ func (d *openedDatabase) record(offset uint32, keySize uint16, size uint32) (rec
 
 // digest writes all entries sorted by key and verifies their checksums.
 func (d *openedDatabase) digest(ctx context.Context, w io.Writer) error {
-	slices.SortFunc(d.records, func(a, b record) int { return strings.Compare(a.key, b.key) })
+	sort.Slice(d.records, func(i, j int) bool { return d.records[i].key < d.records[j].key })
 	for i, r := range d.records {
 		if i > 0 && d.records[i-1].key == r.key {
 			return fmt.Errorf("two entries with the key %.100q", r.key)

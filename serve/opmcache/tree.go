@@ -8,7 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"path"
-	"slices"
+	"sort"
 
 	"github.com/operator-bindery/bindery/internal/ctxio"
 )
@@ -26,7 +26,7 @@ func writeTree(ctx context.Context, w io.Writer, files []node) error {
 		}
 		all = append(all, f)
 	}
-	slices.SortFunc(all[1:], func(a, b node) int { return comparePaths(a.Name, b.Name) })
+	sort.Slice(all[1:], func(i, j int) bool { return comparePaths(all[i+1].Name, all[j+1].Name) < 0 })
 	return writeNodes(ctx, w, all)
 }
 
