@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"os"
 	"path"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -128,5 +130,153 @@ func TestSearchIndex(t *testing.T) {
 	}
 	if len(data) > 2<<20 {
 		t.Errorf("%d bytes", len(data))
+	}
+}
+
+// document reads a page of the built site.
+func document(t *testing.T, name string) *html.Node {
+	t.Helper()
+	f, err := os.Open(path.Join("../../dist/site", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	doc, err := html.Parse(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return doc
+}
+
+// text returns the text of a node.
+func text(n *html.Node) string {
+	var b strings.Builder
+	for d := range n.Descendants() {
+		if d.Type == html.TextNode {
+			b.WriteString(d.Data)
+		}
+	}
+	return b.String()
+}
+
+// attribute returns the value of an attribute, or "".
+func attribute(n *html.Node, key string) string {
+	for _, a := range n.Attr {
+		if a.Key == key {
+			return a.Val
+		}
+	}
+	return ""
+}
+
+// The navigation has the sections and pages of docs/README.md in their order, and that has every page of docs.
+func TestNavigationIsTheListOfPages(t *testing.T) {
+	readme, err := os.ReadFile("../../docs/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	listed := map[string]bool{"README.md": true}
+	for _, section := range strings.Split(string(readme), "\n## ")[1:] {
+		links := regexp.MustCompile(`\]\(([^)]+)\.md\)`).FindAllStringSubmatch(section, -1)
+		if len(links) > 0 {
+			title, _, _ := strings.Cut(section, "\n")
+			want = append(want, "# "+title)
+		}
+		for _, m := range links {
+			listed[m[1]+".md"] = true
+			want = append(want, m[1]+".html")
+			if m[1] == "reference/cli" {
+				want = append(want, "reference/commands/commands.html")
+			}
+		}
+	}
+	err = fs.WalkDir(os.DirFS("../../docs"), ".", func(name string, d fs.DirEntry, err error) error {
+		if path.Ext(name) == ".md" && !listed[name] {
+			t.Errorf("docs/README.md does not list %s", name)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range []string{"index.html", "guides/serve.html"} {
+		var got []string
+		current := 0
+		for n := range document(t, page).Descendants() {
+			if n.Data != "nav" || attribute(n, "aria-label") != "Pages" {
+				continue
+			}
+			for d := range n.Descendants() {
+				switch d.Data {
+				case "h2":
+					got = append(got, "# "+text(d))
+				case "a":
+					got = append(got, path.Join(path.Dir(page), attribute(d, "href")))
+					if attribute(d, "aria-current") == "page" && got[len(got)-1] == page {
+						current++
+					}
+				}
+			}
+		}
+		if !slices.Equal(got, want) || len(want) < 30 {
+			t.Errorf("%s:\ngot  %q\nwant %q", page, got, want)
+		}
+		if (current == 1) != (page != "index.html") {
+			t.Errorf("%s: %d links are to the page itself", page, current)
+		}
+	}
+}
+
+// The home page says what the README says, and shows its five commands.
+func TestHome(t *testing.T) {
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	about := strings.Join(strings.Fields(strings.ReplaceAll(strings.Split(string(readme), "\n\n")[1], "`", "")), " ")
+	doc := document(t, "index.html")
+	if got := strings.Join(strings.Fields(text(doc)), " "); !strings.Contains(got, about) {
+		t.Errorf("it does not say %q", about)
+	}
+	commands := regexp.MustCompile(`(?m)^\$ (bindery (migrate|list|validate|build|diff) .*)$`)
+	shown, want := commands.FindAllString(text(doc), -1), commands.FindAllString(string(readme), -1)
+	if len(want) != 5 || !slices.Equal(shown, want) {
+		t.Errorf("it shows %q, and the README %q", shown, want)
+	}
+}
+
+// A long page has a list of what is on it, a short one has none; every wide part can have the focus, and each page has
+// the script that copies.
+func TestContents(t *testing.T) {
+	for page, want := range map[string]bool{"guides/serve.html": true, "reference/commands/bindery-mirror.html": true,
+		"index.html": false, "reference/commands/bindery-version.html": false} {
+		headings, entries, script := 0, 0, false
+		for n := range document(t, page).Descendants() {
+			switch {
+			case n.Data == "h2" && n.Parent.Data == "article":
+				headings++
+			case n.Data == "details" && attribute(n, "class") == "contents":
+				for d := range n.Descendants() {
+					if d.Data == "a" && d.Parent.Parent.Parent.Data == "nav" {
+						entries++
+					}
+				}
+			case n.Data == "script":
+				script = script || strings.HasSuffix(attribute(n, "src"), "copy.js")
+			case n.Data == "pre" || n.Data == "table":
+				if attribute(n, "tabindex") != "0" {
+					t.Errorf("%s: keys do not scroll %.80q", page, text(n))
+				}
+			}
+			for _, a := range n.Attr {
+				if strings.HasPrefix(a.Key, "on") || a.Key == "style" {
+					t.Errorf("%s: a policy for scripts and styles would refuse %s", page, a.Key)
+				}
+			}
+		}
+		if !script || want != (entries > 0) || entries > 0 && entries != headings {
+			t.Errorf("%s: %d headings, %d in the list, script: %v", page, headings, entries, script)
+		}
 	}
 }

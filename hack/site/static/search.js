@@ -49,6 +49,7 @@
       return p;
     }));
   }
+  input.form.addEventListener("submit", (e) => e.preventDefault());
   input.addEventListener("input", search);
   input.addEventListener("focus", load);
   input.value = new URLSearchParams(location.search).get("q") ?? "";
