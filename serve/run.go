@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 
+	"github.com/operator-bindery/bindery/internal/upgrade"
 	"github.com/operator-bindery/bindery/serve/internal/web"
 )
 
@@ -66,6 +67,9 @@ type Options struct {
 	HTTPName string
 	// HTTPTitle is what the pages call the catalog. Empty means [DefaultTitle].
 	HTTPTitle string
+	// Judge says for the pages for which changes of definitions OLM v1 refuses an upgrade. Nil leaves that open: it needs
+	// libraries that are half as large as a server.
+	Judge upgrade.Judge
 	// MetricsAddr is the address of metrics in Prometheus' format over plain HTTP. Empty means none.
 	MetricsAddr string
 	// MetricsListener replaces MetricsAddr. Run closes it.

@@ -16,7 +16,8 @@ func (r *running) openSite(ctx context.Context) (err error) {
 	if r.HTTPAddr == "" && r.HTTPListener == nil {
 		return nil
 	}
-	r.site = web.New(web.Options{Title: r.HTTPTitle, Log: r.Log, Name: r.HTTPName, Gates: r.httpGates})
+	r.site = web.New(web.Options{Title: r.HTTPTitle, Log: r.Log, Name: r.HTTPName, Gates: r.httpGates,
+		Judge: r.Judge})
 	r.loader.site = r.site
 	r.http, err = openEndpoint(ctx, "http-addr", r.HTTPAddr, r.HTTPListener, r.cert.config(), r.requests.count(r.site),
 		r.Limits.HTTP, r.Log)

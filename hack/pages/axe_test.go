@@ -23,13 +23,19 @@ var kinds = map[string]string{
 	"old":       "/package?name=scarecrow",
 	"channel":   "/channel?package=orchard-operator&name=fast",
 	"bundle":    "/bundle?package=orchard-operator&name=orchard-operator.v1.2.0",
+	"manifests": "/bundle?package=orchard-operator&name=orchard-operator.v1.1.0",
+	"file":      "/file?package=orchard-operator&name=orchard-operator.v1.1.0&file=3",
+	"fields":    "/definition?package=orchard-operator&name=orchard-operator.v1.1.0&crd=trees.orchard.example.com",
+	"changes":   "/changes?package=orchard-operator&from=orchard-operator.v1.1.0&to=orchard-operator.v1.2.0",
+	"unchanged": "/changes?package=orchard-operator&from=orchard-operator.v1.1.0&to=orchard-operator.v1.1.0",
+	"unknown":   "/changes?package=orchard-operator&from=orchard-operator.v1.0.0&to=orchard-operator.v1.1.0",
 	"images":    "/images?package=orchard-operator",
 	"search":    "/images?q=rabbitmq",
 	"not-there": "/missing",
 }
 
 // inTheDark are the kinds that together have all elements.
-var inTheDark = []string{"filtered", "nothing", "package", "old", "bundle", "not-there"}
+var inTheDark = []string{"filtered", "nothing", "package", "old", "bundle", "manifests", "file", "fields", "changes", "not-there"}
 
 // likeOthers are the kinds that differ from others by what they show alone: one screen is enough for them.
 var likeOthers = []string{"last", "search"}

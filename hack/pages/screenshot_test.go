@@ -24,6 +24,7 @@ var pictures = []struct {
 	{"page-packages", "/", "", screen{"", 1280, 860, false}},
 	{"page-package", "/package?name=orchard-operator", "", screen{"", 1280, 1100, false}},
 	{"page-graph", "/package?name=orchard-operator", "#graph", screen{"", 1000, 420, true}},
+	{"page-changes", kinds["changes"], "#gained", screen{"", 1000, 640, false}},
 	{"page-phone", "/?category=Database", "", screen{"", 360, 740, false}},
 }
 

@@ -37,6 +37,7 @@ const root = "../.."
 
 var (
 	site    string          // the address of the server
+	catalog string          // the directory that it serves
 	browser context.Context // the browser, in which each test has a tab
 )
 
@@ -77,9 +78,20 @@ func run(m *testing.M) (int, error) {
 	return m.Run(), nil
 }
 
+// compile builds the program of the project that has a file's name.
+func compile(program string) error {
+	build := exec.Command(cmp.Or(os.Getenv("GO"), "go"), "build", "-buildvcs=false",
+		"-tags=containers_image_openpgp,exclude_graphdriver_btrfs", "-o", program, "./cmd/"+filepath.Base(program))
+	build.Dir, build.Env = root, append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off")
+	if out, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("build %s: %w: %s", program, err, out)
+	}
+	return nil
+}
+
 // startServer builds the server program and serves a catalog of real packages and those of testdata.
 func startServer(work string) (stop func(), err error) {
-	catalog := filepath.Join(work, "catalog")
+	catalog = filepath.Join(work, "catalog")
 	if err := os.CopyFS(catalog, os.DirFS("testdata/catalog")); err != nil {
 		return nil, err
 	}
@@ -89,12 +101,8 @@ func startServer(work string) (stop func(), err error) {
 		return nil, fmt.Errorf("unpack the catalog: %w: %s", err, out)
 	}
 	program := filepath.Join(work, "opm-server")
-	compiler := cmp.Or(os.Getenv("GO"), "go")
-	build := exec.Command(compiler, "build", "-buildvcs=false",
-		"-tags=containers_image_openpgp,exclude_graphdriver_btrfs", "-o", program, "./cmd/opm-server")
-	build.Dir, build.Env = root, append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off")
-	if out, err := build.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("build the server: %w: %s", err, out)
+	if err := compile(program); err != nil {
+		return nil, err
 	}
 	server := exec.Command(program, "serve", catalog, "-p", "0", "--http-addr", "127.0.0.1:0", "--log-format", "json",
 		"--title", "Community operators", "--cache-dir", filepath.Join(work, "cache"), "-t", "")
@@ -155,6 +163,7 @@ type tab struct {
 	requests map[network.RequestID]string
 	sizes    map[string]float64 // transferred bytes by URL
 	said     []string
+	from     string // what addresses of requests begin with
 }
 
 // newTab opens a tab for a test.
@@ -164,7 +173,7 @@ func newTab(t *testing.T, s screen) *tab {
 	t.Cleanup(cancel)
 	ctx, cancelTime := context.WithTimeout(ctx, time.Minute)
 	t.Cleanup(cancelTime)
-	v := &tab{Context: ctx, requests: map[network.RequestID]string{}, sizes: map[string]float64{}}
+	v := &tab{Context: ctx, requests: map[network.RequestID]string{}, sizes: map[string]float64{}, from: site + "/"}
 	chromedp.ListenTarget(ctx, v.listen)
 	scheme := "light"
 	if s.dark {
@@ -236,7 +245,7 @@ func (v *tab) complaints() []string {
 	defer v.mu.Unlock()
 	var out []string
 	for _, url := range v.requests {
-		if !strings.HasPrefix(url, site+"/") {
+		if !strings.HasPrefix(url, v.from) {
 			out = append(out, "a request for "+url)
 		}
 	}

@@ -53,6 +53,7 @@ var policyLines = map[string][]string{
 	"catalog deprecate":       {"IMAGE etcd --message gone -t x:v1 --output oci:out --server none"},
 	"catalog merge":           {"../cat IMAGE --dry-run", "IMAGE ../cat -t x:v1 --output oci:out --server none"},
 	"catalog filter":          {"IMAGE -p etcd -t x:v1 --output oci:out --server none"},
+	"catalog site":            {"IMAGE --to out"},
 	"template render":         {"basic TEMPLATE"},
 	"bundle build":            {"../bundle -t x:v1 --output oci:out --base IMAGE"},
 	"bundle unpack":           {"IMAGE -o out"},

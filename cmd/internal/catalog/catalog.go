@@ -13,7 +13,7 @@ import (
 
 // Command returns the group of commands that edit catalogs, with bindery's own names and flags.
 func Command(p *option.Session) *cli.Command {
-	return p.GroupCommand("catalog", "edit catalogs: directories and index databases",
+	return p.GroupCommand("catalog", "edit and publish catalogs: directories and index databases",
 		catalogAddCommand(p),
 		catalogRemoveCommand(p),
 		catalogPruneCommand(p),
@@ -24,6 +24,7 @@ func Command(p *option.Session) *cli.Command {
 		catalogDeprecateCommand(p),
 		catalogMergeCommand(p),
 		catalogFilterCommand(p),
+		catalogSiteCommand(p),
 	)
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/term"
 
+	"github.com/operator-bindery/bindery/cmd/internal/bundle/manifests/safety"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/internal/version"
@@ -96,7 +97,7 @@ func (o *server) httpOptions(p *option.Session, with *serve.Options) (err error)
 			return cmdline.Usagef("--%s has no effect without --http-addr", name)
 		}
 	}
-	with.HTTPName, with.HTTPTitle = o.httpName, o.title
+	with.HTTPName, with.HTTPTitle, with.Judge = o.httpName, o.title, safety.Refused
 	if p.Given("http-name") {
 		if err := with.CheckHTTPName(); err != nil {
 			return cmdline.Usagef("invalid --http-name value %q: %v", with.HTTPName, err)

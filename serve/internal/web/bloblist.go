@@ -1,8 +1,8 @@
 package web
 
 import (
-	"cmp"
 	"slices"
+	"sort"
 
 	"github.com/operator-bindery/bindery/serve/internal/catalogql"
 )
@@ -19,7 +19,7 @@ func (c *Content) discover() (*catalogql.Service, error) {
 	for i := range order {
 		order[i] = int32(i)
 	}
-	slices.SortFunc(order, func(a, b int32) int { return cmp.Compare(c.blobs[a].offset, c.blobs[b].offset) })
+	sort.Slice(order, func(i, j int) bool { return c.blobs[order[i]].offset < c.blobs[order[j]].offset })
 	list := &blobList{c: c, bySchema: map[string][]int32{}}
 	var (
 		found catalogql.Discovery

@@ -2,6 +2,7 @@ package web
 
 import (
 	"cmp"
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -27,6 +28,9 @@ type facet struct {
 
 // installModes are OLM's, the widest first.
 var installModes = []string{"AllNamespaces", "MultiNamespace", "SingleNamespace", "OwnNamespace"}
+
+// categories is the place of the categories in facets.
+const categories = 0
 
 var facets = []facet{
 	{key: "category", label: "Category", values: func(s *packageSummary) []string { return s.categories }},
@@ -96,10 +100,13 @@ type facetValue struct {
 	chosen bool
 }
 
+// useful reports whether a person may want the value: it leads to packages, or can be taken back.
+func (v *facetValue) useful() bool { return v.count > 0 || v.chosen }
+
 // found is the answer of the list.
 type found struct {
 	packages []*packageSummary
-	facets   [][]facetValue // by facet: all values that occur in the catalog
+	facets   [][]*facetValue // by facet: all values that occur in the catalog
 }
 
 // choose returns the packages that a choice asks for, and for each value of each facet how many packages have it of
@@ -167,19 +174,18 @@ func (c *choice) allows(f int, s *packageSummary) bool {
 		slices.ContainsFunc(facets[f].values(s), func(v string) bool { return c.chosen[f][fold(v)] })
 }
 
-// order returns the values of a facet in the order in which they are shown.
-func (f *facet) order(all map[string]*facetValue) []facetValue {
-	out := make([]facetValue, 0, len(all))
-	for _, v := range all {
-		out = append(out, *v)
-	}
-	slices.SortFunc(out, func(a, b facetValue) int {
+// order returns the values of a facet in the order in which they are shown: those that lead to packages or are chosen
+// come first.
+func (f *facet) order(all map[string]*facetValue) []*facetValue {
+	return slices.SortedFunc(maps.Values(all), func(a, b *facetValue) int {
+		if c := -compareBool(a.useful(), b.useful()); c != 0 {
+			return c
+		}
 		if f.ranked != nil {
 			return slices.Index(f.ranked, a.text) - slices.Index(f.ranked, b.text)
 		}
 		return cmp.Or(cmp.Compare(fold(a.text), fold(b.text)), cmp.Compare(a.text, b.text))
 	})
-	return out
 }
 
 // score returns how well a package fits the words of a search; ok is false if it lacks one of them.
@@ -205,8 +211,8 @@ func (s *packageSummary) score(words []string) (score int, ok bool) {
 	return score, true
 }
 
-// address returns the URL of the list with this choice and another page.
-func (c *choice) address(page int) string {
+// list returns the address of the list with a choice and another page.
+func (p *page) list(c *choice, page int) string {
 	q := url.Values{}
 	if c.text != "" {
 		q.Set("q", c.text)
@@ -223,10 +229,13 @@ func (c *choice) address(page int) string {
 	if page > 1 {
 		q.Set("page", strconv.Itoa(page))
 	}
-	if len(q) == 0 {
-		return "./"
+	var pairs []string
+	for _, key := range slices.Sorted(maps.Keys(q)) {
+		for _, v := range q[key] {
+			pairs = append(pairs, key, v)
+		}
 	}
-	return "./?" + q.Encode()
+	return p.to("./", pairs...)
 }
 
 // without returns the choice without one value of a facet.
@@ -241,6 +250,28 @@ func (c *choice) without(f int, value string) choice {
 		}
 	}
 	return out
+}
+
+// with returns the choice with one more value of a facet.
+func (c *choice) with(f int, value string) choice {
+	out := c.without(f, value)
+	out.chosen[f][fold(value)] = true
+	return out
+}
+
+// mainCategories returns the categories that most of the found packages have, up to three, if a search found them and
+// more than half of them have a category.
+func (c *choice) mainCategories(got found) []*facetValue {
+	with := 0
+	for _, s := range got.packages {
+		with += min(len(s.categories), 1)
+	}
+	if len(c.chosen[categories]) > 0 || 2*with <= len(got.packages) {
+		return nil
+	}
+	out := slices.DeleteFunc(slices.Clone(got.facets[categories]), func(v *facetValue) bool { return v.count == 0 })
+	slices.SortStableFunc(out, func(a, b *facetValue) int { return b.count - a.count })
+	return out[:min(len(out), 3)]
 }
 
 func (c *choice) narrowed() bool {

@@ -27,8 +27,9 @@ func bundlePage(p *page) error {
 		return err
 	}
 	facts, pkg := csvOf(b), v.summary.name
+	objects, unread := installs(b)
 	title := cmp.Or(v.version(b.Name), name(b.Name))
-	p.open(v.summary.heading()+" "+title, crumb{name(pkg), link("package", "name", pkg)}, crumb{text: name(b.Name)})
+	p.open(v.summary.heading()+" "+title, crumb{name(pkg), p.to("package", "name", pkg)}, crumb{text: name(b.Name)})
 	p.emit(`<div class="title">`)
 	p.icon(v.summary, 56, false)
 	p.emit(`<div><h1>{} <span class="v">{}</span></h1><p class="id">{}</p></div></div>`+"\n", v.summary.heading(), title,
@@ -40,12 +41,17 @@ func bundlePage(p *page) error {
 	p.emit(`<section class="prose" aria-labelledby="about"><h2 id="about">About</h2>`)
 	p.writeProse(facts.Description, 3)
 	p.emit("</section>\n")
-	p.apis("Provided APIs", "provided", b, declcfg.PropertyGVK, &facts)
-	p.apis("Required APIs", "required", b, declcfg.PropertyGVKRequired, &facts)
+	all := manifestsOf(b)
+	p.apis("Provided APIs", "provided", b, declcfg.PropertyGVK, &facts, all)
+	p.examples(b, &facts)
+	p.apis("Required APIs", "required", b, declcfg.PropertyGVKRequired, &facts, all)
 	p.dependencies(b)
+	if err := p.permissions(objects, unread, &facts); err != nil {
+		return err
+	}
 	p.emit(`</div><aside aria-label="Facts"><dl class="facts">`)
-	p.fact("Bundle image", func() { p.emit(`<code>{}</code>`, cmp.Or(image(b.Image), "none")) })
-	p.fact("Package", func() { p.emit(`<a href="{}">{}</a>`, link("package", "name", pkg), name(pkg)) })
+	p.fact("Bundle image", func() { p.imageFact(b.Image) })
+	p.fact("Package", func() { p.emit(`<a href="{}">{}</a>`, p.to("package", "name", pkg), name(pkg)) })
 	p.csvFacts(&facts)
 	p.emit("</dl></aside></div>\n")
 	p.relatedImages(b)
@@ -54,8 +60,8 @@ func bundlePage(p *page) error {
 		return slices.Contains([]string{declcfg.PropertyGVK, declcfg.PropertyGVKRequired, declcfg.PropertyPackage,
 			declcfg.PropertyPackageRequired, declcfg.PropertyCSVMetadata, declcfg.PropertyBundleObject}, prop.Type)
 	}))
-	p.objects(b)
-	p.close(link("api/v1/metas", "schema", declcfg.SchemaBundle, "package", pkg, "name", b.Name))
+	p.objects(b, all)
+	p.close(p.to("api/v1/metas", "schema", declcfg.SchemaBundle, "package", pkg, "name", b.Name))
 	return nil
 }
 
@@ -84,6 +90,8 @@ func (p *page) upgrades(v *view, bundle string) {
 		if e.Replaces != "" {
 			p.emit(`<span class="line">replaces `)
 			p.entryLink(v, ch, e.Replaces)
+			p.emit(` `)
+			p.changesLink(v, e.Replaces, bundle, "(what changes)")
 			p.emit(`</span>`)
 		}
 		if len(e.Skips) > 0 {
@@ -94,7 +102,7 @@ func (p *page) upgrades(v *view, bundle string) {
 		if e.SkipRange != "" {
 			p.emit(`<span class="line">skips all in <code>{}</code></span>`, name(e.SkipRange))
 		}
-		p.emit(`</td><td>`)
+		p.emit(`</td><td data-label="Upgraded by">`)
 		var by []string
 		for _, other := range ch.Entries {
 			if other.Replaces == bundle || slices.Contains(other.Skips, bundle) {
@@ -110,8 +118,8 @@ func (p *page) upgrades(v *view, bundle string) {
 // maxRows is the maximum number of rows of a bundle's tables.
 const maxRows = 2000
 
-// apis shows the table of APIs that a bundle provides or requires.
-func (p *page) apis(title, id literal, b *declcfg.Bundle, kind string, facts *csv) {
+// apis shows the table of APIs that a bundle provides or requires, of which all are the manifests.
+func (p *page) apis(title, id literal, b *declcfg.Bundle, kind string, facts *csv, all []manifest) {
 	rows := 0
 	for _, prop := range b.Properties {
 		var k property.GVK
@@ -126,7 +134,9 @@ func (p *page) apis(title, id literal, b *declcfg.Bundle, kind string, facts *cs
 			p.emit(
 				`<thead><tr><th scope="col">Kind</th><th scope="col">Group</th><th scope="col">Version</th><th scope="col">Description</th></tr></thead><tbody>` + "\n")
 		}
-		p.emit(`<tr><th scope="row">{}</th><td>{}</td><td>{}</td><td>{}</td></tr>`+"\n", name(k.Kind), name(k.Group),
+		p.emit(`<tr><th scope="row">`)
+		p.kindLink(b, all, k)
+		p.emit(`</th><td data-label="Group">{}</td><td data-label="Version">{}</td><td>{}</td></tr>`+"\n", name(k.Group),
 			name(k.Version), lines(clip(facts.describe(k), 600)))
 	}
 	if rows > 0 {
@@ -134,6 +144,7 @@ func (p *page) apis(title, id literal, b *declcfg.Bundle, kind string, facts *cs
 	}
 }
 
+// section begins a section with a table. On a phone one with cells that have a data-label has a card for each row.
 func (p *page) section(title, id literal) {
 	p.emit(`<section aria-labelledby="` + id + `"><h2 id="` + id + `">` + title +
 		`</h2><div class="scroll" tabindex="0" role="group" aria-labelledby="` + id + `"><table>` + "\n")
@@ -167,11 +178,11 @@ func (p *page) dependencies(b *declcfg.Bundle) {
 		}
 		p.emit(`<tr><th scope="row">`)
 		if _, ok := p.c.byName[need.PackageName]; ok {
-			p.emit(`<a href="{}">{}</a>`, link("package", "name", need.PackageName), name(need.PackageName))
+			p.emit(`<a href="{}">{}</a>`, p.to("package", "name", need.PackageName), name(need.PackageName))
 		} else {
 			p.emit(`{} <span class="faint">not in this catalog</span>`, name(need.PackageName))
 		}
-		p.emit(`</th><td><code>{}</code></td></tr>`+"\n", name(need.VersionRange))
+		p.emit(`</th><td data-label="Versions"><code>{}</code></td></tr>`+"\n", name(need.VersionRange))
 	}
 	if rows > 0 {
 		p.emit("</tbody></table></div></section>\n")
@@ -190,11 +201,11 @@ func (p *page) relatedImages(b *declcfg.Bundle) {
 			p.emit(`<tr><td colspan="2">{} more images are not shown.</td></tr>`, strconv.Itoa(len(b.RelatedImages)-i))
 			break
 		}
-		label := r.Name
-		if label == "" && r.Image == b.Image {
+		label := cmp.Or(r.Name, "(no name)")
+		if r.Name == "" && r.Image == b.Image {
 			label = "(the bundle)"
 		}
-		p.emit(`<tr><th scope="row">{}</th><td class="image"><code>{}</code></td></tr>`+"\n", optional(label),
+		p.emit(`<tr><th scope="row">{}</th><td class="image" data-label="Image"><code>{}</code></td></tr>`+"\n", name(label),
 			image(r.Image))
 	}
 	p.emit("</tbody></table></div></section>\n")
@@ -230,27 +241,23 @@ func (p *page) properties(all []declcfg.Property) {
 }
 
 // objects lists the manifests of a bundle in the catalog.
-func (p *page) objects(b *declcfg.Bundle) {
-	objects, err := b.Objects()
-	if err != nil || len(objects) == 0 {
+func (p *page) objects(b *declcfg.Bundle, all []manifest) {
+	if len(all) == 0 {
+		p.emit(`<p class="faint">The manifests are in the bundle image: ` +
+			`<code>bindery bundle unpack IMAGE --to DIRECTORY</code> writes them as files.</p>`)
 		return
 	}
 	p.section("Manifests", "manifests")
 	p.emit(
 		`<thead><tr><th scope="col">Kind</th><th scope="col">Name</th><th scope="col" class="n">Bytes</th></tr></thead><tbody>` + "\n")
-	for i, object := range objects {
+	for i := range all {
 		if i == maxRows || !p.hasSpace() {
+			p.emit(`<tr><td colspan="3">More are not shown.</td></tr>`)
 			break
 		}
-		var of struct {
-			Kind     string `json:"kind"`
-			Metadata struct {
-				Name string `json:"name"`
-			} `json:"metadata"`
-		}
-		_ = json.Unmarshal(object, &of)
-		p.emit(`<tr><th scope="row">{}</th><td>{}</td><td class="n">{}</td></tr>`+"\n", name(of.Kind),
-			name(of.Metadata.Name), strconv.Itoa(len(object)))
+		p.emit(`<tr><th scope="row">{}</th><td>`, optional(all[i].kind))
+		p.fileLink(b, &all[i], name(all[i].name))
+		p.emit(`</td><td class="n" data-label="Bytes">{}</td></tr>`+"\n", strconv.Itoa(all[i].size))
 	}
 	p.emit("</tbody></table></div></section>\n")
 }

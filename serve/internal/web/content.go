@@ -5,11 +5,11 @@ import (
 	"encoding/hex"
 	"io"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
+	"github.com/operator-bindery/bindery/serve/internal/catalogql"
 	"github.com/operator-bindery/bindery/serve/internal/counted"
 )
 
@@ -28,8 +28,8 @@ type Content struct {
 
 	gzip contentStore
 
-	typesMu sync.Mutex
-	types   *typeSystem // nil before the first query
+	types  once[*catalogql.Service] // for queries
+	latest once[[]*version]         // for the feed
 
 	users counted.Users
 }

@@ -7,6 +7,9 @@
 // the server needs the memory of one package and not of the whole catalog. The package opens no ports: see package
 // serve.
 //
+// [WriteStatic] writes the pages as files. Each address on a page is made by the page (page.to), as a path with a query for
+// a server and as the name of a file for a static site; what the first page leads to is written.
+//
 // Catalogs are untrusted. Their content is always text on a page, never markup; pages forbid browsers to load or run
 // anything from elsewhere.
 package web

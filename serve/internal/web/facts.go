@@ -43,6 +43,7 @@ func csvOf(b *declcfg.Bundle) csv {
 	}
 	_ = json.NewDecoder(bytes.NewReader(object)).Decode(&full)
 	out.CSVMetadata = full.Spec.CSVMetadata
+	_ = json.Unmarshal(full.Spec.APIs, &out.APIServiceDefinitions)
 	out.Annotations, out.CustomResourceDefinitions = full.Metadata.Annotations, full.Spec.CRDs
 	return out
 }
@@ -110,12 +111,14 @@ func (f *csv) features() []string {
 // created returns when the bundle was made; ok is false if that is not known.
 func (f *csv) created() (time.Time, bool) { return date(f.Annotations["createdAt"]) }
 
-// date reads the dates that occur in catalogs.
+// date reads the dates that occur in catalogs. Of a date with slashes that begins with the month or the day, the first
+// number is the month: those that can be only one of both are all such.
 func date(s string) (time.Time, bool) {
 	s = strings.TrimSpace(s)
 	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02 15:04:05Z07:00",
 		"2006-01-02 15:04:05",
-		time.DateOnly, "2006-01-02T15:04Z07:00", "2006-01-02T15:04", "2006/01/02", time.RFC1123, time.RFC1123Z,
+		time.DateOnly, "2006-01-02T15:04Z07:00", "2006-01-02T15:04", "2006/01/02", "1/2/2006", time.RFC1123,
+		time.RFC1123Z,
 		"2006-01-02 15:04:05 -0700 MST", time.UnixDate} {
 		if t, err := time.Parse(layout, s); err == nil && t.Year() > 1970 && t.Year() < 10_000 {
 			return t.UTC(), true
@@ -152,7 +155,9 @@ func (p *page) csvFacts(f *csv) {
 	} else {
 		text("Capability level", f.Annotations["capabilities"])
 	}
-	text("Provider", f.Provider.Name)
+	if provider := strings.TrimSpace(f.Provider.Name); provider != "" {
+		p.fact("Provider", func() { p.a(p.to("./", "provider", provider), name(provider)) })
+	}
 	if at, ok := f.created(); ok {
 		p.fact("Created", func() { p.time(at) })
 	} else {
@@ -164,7 +169,7 @@ func (p *page) csvFacts(f *csv) {
 				if i > 0 {
 					p.emit(", ")
 				}
-				p.a(link("./", "category", one), name(one))
+				p.a(p.to("./", "category", one), name(one))
 			}
 		})
 	}
@@ -175,10 +180,19 @@ func (p *page) csvFacts(f *csv) {
 	text("Features", strings.Join(f.features(), ", "))
 	text("Support", f.Annotations["support"])
 	if ref := strings.TrimSpace(f.Annotations["containerImage"]); ref != "" {
-		p.fact("Container image", func() { p.emit(`<code>{}</code>`, image(ref)) })
+		p.fact("Container image", func() { p.imageFact(ref) })
 	}
 	p.linkFacts(f)
 	text("Keywords", strings.Join(f.Keywords, ", "))
+}
+
+// imageFact shows the reference of an image; the page's script adds a button that copies it.
+func (p *page) imageFact(ref string) {
+	if ref == "" {
+		p.emit("none")
+		return
+	}
+	p.emit(`<code class="image">{}</code>`, image(ref))
 }
 
 // level shows a capability level: its place on the scale, and its name.

@@ -129,37 +129,13 @@ func (s *Site) send(w http.ResponseWriter, r *http.Request, text io.Reader, size
 	}
 }
 
-// typeSystem is the type system of a catalog, made for its first query.
-type typeSystem struct {
-	done    chan struct{}
-	service *catalogql.Service
-	err     error
-}
-
-// queries returns the service for queries. The first call starts making it, which goes on when that client leaves.
+// queries returns the service for queries, which is made for the first of them.
 func (c *Content) queries(ctx context.Context, s *Site) (*catalogql.Service, error) {
-	c.typesMu.Lock()
-	t := c.types
-	if t == nil {
-		if !c.acquire() {
-			c.typesMu.Unlock()
-			return nil, errors.New("the catalog has been replaced")
+	return c.types.get(ctx, c, func() (*catalogql.Service, error) {
+		service, err := c.discover()
+		if err != nil {
+			s.log.Warn("the catalog has no type system for GraphQL", "error", err)
 		}
-		t = &typeSystem{done: make(chan struct{})}
-		c.types = t
-		go func() {
-			defer c.release()
-			defer close(t.done)
-			if t.service, t.err = c.discover(); t.err != nil {
-				s.log.Warn("the catalog has no type system for GraphQL", "error", t.err)
-			}
-		}()
-	}
-	c.typesMu.Unlock()
-	select {
-	case <-t.done:
-		return t.service, t.err
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
+		return service, err
+	})
 }

@@ -19,20 +19,18 @@ func imagesPage(p *page) error {
 			return errNotFound
 		}
 		packages = packages[i : i+1]
-		p.open("Images of "+packages[0].heading(), crumb{name(only), link("package", "name", only)},
+		p.of = &packages[0]
+		p.open("Images of "+packages[0].heading(), crumb{name(only), p.to("package", "name", only)},
 			crumb{text: "Images"})
 		p.emit(`<h1>Images of {}</h1>`, packages[0].heading())
 	} else {
 		p.open("Images", crumb{text: "Images"})
 		p.emit(`<h1>Images</h1>`)
 	}
-	p.emit(`<p class="faint">The images of bundles and what these name as related images: what a mirror of the catalog has to have.</p>
-<form class="search" role="search" action="images" method="get"><label for="find">Search in references</label>`)
-	if only != "" {
-		p.emit(`<input type="hidden" name="package" value="{}">`, only)
+	p.emit(`<p class="faint">The images of bundles and what these name as related images: what a mirror of the catalog has to have.</p>`)
+	if p.files == nil {
+		p.searchImages(only, wanted)
 	}
-	p.emit(
-		`<span class="field"><input type="search" id="find" name="q" value="{}" maxlength="200" autocomplete="off" spellcheck="false"><button>Search</button></span></form>`+"\n", clip(wanted, 200))
 	images := map[string]bool{}
 	for i := range packages {
 		if !p.hasSpace() {
@@ -52,6 +50,17 @@ func imagesPage(p *page) error {
 	p.emit(`<p role="status">{}</p>`, count(len(images), "image"))
 	p.close("")
 	return nil
+}
+
+// searchImages shows the form for a search in references.
+func (p *page) searchImages(only, wanted string) {
+	p.emit(`
+<form class="search" role="search" action="{}" method="get"><label for="find">Search in references</label>`, p.to("images"))
+	if only != "" {
+		p.emit(`<input type="hidden" name="package" value="{}">`, only)
+	}
+	p.emit(
+		`<span class="field"><input type="search" id="find" name="q" value="{}" maxlength="200" autocomplete="off" spellcheck="false"><button>Search</button></span></form>`+"\n", clip(wanted, 200))
 }
 
 // use says whether an image is that of a bundle, and how many bundles use it.
@@ -94,7 +103,7 @@ func (p *page) useTable(s *packageSummary, uses map[string]use, titled bool) {
 	}
 	p.emit(`<section>`)
 	if titled {
-		p.emit(`<h2><a href="{}">{}</a></h2>`, link("package", "name", s.name), s.heading())
+		p.emit(`<h2><a href="{}">{}</a></h2>`, p.to("package", "name", s.name), s.heading())
 	}
 	p.emit(
 		`<div class="scroll" tabindex="0" role="group" aria-label="Images of {}"><table class="images"><thead><tr><th scope="col">Image</th><th scope="col">Kind</th><th scope="col" class="n">Bundles</th></tr></thead><tbody>`+"\n", s.heading())
@@ -110,8 +119,8 @@ func (p *page) useTable(s *packageSummary, uses map[string]use, titled bool) {
 		if uses[ref].bundle {
 			kind = "bundle"
 		}
-		p.emit(`<tr><td class="image"><code>{}</code></td><td>{}</td><td class="n">{}</td></tr>`+"\n", image(ref), kind,
-			strconv.Itoa(uses[ref].bundles))
+		p.emit(`<tr><td class="image"><code>{}</code></td><td>{}</td><td class="n" data-label="Bundles">{}</td></tr>`+"\n",
+			image(ref), kind, strconv.Itoa(uses[ref].bundles))
 	}
 	p.emit("</tbody></table></div></section>\n")
 }

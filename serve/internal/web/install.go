@@ -71,57 +71,85 @@ func install(pkg, channel string, f *csv) manifests {
 	modes := f.modes()
 	all := len(modes) == 0 || slices.Contains(modes, "AllNamespaces")
 	namespace := namespaceOf(pkg, f)
-	var v0, v1 yamlText
-	v0.add("apiVersion: v1", "kind: Namespace", "metadata:", "  name: "+scalar(namespace), "---",
-		"apiVersion: operators.coreos.com/v1", "kind: OperatorGroup", "metadata:", "  name: "+scalar(objectName(pkg)),
-		"  namespace: "+scalar(namespace))
-	mode := "AllNamespaces"
+	mode, groupSpec := "AllNamespaces", "spec: {} # all namespaces\n"
 	switch {
 	case all:
-		v0.add("spec: {} # all namespaces")
 	case slices.Contains(modes, "OwnNamespace"):
-		mode = "OwnNamespace"
-		v0.add("spec:", "  targetNamespaces:", "  - "+scalar(namespace))
+		mode, groupSpec = "OwnNamespace", "spec:\n  targetNamespaces:\n  - "+scalar(namespace)+"\n"
 	default:
-		mode = "SingleNamespace"
-		v0.add("spec:", "  targetNamespaces:", "  - default # the namespace that the operator is for")
+		mode, groupSpec = "SingleNamespace",
+			"spec:\n  targetNamespaces:\n  - default # the namespace that the operator is for\n"
 	}
-	v0.add("---", "apiVersion: operators.coreos.com/v1alpha1", "kind: Subscription", "metadata:",
-		"  name: "+scalar(objectName(pkg)), "  namespace: "+scalar(namespace), "spec:", "  name: "+scalar(pkg),
-		"  channel: "+scalar(channel), "  source: "+placeholderSource, "  sourceNamespace: "+placeholderNamespace)
-	account := objectName(pkg) + "-installer"
-	v1.add("apiVersion: v1", "kind: Namespace", "metadata:", "  name: "+scalar(namespace), "---", "apiVersion: v1",
-		"kind: ServiceAccount", "metadata:", "  name: "+scalar(account), "  namespace: "+scalar(namespace), "---",
-		"apiVersion: olm.operatorframework.io/v1", "kind: ClusterExtension", "metadata:",
-		"  name: "+scalar(objectName(pkg)), "spec:", "  namespace: "+scalar(namespace), "  serviceAccount:",
-		"    name: "+scalar(account))
-	v1.add("  source:", "    sourceType: Catalog", "    catalog:", "      packageName: "+scalar(pkg))
+	channels := ""
 	if channel != "" && olmv1.Channels([]string{channel}) == nil {
-		v1.add("      channels:", "      - "+scalar(channel))
+		channels = "      channels:\n      - " + scalar(channel) + "\n"
 	}
-	v1.add("      selector:", "        matchLabels:",
-		"          olm.operatorframework.io/metadata.name: "+placeholderSource)
-	return manifests{v0.String(), v1.String(), mode}
+	fill := strings.NewReplacer("{namespace}", scalar(namespace), "{object}", scalar(objectName(pkg)), "{package}", scalar(pkg),
+		"{channel}", scalar(channel), "{groupSpec}", groupSpec, "{account}", scalar(objectName(pkg)+"-installer"), "{channels}",
+		channels)
+	return manifests{fill.Replace(v0Manifests), fill.Replace(v1Manifests), mode}
 }
 
-// yamlText is YAML being written.
-type yamlText struct{ strings.Builder }
+const v0Manifests = `apiVersion: v1
+kind: Namespace
+metadata:
+  name: {namespace}
+---
+apiVersion: operators.coreos.com/v1
+kind: OperatorGroup
+metadata:
+  name: {object}
+  namespace: {namespace}
+{groupSpec}---
+apiVersion: operators.coreos.com/v1alpha1
+kind: Subscription
+metadata:
+  name: {object}
+  namespace: {namespace}
+spec:
+  name: {package}
+  channel: {channel}
+  source: ` + placeholderSource + `
+  sourceNamespace: ` + placeholderNamespace + `
+`
 
-func (y *yamlText) add(lines ...string) {
-	for _, line := range lines {
-		y.WriteString(line + "\n")
-	}
-}
+const v1Manifests = `apiVersion: v1
+kind: Namespace
+metadata:
+  name: {namespace}
+---
+apiVersion: v1
+kind: ServiceAccount
+metadata:
+  name: {account}
+  namespace: {namespace}
+---
+apiVersion: olm.operatorframework.io/v1
+kind: ClusterExtension
+metadata:
+  name: {object}
+spec:
+  namespace: {namespace}
+  serviceAccount:
+    name: {account}
+  source:
+    sourceType: Catalog
+    catalog:
+      packageName: {package}
+{channels}      selector:
+        matchLabels:
+          olm.operatorframework.io/metadata.name: ` + placeholderSource + `
+`
 
 // installSection shows how a package is installed.
 func (p *page) installSection(v *view, f *csv) {
 	m := install(v.summary.name, v.pkg.DefaultChannel, f)
 	modes := f.modes()
 	p.emit(`<section aria-labelledby="install"><h2 id="install">Install</h2>
-<p>Replace <code>my-catalog</code> by the name that this catalog has in your cluster, and apply the manifests with
+<p class="own">Replace <code>my-catalog</code> by the name that this catalog has in your cluster, and apply the manifests with
 <code>kubectl apply -f</code>.</p>
 <details open><summary>OLM v0: Subscription</summary>
-<p><code>source</code> and <code>sourceNamespace</code> are the name and the namespace of the CatalogSource that serves
+<p class="own"><code>source</code> and <code>sourceNamespace</code> are the name and the namespace of the CatalogSource that serves
 this catalog; on OpenShift the namespace is <code>openshift-marketplace</code>.`)
 	p.emit(` The OperatorGroup is for the install mode {}.`, m.mode)
 	if len(modes) == 0 || slices.Contains(modes, "AllNamespaces") {
@@ -129,7 +157,7 @@ this catalog; on OpenShift the namespace is <code>openshift-marketplace</code>.`
 <code>openshift-operators</code>, the Subscription in it is enough.`)
 	}
 	p.emit(`</p>`)
-	p.snippet("Subscription", m.v0)
+	p.snippet("Subscription", "Manifests with a Subscription", m.v0)
 	p.emit(`</details>
 <details><summary>OLM v1: ClusterExtension</summary>
 <p>The label selects the ClusterCatalog of this name. The ServiceAccount needs the rights to create all objects of the
@@ -142,12 +170,12 @@ bundle: bind it to a ClusterRole that has them.`)
 <code>channels</code> all bundles of the package are candidates.`, name(channel))
 	}
 	p.emit(`</p>`)
-	p.snippet("ClusterExtension", m.v1)
+	p.snippet("ClusterExtension", "Manifests with a ClusterExtension", m.v1)
 	p.emit("</details></section>\n")
 }
 
 // snippet shows manifests; the page's script adds a button that copies them.
-func (p *page) snippet(label, text string) {
-	p.emit(`<div class="snippet" data-copy="{}"><pre tabindex="0" role="group" aria-label="Manifests with a {}">`+
-		`<code>{}</code></pre></div>`+"\n", label, label, text)
+func (p *page) snippet(label, describes, text string) {
+	p.emit(`<div class="snippet" data-copy="{}"><pre tabindex="0" role="group" aria-label="{}"><code>{}</code></pre></div>`+
+		"\n", label, describes, text)
 }

@@ -2,6 +2,7 @@ package web
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"slices"
 	"strconv"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/declcfg/graph"
+	"github.com/operator-bindery/bindery/declcfg/property"
 )
 
 // oneChannel is the number of channels from which the page of a package draws only the default channel.
@@ -32,9 +34,8 @@ func packagePage(p *page) error {
 	p.open(s.heading(), crumb{text: name(s.name)})
 	p.packageTitle(v, &facts)
 	p.deprecation(v, declcfg.Reference{Schema: declcfg.SchemaPackage}, "This package is deprecated.")
-	p.emit(`<nav class="jump" aria-label="On this page"><a href="#about">About</a><a href="#install">Install</a>` +
-		`<a href="#facts">Facts</a><a href="#channels">Channels</a><a href="#graph">Upgrade graph</a>` +
-		`<a href="#bundles">Versions</a></nav>` + "\n")
+	objects, unread := installs(bundle)
+	p.jump(bundle, &facts, len(objects) > 0)
 	p.emit(`<div class="split"><div><section class="prose" aria-labelledby="about"><h2 id="about">About</h2>`)
 	about := facts.Description
 	if strings.TrimSpace(about) == "" {
@@ -43,18 +44,27 @@ func packagePage(p *page) error {
 	p.writeProse(about, 3)
 	p.emit("</section>\n")
 	p.installSection(v, &facts)
-	p.apis("Provided APIs", "provided", bundle, declcfg.PropertyGVK, &facts)
-	p.apis("Required APIs", "required", bundle, declcfg.PropertyGVKRequired, &facts)
+	all := manifestsOf(bundle)
+	p.apis("Provided APIs", "provided", bundle, declcfg.PropertyGVK, &facts, all)
+	p.examples(bundle, &facts)
+	p.apis("Required APIs", "required", bundle, declcfg.PropertyGVKRequired, &facts, all)
 	p.dependencies(bundle)
+	if err := p.permissions(objects, unread, &facts); err != nil {
+		return err
+	}
 	p.emit(`</div><aside aria-labelledby="facts"><h2 class="unseen" id="facts">Facts</h2><dl class="facts">`)
 	p.fact("Default channel", func() { p.channelLinks(v, []string{s.defaultChannel}) })
 	if s.head != "" {
 		p.fact("Version in the default channel", func() {
-			p.a(link("bundle", "package", s.name, "name", s.head), cmp.Or(v.version(s.head), name(s.head)))
+			address := ""
+			if v.there[s.head] {
+				address = p.to("bundle", "package", s.name, "name", s.head)
+			}
+			p.a(address, cmp.Or(v.version(s.head), name(s.head)))
 		})
 	}
 	p.csvFacts(&facts)
-	p.fact("Images", func() { p.a(link("images", "package", s.name), "All images of this package") })
+	p.fact("Images", func() { p.a(p.to("images", "package", s.name), "All images of this package") })
 	p.emit("</dl></aside></div>\n")
 	p.channels(v)
 	if err := p.graph(v, ""); err != nil {
@@ -62,8 +72,27 @@ func packagePage(p *page) error {
 	}
 	p.bundles(v)
 	p.others(v)
-	p.close(link("api/v1/metas", "package", s.name))
+	p.close(p.to("api/v1/metas", "package", s.name))
 	return nil
+}
+
+// jump links to the sections of the page of a package, those that it has.
+func (p *page) jump(b *declcfg.Bundle, facts *csv, permissions bool) {
+	p.emit(`<nav class="jump" aria-label="On this page"><a href="#about">About</a><a href="#install">Install</a>`)
+	if slices.ContainsFunc(b.Properties, func(prop declcfg.Property) bool {
+		return prop.Type == declcfg.PropertyGVK && json.Unmarshal(prop.Value, &property.GVK{}) == nil
+	}) {
+		p.emit(`<a href="#provided">APIs</a>`)
+	}
+	examples := facts.Annotations["operatorframework.io/initialization-resource"] + facts.Annotations["alm-examples"]
+	if strings.Trim(examples, "[] \t\r\n") != "" {
+		p.emit(`<a href="#examples">Examples</a>`)
+	}
+	if permissions {
+		p.emit(`<a href="#permissions">Permissions</a>`)
+	}
+	p.emit(`<a href="#facts">Facts</a><a href="#channels">Channels</a><a href="#graph">Upgrade graph</a>` +
+		`<a href="#bundles">Versions</a></nav>` + "\n")
 }
 
 // packageTitle shows the head of the page of a package.
@@ -74,7 +103,7 @@ func (p *page) packageTitle(v *view, facts *csv) {
 	p.emit(`<div><h1>{}</h1><p class="by">{}`, s.heading(), name(s.name))
 	if s.provider != "" {
 		p.emit(` · by `)
-		p.a(link("./", "provider", s.provider), name(s.provider))
+		p.a(p.to("./", "provider", s.provider), name(s.provider))
 	}
 	p.emit(`</p>`)
 	if text := strings.TrimSpace(facts.Annotations["description"]); text != "" {
@@ -107,9 +136,9 @@ func channelPage(p *page) error {
 		return errNotFound
 	}
 	ch, pkg := &v.Channels[i], v.summary.name
-	p.open(name(wanted)+" · "+v.summary.heading(), crumb{name(pkg), link("package", "name", pkg)},
+	p.open(name(wanted)+" · "+v.summary.heading(), crumb{name(pkg), p.to("package", "name", pkg)},
 		crumb{text: "Channel " + name(wanted)})
-	p.emit(`<h1>Channel {}</h1><p class="id">of <a href="{}">{}</a>`, name(wanted), link("package", "name", pkg),
+	p.emit(`<h1>Channel {}</h1><p class="id">of <a href="{}">{}</a>`, name(wanted), p.to("package", "name", pkg),
 		v.summary.heading())
 	if wanted == v.pkg.DefaultChannel {
 		p.emit(` <span class="tag main">default channel</span>`)
@@ -123,8 +152,11 @@ func channelPage(p *page) error {
 <div class="scroll" tabindex="0" role="group" aria-labelledby="entries"><table>
 <thead><tr><th scope="col">Version</th><th scope="col">Bundle</th><th scope="col">Replaces</th><th scope="col">Skips</th>
 <th scope="col">Skip range</th></tr></thead><tbody>` + "\n")
-	entries := slices.Clone(ch.Entries)
-	slices.SortStableFunc(entries, func(a, b declcfg.ChannelEntry) int { return v.newer(a.Name, b.Name) })
+	var entries []*declcfg.ChannelEntry
+	for i := range ch.Entries {
+		entries = append(entries, &ch.Entries[i])
+	}
+	slices.SortStableFunc(entries, func(a, b *declcfg.ChannelEntry) int { return v.newer(a.Name, b.Name) })
 	first := v.heads[ch.Name]
 	for i, e := range entries {
 		if !p.hasSpace() {
@@ -136,15 +168,15 @@ func channelPage(p *page) error {
 		if e.Name == first {
 			p.emit(` <span class="tag main">head</span>`)
 		}
-		p.emit(`</th><td>`)
+		p.emit(`</th><td data-label="Replaces">`)
 		p.entryLink(v, ch, e.Replaces)
-		p.emit(`</td><td>`)
+		p.emit(`</td><td data-label="Skips">`)
 		p.skips(v, ch, e.Skips)
-		p.emit(`</td><td><code>{}</code></td></tr>`+"\n", lines(clip(e.SkipRange, maxName)))
+		p.emit(`</td><td data-label="Skip range"><code>{}</code></td></tr>`+"\n", lines(clip(e.SkipRange, maxName)))
 	}
 	p.emit("</tbody></table></div></section>\n")
 	p.properties(ch.Properties)
-	p.close(link("api/v1/metas", "schema", declcfg.SchemaChannel, "package", pkg, "name", wanted))
+	p.close(p.to("api/v1/metas", "schema", declcfg.SchemaChannel, "package", pkg, "name", wanted))
 	return nil
 }
 
@@ -183,7 +215,7 @@ func (p *page) bundleLink(v *view, bundle string) {
 	case !v.there[bundle]:
 		p.emit(`<span class="faint">{}</span>`, name(bundle))
 	default:
-		p.a(link("bundle", "package", v.summary.name, "name", bundle), name(bundle))
+		p.a(p.to("bundle", "package", v.summary.name, "name", bundle), name(bundle))
 	}
 	if _, old := v.deprecated[declcfg.Reference{Schema: declcfg.SchemaBundle, Name: bundle}]; old {
 		p.emit(` <span class="tag old">deprecated</span>`)
@@ -225,7 +257,7 @@ func (p *page) channels(v *view) {
 		first := v.heads[ch.Name]
 		p.emit(`</th><td class="v">{}</td><td>`, v.version(first))
 		p.bundleLink(v, first)
-		p.emit(`</td><td class="n">{}</td></tr>`+"\n", strconv.Itoa(len(ch.Entries)))
+		p.emit(`</td><td class="n" data-label="Bundles">{}</td></tr>`+"\n", strconv.Itoa(len(ch.Entries)))
 	}
 	p.emit("</tbody></table></div></section>\n")
 }
@@ -269,8 +301,13 @@ The pages of the channels have it in parts, and as tables.</p>`)
 }
 
 func (p *page) bundles(v *view) {
-	p.emit(`<section aria-labelledby="bundles"><h2 id="bundles">Versions</h2>
-<div class="scroll" tabindex="0" role="group" aria-labelledby="bundles"><table class="bundles">
+	p.emit(`<section aria-labelledby="bundles"><h2 id="bundles">Versions</h2>` + "\n")
+	if before := v.before(v.summary.head); before != "" {
+		p.emit(`<p>`)
+		p.changesLink(v, before, v.summary.head, "What changes between two versions")
+		p.emit("</p>\n")
+	}
+	p.emit(`<div class="scroll" tabindex="0" role="group" aria-labelledby="bundles"><table class="bundles">
 <thead><tr><th scope="col">Version</th><th scope="col">Bundle</th><th scope="col">Channels</th>
 <th scope="col">Image</th></tr></thead><tbody>` + "\n")
 	for i := range v.Bundles {
@@ -284,7 +321,7 @@ func (p *page) bundles(v *view) {
 		if message := v.deprecated[declcfg.Reference{Schema: declcfg.SchemaBundle, Name: b.Name}]; message != "" {
 			p.emit(`<span class="why">{}</span>`, lines(clip(message, 400)))
 		}
-		p.emit(`</th><td>`)
+		p.emit(`</th><td data-label="Channels">`)
 		p.channelLinks(v, v.in[b.Name])
 		p.emit(`</td><td class="image"><code>{}</code></td></tr>`+"\n", image(b.Image))
 	}
@@ -303,7 +340,11 @@ func (p *page) channelLinks(v *view, channels []string) {
 		if i > 0 {
 			p.emit(", ")
 		}
-		p.a(link("channel", "package", v.summary.name, "name", ch), name(ch))
+		address := ""
+		if _, there := v.heads[ch]; there {
+			address = p.to("channel", "package", v.summary.name, "name", ch)
+		}
+		p.a(address, name(ch))
 	}
 }
 
@@ -322,7 +363,7 @@ func (p *page) others(v *view) {
 			break
 		}
 		p.emit(`<li>`)
-		p.a(link("api/v1/metas", "schema", m.Schema, "package", m.Package, "name", m.Name),
+		p.a(p.to("api/v1/metas", "schema", m.Schema, "package", m.Package, "name", m.Name),
 			name(cmp.Or(m.Name, m.Schema)))
 		p.emit(" <code>{}</code></li>\n", name(m.Schema))
 	}

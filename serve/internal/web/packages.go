@@ -6,9 +6,12 @@ import (
 	"strconv"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// maxValues is how many values of a facet are shown at once; the rest is folded, up to maxFolded.
+// maxValues is how many values of a facet are shown at once. The rest, and those that lead to no package, is folded, up
+// to maxFolded.
 const (
 	maxValues = 8
 	maxFolded = 500
@@ -27,23 +30,23 @@ func packagesPage(p *page) error {
 	p.open(title)
 	p.emit(`<div class="hero"><h1>{}</h1>
 <p class="faint">{} · {}</p>
-<form class="search" id="find" role="search" action="./" method="get">
+<form class="search" id="find" role="search" action="{}" method="get"`+p.live("", " hidden")+`>
 <label class="unseen" for="q">Search packages</label>
 <span class="field"><input type="search" id="q" name="q" value="{}"
 placeholder="Search by name, keyword, provider or kind of API" maxlength="200" autocomplete="off" spellcheck="false"><button>Search</button></span>
 </form></div>
-`, p.site, count(len(p.c.packages), "package"), count(p.c.bundles, "bundle"), want.text)
+`, p.site, count(len(p.c.packages), "package"), count(p.c.bundles, "bundle"), p.to("./"), want.text)
 	if len(p.c.packages) == 0 {
 		p.emit(`<div class="empty"><h2>The catalog has no packages</h2></div>`)
-		p.close("api/v1/metas?schema=olm.package")
+		p.close(p.to("api/v1/metas", "schema", declcfg.SchemaPackage))
 		return nil
 	}
-	p.emit(`<div class="browse"><div class="side">`)
+	p.emit(`<div class="browse"><div class="side"` + p.live("", " hidden") + `>`)
 	p.filters(got)
 	p.emit(`</div><section class="results" id="results" aria-label="Packages">` + "\n")
 	p.results(&want, got, pages)
 	p.emit("</section></div>\n")
-	p.close("api/v1/metas?schema=olm.package")
+	p.close(p.to("api/v1/metas", "schema", declcfg.SchemaPackage))
 	return nil
 }
 
@@ -56,11 +59,14 @@ func (p *page) filters(got found) {
 			continue
 		}
 		p.emit(`<fieldset><legend>` + f.label + `</legend>`)
-		folded := false
+		folded, shown := false, slices.IndexFunc(values, func(v *facetValue) bool { return !v.useful() })
+		if shown > maxValues+2 || shown < 0 && len(values) > maxValues+2 {
+			shown = maxValues
+		}
 		for n, v := range values {
-			if n == maxValues && len(values) > maxValues+2 {
+			if n == shown {
 				p.emit(`<details`)
-				if slices.ContainsFunc(values[n:], func(v facetValue) bool { return v.chosen }) {
+				if slices.ContainsFunc(values[n:], func(v *facetValue) bool { return v.chosen }) {
 					p.emit(` open`)
 				}
 				p.emit(`><summary>{} more</summary>`, strconv.Itoa(len(values)-n))
@@ -90,11 +96,12 @@ func (p *page) results(want *choice, got found, pages int) {
 		p.emit(`{} of {}`, count(len(got.packages), "package"), strconv.Itoa(len(p.c.packages)))
 		if want.text != "" {
 			p.emit(` for “{}”`, name(want.text))
+			p.categoriesOf(want, got)
 		}
 	} else {
 		p.emit(`{}`, count(len(got.packages), "package"))
 	}
-	p.emit(`</p><label class="sort">Sort by <select form="find" name="sort">`)
+	p.emit(`</p><label class="sort"` + p.live("", " hidden") + `>Sort by <select form="find" name="sort">`)
 	for _, o := range orders {
 		label := o.label
 		switch {
@@ -114,7 +121,7 @@ func (p *page) results(want *choice, got found, pages int) {
 	p.chips(want, got)
 	if len(got.packages) == 0 {
 		p.emit(`<div class="empty"><h2>Nothing matches</h2><p>No package of the catalog has all of this.
-Fewer words or filters find more. <a href="./">Show all packages</a></p></div>`)
+Fewer words or filters find more. <a href="{}">Show all packages</a></p></div>`, p.to("./"))
 		return
 	}
 	p.emit("<ul class=\"cards\" id=\"packages\">\n")
@@ -123,6 +130,18 @@ Fewer words or filters find more. <a href="./">Show all packages</a></p></div>`)
 	}
 	p.emit("</ul>\n")
 	p.pager(want, pages)
+}
+
+// categoriesOf says in which categories most of the found packages are.
+func (p *page) categoriesOf(want *choice, got found) {
+	p.emit(` <span class="in">`)
+	for i, v := range want.mainCategories(got) {
+		p.emit([]literal{`in&nbsp;`, `, `}[min(i, 1)])
+		more := want.with(categories, v.text)
+		p.a(p.list(&more, 1), name(clip(v.text, 40)))
+		p.emit(` ({})`, strconv.Itoa(v.count))
+	}
+	p.emit("</span>")
 }
 
 // chips shows the chosen filters, each as a link to the list without it.
@@ -136,17 +155,17 @@ func (p *page) chips(want *choice, got found) {
 			}
 			less := want.without(i, v)
 			p.emit(`<li>`)
-			p.chip(less.address(1), string(f.label)+": "+name(spelled(got.facets[i], v)))
+			p.chip(p.list(&less, 1), string(f.label)+": "+name(spelled(got.facets[i], v)))
 			p.emit(`</li>`)
 		}
 	}
 	if any {
-		p.emit(`<li><a class="clear" href="./">Clear all</a></li></ul>` + "\n")
+		p.emit(`<li><a class="clear" href="{}">Clear all</a></li></ul>`+"\n", p.to("./"))
 	}
 }
 
 // spelled returns a chosen value of a facet as the catalog spells it.
-func spelled(values []facetValue, folded string) string {
+func spelled(values []*facetValue, folded string) string {
 	for _, v := range values {
 		if v.chosen && fold(v.text) == folded {
 			return v.text
@@ -157,7 +176,7 @@ func spelled(values []facetValue, folded string) string {
 
 func (p *page) chip(address, text string) {
 	if len(address) > maxLink {
-		address = "./"
+		address = p.to("./")
 	}
 	p.emit(`<a class="chip" href="{}"><span class="unseen">Remove </span>{} <span aria-hidden="true">×</span></a>`,
 		address, text)
@@ -165,13 +184,13 @@ func (p *page) chip(address, text string) {
 
 // pager links to the other pages of the list.
 func (p *page) pager(want *choice, pages int) {
-	if pages < 2 || len(want.address(pages)) > maxLink {
+	if pages < 2 || len(p.list(want, pages)) > maxLink {
 		return
 	}
 	p.emit(`<nav class="pager" aria-label="Pages of the list">`)
 	step := func(to int, text literal, rel literal) {
 		if to >= 1 && to <= pages {
-			p.emit(`<a href="{}" rel="`+rel+`">`+text+`</a>`, want.address(to))
+			p.emit(`<a href="{}" rel="`+rel+`">`+text+`</a>`, p.list(want, to))
 		} else {
 			p.emit(`<span class="faint">` + text + `</span>`)
 		}
@@ -187,7 +206,7 @@ func (p *page) card(s *packageSummary) {
 	p.emit(`<li class="card"><div class="face">`)
 	p.icon(s, 48, true)
 	p.emit(`<div><h2>`)
-	p.a(link("package", "name", s.name), s.heading())
+	p.a(p.to("package", "name", s.name), s.heading())
 	p.emit(`</h2><p class="by">{}</p>`, name(s.name))
 	if s.provider != "" {
 		p.emit(`<p class="by">by {}</p>`, name(s.provider))
@@ -234,7 +253,7 @@ func (s *packageSummary) heading() string {
 // icon shows the icon of a package or, if there is none, a letter. In a list it is loaded when it comes into view: browsers
 // load lazy images long before, and icons are the most of what a list takes.
 func (p *page) icon(s *packageSummary, size int, listed bool) {
-	if address := link("icon", "package", s.name, "v", p.c.version()); s.hasIcon && len(address) <= maxLink {
+	if address := p.to("icon", "package", s.name, "v", p.c.version()); s.hasIcon && address != "" && len(address) <= maxLink {
 		n := strconv.Itoa(size)
 		if listed {
 			p.emit(`<span class="icon" data-icon="{}"><noscript><img src="{}" alt="" width="{}" height="{}" loading="lazy">`+

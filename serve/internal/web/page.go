@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -8,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/upgrade"
 )
 
 // page is the page being built for a request.
@@ -17,6 +19,25 @@ type page struct {
 	c     *Content
 	site  string // the displayed name of the catalog
 	query url.Values
+	judge upgrade.Judge   // may be nil
+	of    *packageSummary // the package that the page is about; nil for others
+	kind  string          // the media type, unless it is HTML
+	base  string          // the absolute address of the page; empty if it is not known
+
+	request *http.Request // nil in a static site
+	files   files         // of a static site; nil on the server
+}
+
+// files make the addresses of a static site, whose pages are files.
+type files interface {
+	// to returns the address of another page, relative to this one; empty for one that is not written.
+	to(page string, pairs []string) string
+	// asset returns the address of an asset, relative to this page.
+	asset(name string) string
+	// view returns a package as [page.readView] does.
+	view(name string) (*view, error)
+	// head writes what only the head of a page in a file has.
+	head(p *page)
 }
 
 // crumb is an element of the breadcrumb navigation.
@@ -36,7 +57,7 @@ func (s *Site) page(build func(*page) error) func(*Content, http.ResponseWriter,
 			return
 		}
 		zip := acceptsGzip(r.Header)
-		p := &page{ctx: ctx, c: c, site: s.title, query: r.URL.Query()}
+		p := &page{ctx: ctx, c: c, site: s.title, query: r.URL.Query(), request: r, judge: s.judge}
 		code, body, err := s.build(p, build, zip)
 		switch {
 		case ctx.Err() != nil:
@@ -44,6 +65,9 @@ func (s *Site) page(build func(*page) error) func(*Content, http.ResponseWriter,
 			return
 		case errors.Is(err, errPageSize):
 			fail(w, http.StatusInternalServerError, errPageSize.Error())
+			return
+		case errors.Is(err, errHost):
+			fail(w, http.StatusBadRequest, errHost.Error())
 			return
 		case err != nil:
 			s.log.Error("a page cannot be made", "page", r.URL.Path, "error", err)
@@ -57,7 +81,7 @@ func (s *Site) page(build func(*page) error) func(*Content, http.ResponseWriter,
 			return
 		}
 		h := w.Header()
-		h.Set("Content-Type", "text/html; charset=utf-8")
+		h.Set("Content-Type", cmp.Or(p.kind, "text/html; charset=utf-8"))
 		h.Set("Cache-Control", "no-cache")
 		if zip {
 			h.Set("Content-Encoding", "gzip")
@@ -77,7 +101,7 @@ func (s *Site) build(p *page, build func(*page) error, zip bool) (code int, body
 	err = build(p)
 	if errors.Is(err, errNotFound) {
 		code, err = http.StatusNotFound, nil
-		p.markup = markup{}
+		p.markup, p.kind = markup{}, ""
 		p.notFound()
 	}
 	switch {
@@ -106,7 +130,9 @@ func (p *page) open(title string, way ...crumb) {
 <head>
 <meta charset="utf-8">
 <title>{} · {}</title>
-<meta name="viewport" content="width=device-width, initial-scale=1">
+`, title, p.site)
+	p.describe(title)
+	p.emit(`<meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <link rel="stylesheet" href="{}">
 <link rel="icon" type="image/svg+xml" href="{}">
@@ -115,13 +141,15 @@ func (p *page) open(title string, way ...crumb) {
 <body>
 <a class="skip" href="#main">Skip to the content</a>
 <header class="top"><div class="wrap">
-<a class="brand" href="./"><img src="{}" alt="" width="28" height="28">{}</a>
-<nav aria-label="Catalog"><a href="./">Packages</a><a href="images">Images</a><a href="api/v1/all">JSON</a></nav>
-</div></header>
-<div class="wrap">
-`, title, p.site, assetPath("style.css"), assetPath("mark.svg"), assetPath("page.js"), assetPath("mark.svg"), p.site)
+<a class="brand" href="{}"><img src="{}" alt="" width="28" height="28">{}</a>
+<nav aria-label="Catalog"><a href="{}">Packages</a><a href="{}">Images</a>`, p.asset("style.css"),
+		p.asset("mark.svg"), p.asset("page.js"), p.to("./"), p.asset("mark.svg"), p.site, p.to("./"), p.to("images"))
+	if all := p.to("api/v1/all"); all != "" {
+		p.emit(`<a href="{}">JSON</a>`, all)
+	}
+	p.emit("</nav>\n</div></header>\n<div class=\"wrap\">\n")
 	if len(way) > 0 {
-		p.emit(`<nav class="way" aria-label="Breadcrumb"><ol><li><a href="./">Packages</a></li>`)
+		p.emit(`<nav class="way" aria-label="Breadcrumb"><ol><li><a href="{}">Packages</a></li>`, p.to("./"))
 		for i, step := range way {
 			if i == len(way)-1 {
 				p.emit(`<li aria-current="page">{}</li>`, step.text)
@@ -134,22 +162,77 @@ func (p *page) open(title string, way ...crumb) {
 	p.emit(`<main id="main" tabindex="-1">` + "\n")
 }
 
+// describe writes what the head of a page says to programs that link to it (Open Graph), and names its feed. In a
+// static site it comes before everything that is loaded.
+func (p *page) describe(title string) {
+	if p.files != nil {
+		p.files.head(p)
+	}
+	about, feed := "Packages, channels and versions of "+p.site, "New versions in "+p.site
+	if p.of != nil {
+		about = cmp.Or(lines(p.of.about), "The package "+name(p.of.name)+" of "+p.site)
+		feed = "New versions of " + p.of.heading()
+	}
+	p.emit(`<meta name="description" content="{}">
+<meta property="og:title" content="{}">
+<meta property="og:description" content="{}">
+<meta property="og:site_name" content="{}">
+<meta property="og:type" content="website">
+`, about, title, about, p.site)
+	if address := p.feed(); len(address) <= maxLink {
+		p.emit(`<link rel="alternate" type="application/atom+xml" title="{}" href="{}">`+"\n", feed, address)
+	}
+}
+
+// feed returns the address of the feed with the versions of the page's package, or of the catalog.
+func (p *page) feed() string {
+	if p.of != nil {
+		return p.to("feed.atom", "package", p.of.name)
+	}
+	return p.to("feed.atom")
+}
+
 // close ends a page. raw is the URL of the blobs that it shows.
 func (p *page) close(raw string) {
 	p.emit("</main>\n</div>\n<footer><div class=\"wrap\"><p>{}, {}. <span class=\"source\">{}</span>. ",
 		count(len(p.c.packages), "package"), count(p.c.bundles, "bundle"), p.site)
 	if raw != "" && len(raw) <= maxLink {
-		p.emit(`<a href="{}">This page’s blobs as JSON lines</a>`, raw)
+		p.emit(`<a href="{}">This page’s blobs as JSON lines</a> · `, raw)
 	}
+	p.a(p.feed(), "Feed of new versions")
 	p.emit("</p></div></footer>\n</body>\n</html>\n")
+}
+
+// to returns the address of another page, relative to this one.
+func (p *page) to(page string, pairs ...string) string {
+	if p.files != nil {
+		return p.files.to(page, pairs)
+	}
+	return link(page, pairs...)
+}
+
+// asset returns the address of an asset, relative to this page.
+func (p *page) asset(name string) string {
+	if p.files != nil {
+		return p.files.asset(name)
+	}
+	return assetPath(name)
+}
+
+// live returns markup that only the pages of a server have, or the other for those of a static site.
+func (p *page) live(served, static literal) literal {
+	if p.files != nil {
+		return static
+	}
+	return served
 }
 
 // maxLink is the maximum length of a linked URL in bytes: browsers and servers have limits.
 const maxLink = 4 << 10
 
-// a writes a link, or only the text if the URL would be too long.
+// a writes a link, or only the text if the URL would be too long or there is no such page.
 func (p *page) a(address, text string) {
-	if len(address) > maxLink {
+	if address == "" || len(address) > maxLink {
 		p.emit("{}", text)
 		return
 	}
@@ -157,10 +240,14 @@ func (p *page) a(address, text string) {
 }
 
 func (p *page) notFound() {
-	p.open("Not found", crumb{text: "Not found"})
-	p.emit(
-		`<div class="empty"><h1>Not found</h1>
-<p>The catalog has nothing of this name: it may have had it before it was last loaded.</p><p><a href="./">All packages</a></p></div>`)
+	p.message("Not found", "The catalog has nothing of this name: it may have had it before it was last loaded.")
+}
+
+// message writes a page with nothing but a sentence.
+func (p *page) message(title, text string) {
+	p.open(title, crumb{text: title})
+	p.emit(`<div class="empty"><h1>{}</h1>
+<p>{}</p><p><a href="{}">All packages</a></p></div>`, title, text, p.to("./"))
 	p.close("")
 }
 

@@ -28,8 +28,8 @@ type document struct {
 }
 
 // allowed are the attributes that pages may use; of SVG those of package graph.
-var allowed = strings.Fields(`lang charset name content rel href type src defer class id alt width height loading role action method for value maxlength autocomplete spellcheck hidden
- placeholder form checked selected open datetime data-copy data-icon title
+var allowed = strings.Fields(`lang charset name property content rel href type src defer class id alt width height loading role action method for value maxlength autocomplete spellcheck hidden
+ placeholder form checked selected open datetime data-copy data-icon data-label title
  aria-label aria-labelledby aria-current aria-hidden tabindex scope colspan data-row data-ends
  viewbox x y x1 y1 d cx cy r transform text-anchor dx fill`)
 
@@ -174,7 +174,7 @@ func TestPagesAreWhole(t *testing.T) {
 			t.Errorf("%s shows an install mode that is not supported", page)
 		}
 	}
-	if len(pages) != 14 {
+	if len(pages) != 16 {
 		t.Errorf("%d pages", len(pages))
 	}
 	if svg := pages["/package?name=alpha"].count["svg"]; svg != 2 {
@@ -199,52 +199,61 @@ func TestSearch(t *testing.T) {
 	}
 }
 
+// hostile are texts that would be something else if they were not escaped.
+var hostile = []string{
+	`<script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`, `' onmouseover='alert(1)`, "a\x00b",
+	"a\u202eb\u2028c", "</title></style></svg><iframe>", "{}", "&lt;b&gt;&#60;", "..", "../../etc/passwd", "%2e%2e",
+	"a?b=c&d#e", "a\r\nSet-Cookie: x=y", "\x1b[31m", "javascript:alert(1)", "]]><!--", strings.Repeat("é", 300_000),
+}
+
+// hostileCatalog returns a catalog in which every name and text is the given one.
+func hostileCatalog(t testing.TB, evil string) *Content {
+	t.Helper()
+	property := func(kind string, value any) map[string]any { return map[string]any{"type": kind, "value": value} }
+	blobs := []map[string]any{
+		{"schema": "olm.package", "name": evil, "defaultChannel": evil, "description": "# " + evil + "\n\n" + evil,
+			"icon": map[string]any{"base64data": base64.StdEncoding.EncodeToString(
+				[]byte("<svg onload='alert(1)'/>")), "mediatype": "image/svg+xml"}},
+		{"schema": "olm.channel", "package": evil, "name": evil,
+			"entries": []any{map[string]any{"name": evil, "replaces": evil + "0", "skips": []string{evil + "1"},
+				"skipRange": evil}}},
+		{"schema": "olm.bundle", "package": evil, "name": evil, "image": evil,
+			"relatedImages": []any{map[string]any{"name": evil, "image": evil}}, "properties": []any{
+				property("olm.package", map[string]any{"packageName": evil, "version": "1.0.0"}),
+				property(evil, evil),
+				property("olm.gvk", map[string]any{"group": evil, "kind": evil, "version": evil}),
+				property("olm.package.required", map[string]any{"packageName": evil, "versionRange": evil}),
+				property("olm.csv.metadata",
+					map[string]any{"displayName": evil, "description": evil, "keywords": []string{evil},
+						"annotations": map[string]string{"description": evil, "repository": evil,
+							"capabilities": evil, "createdAt": "2024-01-02"}, "provider": map[string]string{"name": evil},
+						"links": []any{map[string]any{"name": evil, "url": evil},
+							map[string]any{"name": evil, "url": "javascript:alert(1)"},
+							map[string]any{"name": evil, "url": "https://x.test/" + evil}},
+						"maintainers": []any{map[string]any{"name": evil, "email": evil}},
+						"crdDescriptions": map[string]any{"owned": []any{map[string]any{"name": evil, "kind": evil,
+							"version": evil, "description": evil}}}, "apiServiceDefinitions": map[string]any{}}),
+			}},
+		{"schema": "olm.deprecations", "package": evil, "entries": []any{
+			map[string]any{"reference": map[string]any{"schema": "olm.package"}, "message": evil},
+			map[string]any{"reference": map[string]any{"schema": "olm.channel", "name": evil}, "message": evil},
+			map[string]any{"reference": map[string]any{"schema": "olm.bundle", "name": evil}, "message": evil}}},
+		{"schema": evil, "package": evil, "name": evil},
+	}
+	var text bytes.Buffer
+	for _, b := range blobs {
+		if err := json.NewEncoder(&text).Encode(b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return contentOf(t, fstest.MapFS{"c.json": {Data: text.Bytes()}})
+}
+
 // Everything from a catalog is text: no name, description, message, link, icon or property becomes markup or script, or
 // a URL outside of its place.
 func TestHostileCatalogIsText(t *testing.T) {
-	for i, evil := range []string{
-		`<script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`, `' onmouseover='alert(1)`, "a\x00b",
-		"a\u202eb\u2028c", "</title></style></svg><iframe>", "{}", "&lt;b&gt;&#60;", "..", "../../etc/passwd", "%2e%2e",
-		"a?b=c&d#e", "a\r\nSet-Cookie: x=y", "\x1b[31m", "javascript:alert(1)", "]]><!--", strings.Repeat("é", 300_000),
-	} {
-		property := func(kind string, value any) map[string]any { return map[string]any{"type": kind, "value": value} }
-		blobs := []map[string]any{
-			{"schema": "olm.package", "name": evil, "defaultChannel": evil, "description": "# " + evil + "\n\n" + evil,
-				"icon": map[string]any{"base64data": base64.StdEncoding.EncodeToString(
-					[]byte("<svg onload='alert(1)'/>")), "mediatype": "image/svg+xml"}},
-			{"schema": "olm.channel", "package": evil, "name": evil,
-				"entries": []any{map[string]any{"name": evil, "replaces": evil + "0", "skips": []string{evil + "1"},
-					"skipRange": evil}}},
-			{"schema": "olm.bundle", "package": evil, "name": evil, "image": evil,
-				"relatedImages": []any{map[string]any{"name": evil, "image": evil}}, "properties": []any{
-					property("olm.package", map[string]any{"packageName": evil, "version": "1.0.0"}),
-					property(evil, evil),
-					property("olm.gvk", map[string]any{"group": evil, "kind": evil, "version": evil}),
-					property("olm.package.required", map[string]any{"packageName": evil, "versionRange": evil}),
-					property("olm.csv.metadata",
-						map[string]any{"displayName": evil, "description": evil, "keywords": []string{evil},
-							"annotations": map[string]string{"description": evil, "repository": evil,
-								"capabilities": evil}, "provider": map[string]string{"name": evil},
-							"links": []any{map[string]any{"name": evil, "url": evil},
-								map[string]any{"name": evil, "url": "javascript:alert(1)"},
-								map[string]any{"name": evil, "url": "https://x.test/" + evil}},
-							"maintainers": []any{map[string]any{"name": evil, "email": evil}},
-							"crdDescriptions": map[string]any{"owned": []any{map[string]any{"name": evil, "kind": evil,
-								"version": evil, "description": evil}}}, "apiServiceDefinitions": map[string]any{}}),
-				}},
-			{"schema": "olm.deprecations", "package": evil, "entries": []any{
-				map[string]any{"reference": map[string]any{"schema": "olm.package"}, "message": evil},
-				map[string]any{"reference": map[string]any{"schema": "olm.channel", "name": evil}, "message": evil},
-				map[string]any{"reference": map[string]any{"schema": "olm.bundle", "name": evil}, "message": evil}}},
-			{"schema": evil, "package": evil, "name": evil},
-		}
-		var text bytes.Buffer
-		for _, b := range blobs {
-			if err := json.NewEncoder(&text).Encode(b); err != nil {
-				t.Fatal(err)
-			}
-		}
-		server := siteOf(t, contentOf(t, fstest.MapFS{"c.json": {Data: text.Bytes()}}))
+	for i, evil := range hostile {
+		server := siteOf(t, hostileCatalog(t, evil))
 		if len(evil) > maxLink {
 			a := get(t, server.URL+"/")
 			if d := parsePage(t, a.body); d.check() != nil || len(a.body) > 20_000 {

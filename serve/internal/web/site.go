@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/operator-bindery/bindery/internal/upgrade"
 )
 
 // Limits of the resources that clients can use.
@@ -30,6 +32,7 @@ type Site struct {
 	title   string
 	name    string
 	gates   Gates
+	judge   upgrade.Judge
 	log     *slog.Logger
 	current atomic.Pointer[Content]
 	mux     *http.ServeMux
@@ -50,6 +53,8 @@ type Options struct {
 	Name string
 	// Gates hide routes below /catalogs/.
 	Gates Gates
+	// Judge says what OLM v1 refuses of the changes of definitions. Nil leaves that open.
+	Judge upgrade.Judge
 }
 
 // DefaultTitle is the displayed name of a catalog without another one.
@@ -63,7 +68,8 @@ func New(o Options) *Site {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Site{title: cmp.Or(strings.TrimSpace(o.Title), DefaultTitle), name: o.Name, gates: o.Gates, log: o.Log,
+	s := &Site{title: cmp.Or(strings.TrimSpace(o.Title), DefaultTitle), name: o.Name, gates: o.Gates, judge: o.Judge,
+		log:    o.Log,
 		mux:    http.NewServeMux(),
 		making: make(chan struct{}, runtime.GOMAXPROCS(0)), zips: newCompressors(maxZips)}
 	s.routes()
@@ -96,18 +102,28 @@ func (s *Site) content() *Content {
 	}
 }
 
+// pages are the functions that build pages, by their names in addresses.
+func pages() map[string]func(*page) error {
+	return map[string]func(*page) error{
+		"./":          packagesPage,
+		"package":     packagePage,
+		"channel":     channelPage,
+		"bundle":      bundlePage,
+		"changes":     changesPage,
+		"definition":  definitionPage,
+		"file":        filePage,
+		"images":      imagesPage,
+		"feed.atom":   feedPage,
+		"sitemap.txt": sitemapPage,
+	}
+}
+
 func (s *Site) routes() {
 	s.routesOfCatalogd()
-	for path, answer := range map[string]answerer{
-		"/{$}":     s.page(packagesPage),
-		"/package": s.page(packagePage),
-		"/channel": s.page(channelPage),
-		"/bundle":  s.page(bundlePage),
-		"/images":  s.page(imagesPage),
-		"/icon":    s.serveIcon,
-	} {
-		s.mux.HandleFunc(path, reading(s.withContent(answer)))
+	for name, build := range pages() {
+		s.mux.HandleFunc("/"+strings.Replace(name, "./", "{$}", 1), reading(s.withContent(s.page(build))))
 	}
+	s.mux.HandleFunc("/icon", reading(s.withContent(s.serveIcon)))
 	for path, a := range assets() {
 		s.mux.HandleFunc("/"+path, reading(a.serve))
 	}

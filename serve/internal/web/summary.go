@@ -1,10 +1,10 @@
 package web
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -46,7 +46,7 @@ func (c *Content) summarize(ctx context.Context) error {
 			c.bundles++
 		}
 	}
-	for name := range c.spans {
+	for _, name := range slices.Sorted(maps.Keys(c.spans)) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -58,12 +58,9 @@ func (c *Content) summarize(ctx context.Context) error {
 			return fmt.Errorf("package %q: %w", name, err)
 		}
 		if ok {
+			c.byName[name] = len(c.packages)
 			c.packages = append(c.packages, s)
 		}
-	}
-	slices.SortFunc(c.packages, func(a, b packageSummary) int { return cmp.Compare(a.name, b.name) })
-	for i := range c.packages {
-		c.byName[c.packages[i].name] = i
 	}
 	return nil
 }

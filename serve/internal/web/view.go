@@ -2,12 +2,12 @@ package web
 
 import (
 	"cmp"
-	"slices"
+	"sort"
 
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// view is a package as its pages show it.
+// view is a package as its pages show it. It is not changed.
 type view struct {
 	*declcfg.Catalog
 	summary    *packageSummary
@@ -19,8 +19,21 @@ type view struct {
 	heads      map[string]string   // by channel
 }
 
-// view reads a package without manifests.
+// view returns the package that the page is about.
 func (p *page) view(name string) (*view, error) {
+	read := p.readView
+	if p.files != nil {
+		read = p.files.view
+	}
+	v, err := read(name)
+	if err == nil {
+		p.of = v.summary
+	}
+	return v, err
+}
+
+// readView reads a package without manifests.
+func (p *page) readView(name string) (*view, error) {
 	i, ok := p.c.byName[name]
 	if !ok {
 		return nil, errNotFound
@@ -57,19 +70,26 @@ func (p *page) view(name string) (*view, error) {
 			v.versions[c.Bundles[i].Name] = version
 		}
 	}
-	slices.SortStableFunc(c.Bundles, func(a, b declcfg.Bundle) int { return v.newer(a.Name, b.Name) })
+	sort.SliceStable(c.Bundles, func(i, j int) bool { return v.newer(c.Bundles[i].Name, c.Bundles[j].Name) < 0 })
 	for i, ch := range c.Channels {
 		v.heads[ch.Name] = head(&c.Channels[i])
+	}
+	sort.SliceStable(c.Channels, func(i, j int) bool {
+		a, b := c.Channels[i].Name, c.Channels[j].Name
+		return cmp.Or(
+			-compareBool(a == v.pkg.DefaultChannel, b == v.pkg.DefaultChannel),
+			v.newer(v.heads[a], v.heads[b]),
+			cmp.Compare(a, b)) < 0
+	})
+	sort.SliceStable(c.Others, func(i, j int) bool {
+		a, b := &c.Others[i], &c.Others[j]
+		return cmp.Or(cmp.Compare(a.Schema, b.Schema), cmp.Compare(a.Name, b.Name)) < 0
+	})
+	for _, ch := range c.Channels {
 		for _, e := range ch.Entries {
 			v.in[e.Name] = append(v.in[e.Name], ch.Name)
 		}
 	}
-	slices.SortStableFunc(c.Channels, func(a, b declcfg.Channel) int {
-		return cmp.Or(
-			-compareBool(a.Name == v.pkg.DefaultChannel, b.Name == v.pkg.DefaultChannel),
-			v.newer(v.heads[a.Name], v.heads[b.Name]),
-			cmp.Compare(a.Name, b.Name))
-	})
 	return v, nil
 }
 

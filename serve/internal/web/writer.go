@@ -2,7 +2,6 @@ package web
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -13,7 +12,7 @@ import (
 	"math"
 	"os"
 	"runtime/debug"
-	"slices"
+	"sort"
 	"time"
 
 	"github.com/operator-bindery/bindery/declcfg"
@@ -135,14 +134,13 @@ func (w *Writer) Finish(ctx context.Context) (_ *Content, err error) {
 	if err := w.out.Flush(); err != nil {
 		return nil, fmt.Errorf("write temporary file: %w", err)
 	}
-	order := func(a, b blob) int {
-		x, y := a.owner(), b.owner()
+	sort.SliceStable(w.blobs, func(i, j int) bool {
+		x, y := w.blobs[i].owner(), w.blobs[j].owner()
 		if (x == "") != (y == "") {
-			return len(y) - len(x) // blobs of no package come last
+			return y == "" // blobs of no package come last
 		}
-		return cmp.Compare(x, y)
-	}
-	slices.SortStableFunc(w.blobs, order)
+		return x < y
+	})
 	c := &Content{file: w.file, size: w.size, blobs: w.blobs, modified: time.Now(), spans: map[string][2]int{},
 		byName: map[string]int{}}
 	w.hash.Sum(c.digest[:0])

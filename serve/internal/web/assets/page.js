@@ -15,12 +15,26 @@ addEventListener("beforeprint", () => places().forEach(show));
 // The list of packages without a new page for each letter and filter. Without this script the form does the same.
 const form = document.getElementById("find"), results = document.getElementById("results");
 document.documentElement.classList.add("js");
-if (form && results) {
+if (form && results && !form.hidden) { // a static site has its own
   let pending, wait;
   const says = document.createElement("span"); // what is read out must stay in the page
   says.className = "unseen";
   says.setAttribute("role", "status");
   form.append(says);
+  const facets = document.querySelector(".facets");
+  // renew shows the facets of another page. What has the focus keeps it and its place, and what is open stays open.
+  const renew = page => {
+    const key = e => e.tagName + e.closest("fieldset")?.querySelector("legend").textContent + e.value;
+    const same = e => e && [...page.querySelectorAll("input,summary")].find(o => key(o) === key(e));
+    const old = facets.contains(document.activeElement) && document.activeElement, top = old && old.getBoundingClientRect().top;
+    for (const d of facets.querySelectorAll("[open]>summary")) same(d)?.parentNode.setAttribute("open", "");
+    const now = same(old);
+    facets.replaceChildren(...page.childNodes);
+    if (!now) return;
+    if (now.type) now.closest("fieldset>details")?.setAttribute("open", "");
+    now.focus({preventScroll: true});
+    scrollBy(0, now.getBoundingClientRect().top - top);
+  };
   const ask = async () => {
     pending?.abort();
     pending = new AbortController();
@@ -38,9 +52,7 @@ if (form && results) {
       watch();
       says.textContent = document.getElementById("found").textContent;
       document.title = page.title;
-      const counts = {};
-      for (const i of page.querySelectorAll(".pick input")) counts[i.name + "=" + i.value] = i.parentNode.lastChild.textContent;
-      for (const i of document.querySelectorAll(".pick input")) i.parentNode.lastChild.textContent = counts[i.name + "=" + i.value] ?? "0";
+      renew(page.querySelector(".facets"));
       history.replaceState(null, "", to);
     } catch (e) {
       if (e.name !== "AbortError") form.submit();
@@ -48,6 +60,7 @@ if (form && results) {
   };
   const soon = e => {
     clearTimeout(wait);
+    pending?.abort(); // its answer would take back what is chosen now
     wait = setTimeout(ask, e.target.type === "search" ? 120 : 0);
   };
   form.addEventListener("input", soon);
@@ -56,25 +69,51 @@ if (form && results) {
   form.addEventListener("submit", e => { e.preventDefault(); clearTimeout(wait); ask(); });
 }
 
-// A button that copies manifests. Where a page may not write to the clipboard, the text is selected.
-for (const snippet of document.querySelectorAll("[data-copy]")) {
-  const button = document.createElement("button"), text = snippet.querySelector("code");
+// Buttons that copy manifests and images. Where a page may not write to the clipboard, the text is selected.
+const copied = document.createElement("span");
+copied.className = "unseen";
+copied.setAttribute("role", "status");
+document.body.append(copied);
+const copies = (text, label, caption) => {
+  const button = document.createElement("button");
   button.type = "button";
-  button.className = "copy";
-  button.textContent = "Copy";
-  button.setAttribute("aria-label", "Copy " + snippet.dataset.copy);
-  const says = document.createElement("span");
-  says.className = "unseen";
-  says.setAttribute("role", "status");
-  button.addEventListener("click", async () => {
-    try {
-      await navigator.clipboard.writeText(text.textContent);
-      button.textContent = says.textContent = "Copied";
-    } catch {
-      getSelection().selectAllChildren(text);
-      button.textContent = says.textContent = "Selected";
-    }
-    setTimeout(() => { button.textContent = "Copy"; says.textContent = ""; }, 2000);
-  });
-  snippet.append(button, says);
+  button.className = caption ? "copy" : "copy small";
+  button.textContent = caption;
+  button.setAttribute("aria-label", "Copy " + label);
+  text.after(button);
+};
+for (const snippet of document.querySelectorAll("[data-copy]")) copies(snippet.querySelector("pre"), snippet.dataset.copy, "Copy");
+for (const image of document.querySelectorAll(".image>code,code.image")) copies(image, image.textContent, "");
+document.addEventListener("click", async e => {
+  const button = e.target.closest?.(".copy");
+  if (!button) return;
+  const text = button.previousElementSibling, caption = button.textContent;
+  try {
+    await navigator.clipboard.writeText(text.textContent);
+    copied.textContent = "Copied";
+  } catch {
+    getSelection().selectAllChildren(text);
+    copied.textContent = "Selected";
+  }
+  button.classList.add("done");
+  if (caption) button.textContent = copied.textContent;
+  setTimeout(() => { button.classList.remove("done"); if (caption) button.textContent = "Copy"; copied.textContent = ""; }, 2000);
+});
+
+// The fields of a definition: buttons that unfold and fold all; the field that the address names is unfolded.
+for (const tree of document.querySelectorAll(".fields")) {
+  for (const open of [false, true]) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = open ? "Expand all" : "Collapse all";
+    button.addEventListener("click", () => { for (const d of tree.querySelectorAll("details")) d.open = open; });
+    tree.prepend(button);
+  }
+  const unfold = () => {
+    const field = document.getElementById(location.hash.slice(1));
+    for (let d = field?.querySelector(":scope>details") ?? field; d; d = d.parentElement?.closest("details")) d.open = true;
+    field?.scrollIntoView();
+  };
+  addEventListener("hashchange", unfold);
+  unfold();
 }

@@ -1,0 +1,168 @@
+package web
+
+import (
+	"cmp"
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/declcfg/graph"
+	"github.com/operator-bindery/bindery/internal/indented"
+	"github.com/operator-bindery/bindery/internal/yamlout"
+)
+
+// How much of a manifest is shown.
+const (
+	maxYAML  = 2 << 20   // bytes of JSON that become YAML, for which there is a tree in memory
+	maxNodes = 100_000   // values of these, each some hundred bytes of the tree
+	maxWide  = 24 << 20  // bytes of YAML or indented JSON
+	maxFile  = 256 << 10 // bytes on its page
+	maxLines = 5000      // lines on its page
+)
+
+// manifest is a manifest that the catalog has of a bundle.
+type manifest struct {
+	at             string // the position among the bundle's properties
+	kind, name     string
+	namespace      string
+	version        string // its apiVersion
+	text           []byte
+	size           int
+	group, defines string // the group and the kind that a CustomResourceDefinition defines
+}
+
+// manifestAt reads a property of a bundle; it returns nil for one that is no manifest.
+func manifestAt(b *declcfg.Bundle, i int) *manifest {
+	if b.Properties[i].Type != declcfg.PropertyBundleObject {
+		return nil
+	}
+	objects, err := (&declcfg.Bundle{Properties: b.Properties[i : i+1]}).Objects()
+	if err != nil || len(objects) == 0 {
+		return nil
+	}
+	var of struct {
+		APIVersion, Kind string
+		Metadata         struct{ Namespace, Name string }
+		Spec             struct {
+			Group string
+			Names struct{ Kind string }
+		}
+	}
+	_ = json.Unmarshal(objects[0], &of)
+	m := &manifest{at: strconv.Itoa(i), kind: of.Kind, name: of.Metadata.Name, namespace: of.Metadata.Namespace,
+		version: of.APIVersion, text: objects[0], size: len(objects[0])}
+	m.name = cmp.Or(m.name, "number "+m.at)
+	if m.kind == "CustomResourceDefinition" {
+		m.group, m.defines = of.Spec.Group, of.Spec.Names.Kind
+	}
+	return m
+}
+
+// manifestsOf lists the manifests of a bundle without their texts; one more than are shown at most.
+func manifestsOf(b *declcfg.Bundle) (all []manifest) {
+	for i := 0; i < len(b.Properties) && len(all) <= maxRows; i++ {
+		if m := manifestAt(b, i); m != nil {
+			m.text = nil
+			all = append(all, *m)
+		}
+	}
+	return all
+}
+
+// manifestPage returns the page that shows the manifest that a query means.
+func manifestPage(title string, means func(*page, *manifest) bool,
+	show func(*page, *declcfg.Bundle, *manifest)) func(*page) error {
+	return func(p *page) error {
+		pkg := p.query.Get("package")
+		place := p.c.findFirst(pkg, declcfg.SchemaBundle, p.query.Get("name"))
+		if _, ok := p.c.byName[pkg]; !ok || place == nil {
+			return errNotFound
+		}
+		b, err := p.c.bundle(place)
+		if err != nil {
+			return err
+		}
+		for i := range b.Properties {
+			if m := manifestAt(b, i); m != nil && means(p, m) {
+				title := title + " " + name(m.name)
+				p.open(title+" · "+name(b.Name), crumb{name(pkg), p.to("package", "name", pkg)},
+					crumb{name(b.Name), p.to("bundle", "package", pkg, "name", b.Name)}, crumb{text: title})
+				show(p, b, m)
+				p.close(p.to("api/v1/metas", "schema", declcfg.SchemaBundle, "package", pkg, "name", b.Name))
+				return nil
+			}
+		}
+		return errNotFound
+	}
+}
+
+func (p *page) fileLink(b *declcfg.Bundle, m *manifest, text string) {
+	p.a(p.to("file", "package", b.Package, "name", b.Name, "file", m.at), text)
+}
+
+var filePage = manifestPage("Manifest",
+	func(p *page, m *manifest) bool { return m.at == p.query.Get("file") }, (*page).file)
+
+// file shows a manifest as YAML with numbered lines. The numbers come after the text in the page and stand before it on
+// the screen, so that it is copied and read out without them.
+func (p *page) file(b *declcfg.Bundle, m *manifest) {
+	p.emit(`<h1>{}</h1><p class="id">{} `, name(m.name), optional(m.kind))
+	if m.defines != "" {
+		p.definitionLink(b, m, "", "its fields")
+	}
+	text, left := cutLines(manifestText(m.text), maxFile, maxLines)
+	p.emit(`</p><div class="snippet code" data-copy="{}"><pre class="text" tabindex="0" role="group" `+
+		`aria-label="Manifest"><code>{}</code></pre><div class="numbers" role="group" aria-label="Line numbers">`,
+		name(m.name), text)
+	for i := range 1 + strings.Count(text, "\n") {
+		n := strconv.Itoa(i + 1)
+		p.emit(`<a id="L{}" href="#L{}" tabindex="-1">{}</a>`, n, n, n)
+	}
+	p.emit("</div></div>\n")
+	p.left(left, "byte")
+}
+
+// left says how much is not shown.
+func (p *page) left(n int, what string) {
+	if n > 0 {
+		p.emit("<p>Not shown: {}.</p>\n", count(n, "more "+what))
+	}
+}
+
+// manifestText returns a manifest as YAML, or as JSON if it is too large or too deep for that.
+func manifestText(object []byte) string {
+	most := min(indented.Most(len(object)), maxWide)
+	if len(object) <= maxYAML && valuesOf(object) <= maxNodes {
+		if text, ok, err := yamlout.Append(nil, object, most); ok && err == nil {
+			return string(text)
+		}
+	}
+	if text, ok := indented.Append(nil, object, "  ", 0, most); ok {
+		return string(text)
+	}
+	return string(object)
+}
+
+// cutLines returns the first lines of a text in at most size bytes, with invisible characters made visible, and the
+// number of bytes that are left out.
+func cutLines(s string, size, most int) (text string, left int) {
+	s = strings.TrimRight(strings.ReplaceAll(s, "\r\n", "\n"), "\n")
+	shown := s[:min(len(s), size)]
+	if at := strings.LastIndexByte(shown, '\n'); at > size/2 && len(shown) < len(s) {
+		shown = shown[:at]
+	}
+	all := strings.SplitN(shown, "\n", most+1)
+	if len(all) > most {
+		all = all[:most]
+	}
+	left = len(s) - len(strings.Join(all, "\n"))
+	for i, line := range all {
+		parts := strings.Split(strings.ToValidUTF8(line, "\uFFFD"), "\t")
+		for k := range parts {
+			parts[k] = graph.Visible(parts[k])
+		}
+		all[i] = strings.Join(parts, "\t")
+	}
+	return strings.Join(all, "\n"), left
+}

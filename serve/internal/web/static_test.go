@@ -1,0 +1,320 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/atomicfs"
+)
+
+// written returns the files of the site of a catalog.
+func written(t testing.TB, c *Content, o StaticOptions) map[string]string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "site")
+	if err := WriteStatic(t.Context(), c, dir, o); err != nil {
+		t.Fatal(err)
+	}
+	return tree(t, dir)
+}
+
+// tree returns the files below a directory.
+func tree(t testing.TB, dir string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	if err := fs.WalkDir(os.DirFS(dir), ".", func(name string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		files[name] = string(text)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// checkLinks checks that everything that a page of a site refers to is a file, and a fragment something in it.
+func checkLinks(t testing.TB, files map[string]string) {
+	t.Helper()
+	docs := map[string]document{}
+	for name, text := range files {
+		if strings.HasSuffix(name, ".html") {
+			docs[name] = parsePage(t, text)
+		}
+	}
+	lower := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if other, ok := lower[strings.ToLower(name)]; ok {
+			t.Errorf("%s and %s are one file on some systems", name, other)
+		}
+		lower[strings.ToLower(name)] = name
+	}
+	for name, d := range docs {
+		links := slices.Clone(d.links)
+		for _, a := range d.attributes {
+			if a.Key == "data-icon" || a.Key == "data-list" || a.Key == "href" {
+				links = append(links, a.Val)
+			}
+		}
+		for _, l := range links {
+			u, err := url.Parse(l)
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+				continue
+			}
+			if u.Scheme != "" {
+				continue
+			}
+			to := path.Join(path.Dir(name), u.Path)
+			if u.Path == "" {
+				to = name
+			}
+			if _, ok := files[to]; !ok || u.RawQuery != "" {
+				t.Errorf("%s has a link to %q", name, l)
+			}
+			if u.Fragment != "" && !strings.Contains(u.Fragment, "=") && !slices.Contains(docs[to].ids, u.Fragment) {
+				t.Errorf("%s has a link to %q: there is no such part", name, l)
+			}
+		}
+	}
+	for name, text := range files {
+		if strings.HasSuffix(name, ".atom") {
+			feedOf(t, text)
+		}
+	}
+}
+
+// A site has every page that the server has, and nothing that needs a server.
+func TestStaticSite(t *testing.T) {
+	files := written(t, contentOf(t, sampleFS()), StaticOptions{Title: "Sample"})
+	checkLinks(t, files)
+	for file, says := range map[string]string{
+		"index.html": "Alpha Operator", "images.html": "4 images", "package/beta.html": "beta.v1.0.0",
+		"channel/alpha/stable.html": "default channel", "channel/alpha/old.html": "This channel is deprecated.",
+		"bundle/alpha/alpha.v1.1.0.html": "olm.constraint", "images/alpha.html": "3 images",
+		"feed.atom": "New versions in Sample", "feed/alpha.atom": "New versions of Alpha Operator",
+		"icon/alpha.png": "\x89PNG"} {
+		if !strings.Contains(files[file], says) {
+			t.Errorf("%s does not have %q", file, says)
+		}
+	}
+	for name, text := range files {
+		if strings.HasSuffix(name, ".html") && (strings.Contains(text, "api/v1") || strings.Contains(text, "og:url") ||
+			!strings.Contains(text, `<meta http-equiv="Content-Security-Policy" content="default-src 'none';`)) {
+			t.Errorf("%s has an address of a server, or no policy", name)
+		}
+		if strings.Contains(text, "<h1>Not found") {
+			t.Errorf("%s is linked and not there", name)
+		}
+	}
+	if _, ok := files["sitemap.txt"]; ok {
+		t.Error("there is a sitemap without an address")
+	}
+}
+
+// With the address of a site, what must be absolute is.
+func TestStaticSiteWithAddress(t *testing.T) {
+	at, err := url.Parse("https://acme.test/catalog/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := written(t, contentOf(t, sampleFS()), StaticOptions{URL: at})
+	for line := range strings.Lines(files["sitemap.txt"]) {
+		if name, ok := strings.CutPrefix(strings.TrimSpace(line), at.String()); !ok || files[name] == "" {
+			t.Errorf("the sitemap has %q", line)
+		}
+	}
+	if n := strings.Count(files["sitemap.txt"], "\n"); n != 9 {
+		t.Errorf("the sitemap has %d lines", n)
+	}
+	for _, text := range []string{`"og:url" content="https://acme.test/catalog/package/alpha.html"`,
+		`"og:image" content="https://acme.test/catalog/icon/alpha.png"`} {
+		if !strings.Contains(files["package/alpha.html"], text) {
+			t.Errorf("the page does not have %s", text)
+		}
+	}
+	// Every page of a package names it and its feed, not the first one alone.
+	for name, text := range files {
+		if strings.HasPrefix(name, "bundle/alpha/") && !strings.Contains(text, `href="../../feed/alpha.atom"`) {
+			t.Errorf("%s does not have the feed of its package", name)
+		}
+	}
+	dated := written(t, datedCatalog(t, 1, 3), StaticOptions{URL: at})
+	if href := feedOf(t, dated["feed/p0.atom"]).Entries[0].Link.Href; href != at.String()+"bundle/p0/p0.v1.2.0.html" {
+		t.Errorf("the feed links to %q", href)
+	}
+	checkLinks(t, dated)
+}
+
+// The same catalog gives the same bytes, whatever the order of its blobs and the number of jobs.
+func TestStaticSiteIsReproducible(t *testing.T) {
+	const others = "---\nschema: custom.thing\npackage: alpha\nname: another\nvalue: 1\n"
+	fsys := sampleFS()
+	fsys["3.yaml"] = &fstest.MapFile{Data: []byte(others)}
+	both := append(strings.Split(sampleA, "---\n"), strings.Split(sampleB+others, "---\n")...)
+	slices.Reverse(both)
+	first := written(t, contentOf(t, fsys), StaticOptions{Jobs: 1})
+	second := written(t, contentOf(t, fstest.MapFS{"z.yaml": {Data: []byte(strings.Join(both, "\n---\n"))}}),
+		StaticOptions{Jobs: 4})
+	for name := range first {
+		if first[name] != second[name] {
+			t.Errorf("%s differs:\n%s\n%s", name, first[name], second[name])
+		}
+	}
+	if len(first) != len(second) || len(first) < 20 {
+		t.Errorf("%d and %d files", len(first), len(second))
+	}
+}
+
+// Names from a catalog become names of files that are safe everywhere.
+func TestHostileStaticSite(t *testing.T) {
+	for _, evil := range append(hostile, "CON", "con.html", "a.html", ".", "~2e", "index", "Index",
+		"a b.") {
+		files := written(t, hostileCatalog(t, evil), StaticOptions{})
+		checkLinks(t, files)
+		pages := 0
+		for name := range files {
+			if strings.HasSuffix(name, ".html") {
+				pages++
+			}
+			for part := range strings.SplitSeq(name, "/") {
+				if len(part) > 120 || strings.Trim(part, "abcdefghijklmnopqrstuvwxyz0123456789-_.~+") != "" ||
+					deviceNames().MatchString(part) || strings.HasPrefix(part, ".") {
+					t.Errorf("%.100q: a file %q", evil, name)
+				}
+			}
+		}
+		// the list, the package, its channel, its bundle, its images and all images
+		if pages != 6 {
+			t.Errorf("%.100q: %d pages: %q", evil, pages, slices.Sorted(maps.Keys(files)))
+		}
+	}
+}
+
+// Pages that are not the same are not in one file, on a file system that ignores the case of letters neither.
+func FuzzFileName(f *testing.F) {
+	f.Add("etcd", "stable", "Etcd", "stable")
+	f.Add("con", "a/b", "a", "b")
+	f.Add("a.html", "b", "a", "")
+	f.Add(strings.Repeat("a", 200), "x", strings.Repeat("a", 201), "x")
+	f.Add("~41", "x", "A", "x")
+	f.Fuzz(func(t *testing.T, a, b, c, d string) {
+		x := fileName("bundle", withValues([]string{"package", a, "name", b}))
+		y := fileName("bundle", withValues([]string{"package", c, "name", d}))
+		if x != strings.ToLower(x) || !fs.ValidPath(x) || !filepath.IsLocal(x) {
+			t.Errorf("%q is not a safe path", x)
+		}
+		if a != "" && c != "" && (a != c || b != d) && (x == y || strings.HasPrefix(x, y+"/")) {
+			t.Errorf("%q %q and %q %q are both %q, or one is a directory of the other", a, b, c, d, x)
+		}
+	})
+}
+
+// A site is written into nothing or an empty directory; after an error nothing has changed.
+func TestStaticSiteIsWrittenWholly(t *testing.T) {
+	top := t.TempDir()
+	dir := filepath.Join(top, "site")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	err := WriteStatic(ctx, contentOf(t, sampleFS()), dir, StaticOptions{Progress: func(done, _ int) {
+		if done == 3 {
+			cancel()
+		}
+	}})
+	if !errors.Is(err, context.Canceled) || len(tree(t, dir)) != 0 {
+		t.Errorf("a cancelled site: %v, %v", err, tree(t, dir))
+	}
+	if err := WriteStatic(t.Context(), contentOf(t, sampleFS()), dir, StaticOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	before := tree(t, dir)
+	err = WriteStatic(t.Context(), contentOf(t, sampleFS()), dir, StaticOptions{Title: "other"})
+	if !errors.Is(err, atomicfs.ErrNotEmpty) || !maps.Equal(before, tree(t, dir)) {
+		t.Errorf("a directory with a site: %v", err)
+	}
+	if entries, err := os.ReadDir(top); err != nil || len(entries) != 1 {
+		t.Errorf("there is left %v, %v", entries, err)
+	}
+}
+
+// Only drawings that do nothing else are written, and pictures that are what they say.
+func TestIconsOfStaticSites(t *testing.T) {
+	const open = `<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink">`
+	for icon, want := range map[string]bool{
+		open + `<path d="M0 0" style="fill:url(#a)"/><use xlink:href="#a"/></svg>`:                                    true,
+		`<?xml version="1.0" encoding="UTF-8"?><!-- c -->` + open + `<style>.a{fill:red}</style></svg>`:               true,
+		open + `<image href="data:image/png;base64,iVBORw0KGgo="/></svg>`:                                             true,
+		open + `<script>alert(1)</script></svg>`:                                                                      false,
+		open + `<SCRIPT>alert(1)</SCRIPT></svg>`:                                                                      false,
+		open + `<g onload="alert(1)"/></svg>`:                                                                         false,
+		open + `<g ONLOAD="alert(1)"/></svg>`:                                                                         false,
+		open + `<a href="javascript:alert(1)"><path/></a></svg>`:                                                      false,
+		open + `<use href="https://evil.test/x.svg#a"/></svg>`:                                                        false,
+		open + `<use xlink:href="data:image/svg+xml;base64,AAAA"/></svg>`:                                             false,
+		open + `<image href="javascript:alert(1)"/></svg>`:                                                            false,
+		open + `<animate attributeName="href" to="javascript:alert(1)"/></svg>`:                                       false,
+		open + `<set attributeName="onload" to="alert(1)"/></svg>`:                                                    false,
+		open + `<foreignObject><body xmlns="http://www.w3.org/1999/xhtml"/></foreignObject></svg>`:                    false,
+		open + `<h:script xmlns:h="http://www.w3.org/1999/xhtml">alert(1)</h:script></svg>`:                           false,
+		open + `<metadata><x:y xmlns:x="urn:x" xmlns="http://www.w3.org/1999/xhtml"><script/></x:y></metadata></svg>`: false,
+		open + `<style>@import "https://evil.test/"</style></svg>`:                                                    false,
+		open + `<path fill="url(https://evil.test/)"/></svg>`:                                                         false,
+		open + `<style>a{b:\75rl(https://evil.test/)}</style></svg>`:                                                  false,
+		`<!DOCTYPE svg [<!ENTITY a "b">]>` + open + `</svg>`:                                                          false,
+		`<?xml-stylesheet href="https://evil.test/"?>` + open + `</svg>`:                                              false,
+		open + `<style>a{b:u<![CDATA[rl(https://evil.test/)]]>}</style></svg>`:                                        false,
+		open + `<style>a{b:url<!-- -->(https://evil.test/)}</style></svg>`:                                            false,
+		`<?xml version="1.0" encoding="UTF-7"?>` + open + `</svg>`:                                                    false,
+		`<svg><script/></svg>`: false, `<svg onload='alert(1)'/>`: false, open: false, "": false,
+		open + `</svg>` + open + `</svg>`: false, open + "\xff</svg>": false,
+		`<html xmlns="http://www.w3.org/1999/xhtml"><script/></html>`: false,
+	} {
+		if got := harmlessSVG([]byte(icon)); got != want {
+			t.Errorf("%s: %v", icon, got)
+		}
+	}
+	for kind, data := range map[string]string{"image/png": "\x89PNG\r\n\x1a\n", "image/jpeg": "\xff\xd8\xff\xe0", "image/gif": "GIF89a"} {
+		if !harmless(kind, []byte(data)) || harmless(kind, []byte("<script>")) || harmless("image/svg+xml", []byte(data)) {
+			t.Errorf("%s", kind)
+		}
+	}
+}
+
+// A site of a real catalog has no broken link, and no page of something that is not there.
+func TestStaticSiteOfACatalog(t *testing.T) {
+	w, err := NewWriter(slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := declcfg.Walk(t.Context(), os.DirFS("../../../testdata/fbc/mini"), declcfg.LoadOptions{},
+		func(m *declcfg.Meta) error { return w.Add(m) }); err != nil {
+		t.Fatal(err)
+	}
+	c, err := w.Finish(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	files := written(t, c, StaticOptions{})
+	checkLinks(t, files)
+	for name, text := range files {
+		if strings.Contains(text, "<h1>Not found") {
+			t.Errorf("%s is linked and not there", name)
+		}
+	}
+}
