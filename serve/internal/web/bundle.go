@@ -240,11 +240,13 @@ func (p *page) properties(all []declcfg.Property) {
 	p.emit("</section>\n")
 }
 
+const noManifests = `<p class="own">The catalog has no permissions and fields of this version. They are in the ` +
+	`manifests, in the bundle image: <code>bindery bundle unpack</code> writes them as files.</p>`
+
 // objects lists the manifests of a bundle in the catalog.
 func (p *page) objects(b *declcfg.Bundle, all []manifest) {
 	if len(all) == 0 {
-		p.emit(`<p class="faint">The manifests are in the bundle image: ` +
-			`<code>bindery bundle unpack IMAGE --to DIRECTORY</code> writes them as files.</p>`)
+		p.emit(noManifests)
 		return
 	}
 	p.section("Manifests", "manifests")

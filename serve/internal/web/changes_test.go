@@ -250,7 +250,11 @@ func TestPermissionsInWords(t *testing.T) {
 			}
 		})
 	}
-	// Where only metadata is there, nothing is said.
+	// Where only metadata is there, the page says where the permissions are.
+	if d := parsePage(t, get(t, siteOf(t, contentOf(t, sampleFS())).URL+"/package?name=alpha").body); !strings.Contains(d.text,
+		"The catalog has no permissions and fields of this version.") {
+		t.Error(d.text)
+	}
 	if d := parsePage(t, get(t, siteOf(t, contentOf(t, sampleFS())).URL+"/bundle?package=alpha&name=alpha.v1.1.0").body); strings.Contains(d.text, "Permissions") {
 		t.Error(d.text)
 	}

@@ -5,14 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"os"
 	"regexp"
 	"strings"
 	"testing"
-
-	"github.com/operator-bindery/bindery/declcfg"
 )
 
 // The queries in docs/guides/serve.md have the answers that stand there.
@@ -21,19 +18,7 @@ func TestQueriesOfTheDocumentation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := NewWriter(slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := declcfg.Walk(t.Context(), os.DirFS("../../../testdata/fbc/mini"), declcfg.LoadOptions{},
-		func(m *declcfg.Meta) error { return w.Add(m) }); err != nil {
-		t.Fatal(err)
-	}
-	c, err := w.Finish(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.Close() })
+	c := contentOf(t, os.DirFS("../../../testdata/fbc/mini"))
 	server := siteOf(t, c).URL
 	documentedMetas(t, server, strings.Split(string(text), "\n"))
 	const command = "$ curl -s localhost:8080/api/v1/graphql -d '"

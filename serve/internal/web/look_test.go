@@ -180,7 +180,7 @@ func TestFonts(t *testing.T) {
 			t.Errorf("code that may break: %s", m)
 		}
 	}
-	if n := strings.Count(body, `<p class="own">`); n != 2 {
+	if n := strings.Count(body, `<p class="own">`); n != 3 {
 		t.Errorf("%d paragraphs with code", n)
 	}
 }

@@ -52,6 +52,9 @@ func packagePage(p *page) error {
 	if err := p.permissions(objects, unread, &facts); err != nil {
 		return err
 	}
+	if len(all) == 0 && v.there[s.head] {
+		p.emit(noManifests)
+	}
 	p.emit(`</div><aside aria-labelledby="facts"><h2 class="unseen" id="facts">Facts</h2><dl class="facts">`)
 	p.fact("Default channel", func() { p.channelLinks(v, []string{s.defaultChannel}) })
 	if s.head != "" {

@@ -2,6 +2,7 @@ package web
 
 import (
 	"io"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -98,7 +99,7 @@ func sampleFS() fstest.MapFS {
 }
 
 // contentOf returns the content of a catalog in files. The test closes it.
-func contentOf(t testing.TB, fsys fstest.MapFS) *Content {
+func contentOf(t testing.TB, fsys fs.FS) *Content {
 	t.Helper()
 	w, err := NewWriter(slog.New(slog.DiscardHandler))
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"log/slog"
 	"maps"
 	"net/url"
 	"os"
@@ -15,7 +14,6 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 )
 
@@ -297,19 +295,7 @@ func TestIconsOfStaticSites(t *testing.T) {
 
 // A site of a real catalog has no broken link, and no page of something that is not there.
 func TestStaticSiteOfACatalog(t *testing.T) {
-	w, err := NewWriter(slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := declcfg.Walk(t.Context(), os.DirFS("../../../testdata/fbc/mini"), declcfg.LoadOptions{},
-		func(m *declcfg.Meta) error { return w.Add(m) }); err != nil {
-		t.Fatal(err)
-	}
-	c, err := w.Finish(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.Close() })
+	c := contentOf(t, os.DirFS("../../../testdata/fbc/mini"))
 	files := written(t, c, StaticOptions{})
 	checkLinks(t, files)
 	for name, text := range files {
