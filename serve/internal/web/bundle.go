@@ -27,7 +27,8 @@ func bundlePage(p *page) error {
 		return err
 	}
 	facts, pkg := csvOf(b), v.summary.name
-	objects, unread := installs(b)
+	all := manifestsOf(b)
+	objects, unread := installs(all)
 	title := cmp.Or(v.version(b.Name), name(b.Name))
 	p.open(v.summary.heading()+" "+title, crumb{name(pkg), p.to("package", "name", pkg)}, crumb{text: name(b.Name)})
 	p.emit(`<div class="title">`)
@@ -41,7 +42,6 @@ func bundlePage(p *page) error {
 	p.emit(`<section class="prose" aria-labelledby="about"><h2 id="about">About</h2>`)
 	p.writeProse(facts.Description, 3)
 	p.emit("</section>\n")
-	all := manifestsOf(b)
 	p.apis("Provided APIs", "provided", b, declcfg.PropertyGVK, &facts, all)
 	p.examples(b, &facts)
 	p.apis("Required APIs", "required", b, declcfg.PropertyGVKRequired, &facts, all)
@@ -259,7 +259,7 @@ func (p *page) objects(b *declcfg.Bundle, all []manifest) {
 		}
 		p.emit(`<tr><th scope="row">{}</th><td>`, optional(all[i].kind))
 		p.fileLink(b, &all[i], name(all[i].name))
-		p.emit(`</td><td class="n" data-label="Bytes">{}</td></tr>`+"\n", strconv.Itoa(all[i].size))
+		p.emit(`</td><td class="n" data-label="Bytes">{}</td></tr>`+"\n", strconv.Itoa(len(all[i].text)))
 	}
 	p.emit("</tbody></table></div></section>\n")
 }

@@ -264,15 +264,16 @@ const (
 
 // compare returns what changes from one bundle to another, and if the manifests are not compared, why.
 func (p *page) compare(v *view, from, to *declcfg.Bundle) (_ *upgrade.Report, why literal, err error) {
-	old, err := installs(from)
-	current, err2 := installs(to)
+	before, after := manifestsOf(from), manifestsOf(to)
+	old, err := installs(before)
+	current, err2 := installs(after)
 	dropEqual(&old, &current)
 	switch {
 	case errors.Is(errors.Join(err, err2), fault.ErrLimit):
 		why = "The manifests of one of the versions are too many to be compared here."
 	case errors.Join(err, err2) != nil:
 		why = "The manifests of one of the versions cannot be read."
-	case !hasObjects(from) || !hasObjects(to):
+	case len(before) == 0 || len(after) == 0:
 		why = "The catalog does not have the manifests of both versions."
 	case tooLarge(slices.Concat(old, current)):
 		why = "The manifests that differ are too large to be compared here."
@@ -304,10 +305,6 @@ func valuesOf(text []byte) (n int) {
 		n += bytes.Count(text, []byte(before))
 	}
 	return n
-}
-
-func hasObjects(b *declcfg.Bundle) bool {
-	return slices.ContainsFunc(b.Properties, func(p declcfg.Property) bool { return p.Type == declcfg.PropertyBundleObject })
 }
 
 // judged says what OLM v1 refuses of the changes of definitions.

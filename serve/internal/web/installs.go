@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/upgrade"
 )
@@ -23,21 +22,19 @@ const maxInstalled = 10_000
 
 var errInstalls = fmt.Errorf("%w: a bundle installs more than %d objects", fault.ErrLimit, maxInstalled)
 
-// installs returns what a bundle installs: its manifests, and in place of its ClusterServiceVersion the roles and the
-// deployments of that. It is empty if the catalog has only metadata of the bundle.
-func installs(b *declcfg.Bundle) (out []upgrade.Manifest, err error) {
-	for i := range b.Properties {
-		if len(out) > maxInstalled {
+// installs returns what the manifests of a bundle install: these, and in place of the ClusterServiceVersion the roles and
+// the deployments of that.
+func installs(all []manifest) (out []upgrade.Manifest, err error) {
+	for i := range all {
+		m := &all[i]
+		if len(out) > maxInstalled || len(all) > maxInstalled {
 			return nil, errInstalls
 		}
-		m := manifestAt(b, i)
-		switch {
-		case m == nil:
-		case m.kind == "ClusterServiceVersion":
+		if m.kind == "ClusterServiceVersion" {
 			if out, err = appendStrategy(out, m.text); err != nil {
 				return nil, err
 			}
-		default:
+		} else {
 			out = append(out, upgrade.Manifest{Object: upgrade.Object{Group: strings.TrimSuffix(path.Dir(m.version), "."), Kind: m.kind,
 				Namespace: m.namespace, Name: m.name}, JSON: m.text})
 		}

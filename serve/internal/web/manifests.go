@@ -28,7 +28,6 @@ type manifest struct {
 	namespace      string
 	version        string // its apiVersion
 	text           []byte
-	size           int
 	group, defines string // the group and the kind that a CustomResourceDefinition defines
 }
 
@@ -51,7 +50,7 @@ func manifestAt(b *declcfg.Bundle, i int) *manifest {
 	}
 	_ = json.Unmarshal(objects[0], &of)
 	m := &manifest{at: strconv.Itoa(i), kind: of.Kind, name: of.Metadata.Name, namespace: of.Metadata.Namespace,
-		version: of.APIVersion, text: objects[0], size: len(objects[0])}
+		version: of.APIVersion, text: objects[0]}
 	m.name = cmp.Or(m.name, "number "+m.at)
 	if m.kind == "CustomResourceDefinition" {
 		m.group, m.defines = of.Spec.Group, of.Spec.Names.Kind
@@ -59,11 +58,11 @@ func manifestAt(b *declcfg.Bundle, i int) *manifest {
 	return m
 }
 
-// manifestsOf lists the manifests of a bundle without their texts; one more than are shown at most.
+// manifestsOf returns the manifests of a bundle, one more than are decoded at most. There are none if the catalog has only
+// metadata of the bundle.
 func manifestsOf(b *declcfg.Bundle) (all []manifest) {
-	for i := 0; i < len(b.Properties) && len(all) <= maxRows; i++ {
+	for i := 0; i < len(b.Properties) && len(all) <= maxInstalled; i++ {
 		if m := manifestAt(b, i); m != nil {
-			m.text = nil
 			all = append(all, *m)
 		}
 	}

@@ -34,7 +34,8 @@ func packagePage(p *page) error {
 	p.open(s.heading(), crumb{text: name(s.name)})
 	p.packageTitle(v, &facts)
 	p.deprecation(v, declcfg.Reference{Schema: declcfg.SchemaPackage}, "This package is deprecated.")
-	objects, unread := installs(bundle)
+	all := manifestsOf(bundle)
+	objects, unread := installs(all)
 	p.jump(bundle, &facts, len(objects) > 0)
 	p.emit(`<div class="split"><div><section class="prose" aria-labelledby="about"><h2 id="about">About</h2>`)
 	about := facts.Description
@@ -44,7 +45,6 @@ func packagePage(p *page) error {
 	p.writeProse(about, 3)
 	p.emit("</section>\n")
 	p.installSection(v, &facts)
-	all := manifestsOf(bundle)
 	p.apis("Provided APIs", "provided", bundle, declcfg.PropertyGVK, &facts, all)
 	p.examples(bundle, &facts)
 	p.apis("Required APIs", "required", bundle, declcfg.PropertyGVKRequired, &facts, all)
