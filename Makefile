@@ -23,7 +23,8 @@ TAGS := containers_image_openpgp,exclude_graphdriver_btrfs
 export CGO_ENABLED := 0
 # go.work serves builds without tags; those below need none of its replacements.
 export GOWORK := off
-export GOFLAGS := -buildvcs=false -tags=$(TAGS)
+# One set of flags for all that is built and tested: a package is compiled once, in every clone.
+export GOFLAGS := -buildvcs=false -trimpath -tags=$(TAGS)
 
 VERSION_PKG := github.com/operator-bindery/bindery/internal/version
 # The version: the nearest tag, with the number of commits since then as build metadata (v1.0.0+5.g0123abc). Empty without a
@@ -84,7 +85,7 @@ server: ## build dist/opm-server for this machine
 	$(COMPILE) -trimpath -ldflags '$(SERVER_LDFLAGS)' -o $(DIST)/opm-server ./cmd/opm-server
 
 test: ## run the tests, or those of PKG=./images/...
-	$(GO) test -timeout 20m $(or $(PKG),./...)
+	$(GO) test -ldflags=-s -timeout 20m $(or $(PKG),./...)
 
 race: ## run the tests with the race detector; needs a C compiler
 	CGO_ENABLED=1 $(GO) test -race -timeout 30m ./...

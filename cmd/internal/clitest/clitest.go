@@ -49,6 +49,10 @@ func Main(m *testing.M) {
 		for _, name := range Names[1:] {
 			err = errors.Join(err, os.Symlink(Names[0], filepath.Join(dir, name)))
 		}
+		// Go's cache is below the user's, unless the environment names it: what tests build is compiled once for all.
+		if user, err := os.UserCacheDir(); err == nil && os.Getenv("GOCACHE") == "" {
+			os.Setenv("GOCACHE", filepath.Join(user, "go-build"))
+		}
 		// A slow machine would show lines of progress among what is compared, and tests do not use the user's cache.
 		for name, value := range map[string]string{"BINDERY_NO_PROGRESS": "true", "XDG_CACHE_HOME": filepath.Join(dir, "cache")} {
 			err = errors.Join(err, os.Setenv(name, value))
@@ -81,7 +85,7 @@ func linkOrCopy(from, to string) error {
 func Build(t *testing.T) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "bindery")
-	build := exec.Command("go", "build", "-tags", "containers_image_openpgp,exclude_graphdriver_btrfs", "-o", file,
+	build := exec.Command("go", "build", "-trimpath", "-tags", "containers_image_openpgp,exclude_graphdriver_btrfs", "-o", file,
 		"github.com/operator-bindery/bindery/cmd/bindery")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {

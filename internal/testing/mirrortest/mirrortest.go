@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -100,6 +99,5 @@ func Runs(t testing.TB) map[string][]byte {
 // read returns the files of an archive in testdata/mirror.
 func read(t testing.TB, name string) map[string][]byte {
 	t.Helper()
-	_, file, _, _ := runtime.Caller(0)
-	return recorded.Archive(t, filepath.Join(filepath.Dir(file), "..", "..", "..", "testdata", "mirror", name))
+	return recorded.Archive(t, filepath.Join(recorded.SourceRoot(), "testdata", "mirror", name))
 }

@@ -30,7 +30,7 @@ func All(t testing.TB) Collection {
 // Part returns the part of the collection that is in testdata as files.
 func Part(t testing.TB) Collection {
 	t.Helper()
-	return Collection(filepath.Join(sourceRoot(), "testdata", "indexes"))
+	return Collection(filepath.Join(SourceRoot(), "testdata", "indexes"))
 }
 
 // Databases lists the names of the databases, without their extensions.

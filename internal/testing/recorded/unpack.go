@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 
@@ -23,7 +22,7 @@ var cacheHome, _ = os.UserCacheDir()
 // unpacked returns the directory of the unpacked collection. The first process on a machine unpacks it; the directory
 // name contains the archive's digest. Processes may unpack concurrently.
 var unpacked = sync.OnceValues(func() (string, error) {
-	archive, err := os.ReadFile(filepath.Join(sourceRoot(), "testdata", "recorded.tar.zst"))
+	archive, err := os.ReadFile(filepath.Join(SourceRoot(), "testdata", "recorded.tar.zst"))
 	if err != nil {
 		return "", err
 	}
@@ -100,8 +99,27 @@ func unpack(archive, dir string) error {
 	}
 }
 
-// sourceRoot is the root directory of the project.
-func sourceRoot() string {
-	_, file, _, _ := runtime.Caller(0)
-	return filepath.Join(filepath.Dir(file), "..", "..", "..")
+// SourceRoot returns the root directory of the project: the nearest one above the directory in which the tests were
+// started whose go.mod is the project's. The names of source files in a program do not say it: they are short in one that
+// is built with -trimpath.
+func SourceRoot() string { return sourceRoot }
+
+var sourceRoot = findSourceRoot()
+
+func findSourceRoot() string {
+	dir, err := os.Getwd()
+	if err != nil {
+		return ""
+	}
+	for {
+		text, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+		if err == nil && strings.HasPrefix(string(text), "module github.com/operator-bindery/bindery\n") {
+			return dir
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			return ""
+		}
+		dir = up
+	}
 }

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"path"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -128,6 +127,5 @@ func resolve(files map[string][]byte) map[string][]byte {
 // read returns the files of an archive in testdata.
 func read(t testing.TB, name string) map[string][]byte {
 	t.Helper()
-	_, file, _, _ := runtime.Caller(0)
-	return recorded.Archive(t, filepath.Join(filepath.Dir(file), "testdata", name))
+	return recorded.Archive(t, filepath.Join(recorded.SourceRoot(), "internal", "testing", "releasetest", "testdata", name))
 }

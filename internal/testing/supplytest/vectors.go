@@ -9,12 +9,13 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/operator-bindery/bindery/internal/testing/recorded"
 )
 
 // Repository is the repository that the identities in the signatures have, with the tag v1; images whose names contain
@@ -39,9 +40,7 @@ func Vectors(t testing.TB) map[string]map[string][]byte {
 }
 
 var vectors = sync.OnceValues(func() (map[string]map[string][]byte, error) {
-	_, file, _, _ := runtime.Caller(0)
-	root := filepath.Join(filepath.Dir(file), "..", "..", "..")
-	packed, err := os.ReadFile(filepath.Join(root, "testdata", "signatures", "vectors.tar.zst"))
+	packed, err := os.ReadFile(filepath.Join(recorded.SourceRoot(), "testdata", "signatures", "vectors.tar.zst"))
 	if err != nil {
 		return nil, err
 	}
