@@ -3,7 +3,7 @@ package mirror
 import (
 	"regexp"
 
-	"github.com/operator-bindery/bindery/internal/download"
+	"github.com/operator-bindery/bindery/internal/webclient"
 	"github.com/operator-bindery/bindery/mirror/releases"
 	"github.com/operator-bindery/bindery/mirror/releases/signed"
 )
@@ -12,7 +12,7 @@ import (
 type ReleaseOptions struct {
 	// Client asks the servers of graphs and signatures, and gets the data of the graph image. With [FromDisk] no server is
 	// asked.
-	Client *download.Client
+	Client *webclient.Client
 	// UpdateURL, unless empty, is the graph server of OpenShift in place of the vendor's, or file://DIR with its graphs:
 	// ARCHITECTURE-CHANNEL.json.
 	UpdateURL string

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path"
@@ -260,6 +261,30 @@ func TestEdge(t *testing.T) {
 		if linked != c.linked {
 			t.Errorf("%v link packages at the edge: %v", c.packages, linked)
 		}
+	}
+}
+
+// TestOneHTTPClient finds HTTP clients without the rules of internal/webclient.
+func TestOneHTTPClient(t *testing.T) {
+	own := regexp.MustCompile(`http\.(Client\{|Transport\{|DefaultClient|DefaultTransport|(Get|Head|Post|PostForm)\()`)
+	err := filepath.WalkDir(filepath.Join("..", ".."), func(name string, d fs.DirEntry, err error) error {
+		dir, _ := filepath.Rel(filepath.Join("..", ".."), name)
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (below(dir, "internal/webclient") || below(dir, "hack") || forTests(dir) || strings.HasPrefix(dir, ".git")):
+			return filepath.SkipDir
+		case d.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go"):
+			return nil
+		}
+		text, err := os.ReadFile(name)
+		if found := own.Find(text); found != nil {
+			t.Errorf("%s has %s: use internal/webclient", dir, found)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/operator-bindery/bindery/internal/webclient"
 )
 
 // Reader reads the manifests and blobs of one place of images. It is safe for concurrent use.
@@ -123,5 +125,5 @@ var (
 	// ErrNoTags is the error of a place that lists no tags.
 	ErrNoTags = errors.New("tags are not listed here")
 	// ErrStalled is the failure of an attempt that transferred nothing for too long.
-	ErrStalled = errors.New("nothing has moved")
+	ErrStalled = webclient.ErrStalled
 )

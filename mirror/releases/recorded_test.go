@@ -20,7 +20,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"sigs.k8s.io/yaml"
 
-	"github.com/operator-bindery/bindery/internal/download"
+	"github.com/operator-bindery/bindery/internal/webclient"
 	"github.com/operator-bindery/bindery/mirror/releases"
 )
 
@@ -122,9 +122,9 @@ func (s *graphServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(body)
 }
 
-func newClient(t testing.TB) *download.Client {
+func newClient(t testing.TB) *webclient.Client {
 	t.Helper()
-	c, err := download.New(t.Context(), download.Options{Pause: time.Millisecond})
+	c, err := webclient.NewClient(t.Context(), webclient.Options{Pause: time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}

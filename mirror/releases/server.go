@@ -12,8 +12,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/operator-bindery/bindery/internal/download"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/webclient"
 )
 
 // The graph servers.
@@ -24,7 +24,7 @@ const (
 
 // Server gets graphs from graph servers. It is safe for concurrent use if Save is.
 type Server struct {
-	Client *download.Client
+	Client *webclient.Client
 	// OCP and OKD, unless empty, replace the servers. file://DIR reads the files ARCH-CHANNEL.json of a directory.
 	OCP, OKD string
 	// Save, unless nil, gets the text of each graph as it came; its error is that of the graph.
@@ -50,7 +50,7 @@ func (s *Server) Graph(ctx context.Context, of Query) (*Graph, error) {
 }
 
 func (s *Server) get(ctx context.Context, at string, of Query) (*Graph, []byte, error) {
-	u, err := download.ParseURL(at)
+	u, err := webclient.ParseURL(at)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -15,13 +15,13 @@ import (
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/secret"
-	"github.com/operator-bindery/bindery/internal/pinned"
 	"github.com/operator-bindery/bindery/internal/printable"
+	"github.com/operator-bindery/bindery/internal/webclient"
 )
 
 // github returns the source of the tokens that GitHub gives a job.
 func (o Options) github(address, bearer string) (*Source, error) {
-	u, err := pinned.ParseURL(address)
+	u, err := webclient.ParseServiceURL(address)
 	if err != nil {
 		return nil, cmdline.Usagef("$%s: %w", githubURL, err)
 	}
@@ -41,7 +41,7 @@ func (o Options) github(address, bearer string) (*Source, error) {
 // device returns the source of tokens for which somebody logs in, with a browser on any machine (RFC 8628).
 func (o Options) device() (*Source, error) {
 	o.Issuer, o.ClientID = cmp.Or(o.Issuer, defaultIssuer), cmp.Or(o.ClientID, defaultClientID)
-	u, err := pinned.ParseURL(strings.TrimSuffix(o.Issuer, "/") + "/.well-known/openid-configuration")
+	u, err := webclient.ParseServiceURL(strings.TrimSuffix(o.Issuer, "/") + "/.well-known/openid-configuration")
 	if err != nil {
 		return nil, cmdline.Usagef("--oidc-issuer: %w", err)
 	}
@@ -67,7 +67,7 @@ func (o Options) login(ctx context.Context, configuration *url.URL) (string, err
 	if server.Device == "" || server.Token == "" {
 		return "", errors.New("it offers no login by a code (device flow)")
 	}
-	asking := context.WithValue(ctx, oauth2.HTTPClient, &http.Client{Transport: o.transport(ctx)})
+	asking := context.WithValue(ctx, oauth2.HTTPClient, o.transport(ctx).Client())
 	config := oauth2.Config{ClientID: o.ClientID, Scopes: []string{"openid", "email"}, Endpoint: oauth2.Endpoint{
 		DeviceAuthURL: server.Device, TokenURL: server.Token, AuthStyle: oauth2.AuthStyleInParams}}
 	verifier := oauth2.GenerateVerifier()
@@ -93,8 +93,8 @@ func (o Options) login(ctx context.Context, configuration *url.URL) (string, err
 	return id, nil
 }
 
-func (o Options) transport(ctx context.Context) *pinned.Transport {
-	return &pinned.Transport{Context: ctx, Most: secret.MaxSize, Pause: o.pause}
+func (o Options) transport(ctx context.Context) *webclient.Service {
+	return &webclient.Service{Context: ctx, Most: secret.MaxSize, Pause: o.pause}
 }
 
 // get asks for a JSON document.

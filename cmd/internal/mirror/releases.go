@@ -12,9 +12,9 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
-	"github.com/operator-bindery/bindery/internal/download"
 	"github.com/operator-bindery/bindery/internal/regularfile"
 	"github.com/operator-bindery/bindery/internal/version"
+	"github.com/operator-bindery/bindery/internal/webclient"
 	"github.com/operator-bindery/bindery/mirror"
 	"github.com/operator-bindery/bindery/mirror/imageset"
 	"github.com/operator-bindery/bindery/mirror/releases/signed"
@@ -87,7 +87,7 @@ func (o *Releases) Options(ctx context.Context, p *option.Session, caFile string
 	if v := o.crossChannel; v != "" && v != "path" && v != "none" {
 		return out, cmdline.Usagef("invalid --cross-channel value %q, expected (path|none)", v)
 	}
-	out.Client, err = download.New(ctx, download.Options{CAFile: caFile, Retries: retries,
+	out.Client, err = webclient.NewClient(ctx, webclient.Options{CAFile: caFile, Retries: retries,
 		UserAgent: "bindery/" + strings.TrimPrefix(version.Release(), "v")})
 	if err != nil {
 		return out, err

@@ -6,78 +6,31 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"time"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/verify"
+	"github.com/operator-bindery/bindery/internal/webclient"
 )
 
-const (
-	// maxHeaderWait is how long a registry may take to begin its answer, unless the limit for stalling is lower.
-	maxHeaderWait = 30 * time.Second
-	defaultStall  = time.Minute
-	// stallProgress is how many bytes must move within the limit for stalling. It is more than one, so that a registry
-	// cannot hold a transfer with one byte a second.
-	stallProgress = 16 << 10
-	// restartProgress is how many bytes a connection must have delivered for its failure not to count as an attempt.
-	restartProgress = 1 << 20
-)
+// restartProgress is how many bytes a connection must have delivered for its failure not to count as an attempt.
+const restartProgress = 1 << 20
 
-// stallWatch cancels a request in which nothing moves. Only the time spent waiting for the registry counts.
+// stallWatch cancels a request in which nothing moves.
 type stallWatch struct {
-	ctx    context.Context
-	cancel context.CancelCauseFunc
-	limit  time.Duration
-	left   time.Duration
-	bytes  int
-
+	*webclient.Watch
 	throttle *Throttle // limits the bytes of bodies
 	release  func()    // ends the request's share of the throttle
 }
 
-func newStallWatch(ctx context.Context, limit time.Duration) *stallWatch {
-	if limit <= 0 {
-		limit = defaultStall
-	}
-	w := &stallWatch{limit: limit, left: limit}
-	w.ctx, w.cancel = context.WithCancelCause(ctx)
-	return w
-}
-
-// wait starts the timer; the function it returns stops it.
-func (w *stallWatch) wait(most time.Duration) func() {
-	start, limit := time.Now(), min(w.left, most)
-	timer := time.AfterFunc(limit, func() { w.cancel(fmt.Errorf("%w for %s", store.ErrStalled, limit)) })
-	return func() {
-		timer.Stop()
-		w.left -= time.Since(start)
-	}
-}
-
-// addBytes adds bytes that have been transferred.
-func (w *stallWatch) addBytes(n int) {
-	if w.bytes += n; w.bytes >= stallProgress {
-		w.bytes, w.left = 0, w.limit
-	}
-}
-
 // stop ends the watch, and the request's share of the throttle. It may be called again.
 func (w *stallWatch) stop() {
-	w.cancel(nil)
+	w.Stop()
 	if w.release != nil {
 		w.release()
 	}
-}
-
-// cause returns [store.ErrStalled] in place of an error that the watch caused.
-func (w *stallWatch) cause(err error) error {
-	if cause := context.Cause(w.ctx); err != nil && errors.Is(cause, store.ErrStalled) {
-		return cause
-	}
-	return err
 }
 
 // watchedBody is the body of an answer, read under a stallWatch.
@@ -89,18 +42,12 @@ type watchedBody struct {
 
 func (b *watchedBody) Read(p []byte) (int, error) {
 	p = b.watch.throttle.cut(p)
-	done := b.watch.wait(b.watch.limit)
-	n, err := b.body.Read(p)
-	done()
-	b.watch.addBytes(n)
-	b.watch.throttle.wait(b.watch.ctx, n)
+	n, err := b.watch.Read(b.body, p)
+	b.watch.throttle.wait(b.watch.Context, n)
 	if err != nil && b.watch.release != nil {
 		b.watch.release() // the answer has been read, whenever it is closed
 	}
-	if err == io.EOF {
-		return n, err
-	}
-	return n, b.watch.cause(err)
+	return n, err
 }
 
 func (b *watchedBody) Close() error {

@@ -9,13 +9,13 @@ import (
 	"io/fs"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/redact"
+	"github.com/operator-bindery/bindery/internal/webclient"
 )
 
 // ErrPlainHTTP is the error for a registry without TLS if plain HTTP is not allowed.
@@ -111,7 +111,7 @@ func statusError(resp *http.Response) *StatusError {
 	u := *resp.Request.URL
 	u.RawQuery = ""
 	e := &StatusError{Status: resp.StatusCode, Request: resp.Request.Method + " " + cutURL(u.Redacted()),
-		retryAfter: retryAfter(resp.Header.Get("Retry-After"))}
+		retryAfter: webclient.RetryAfter(resp.Header)}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
 	var answer struct {
 		Errors []struct{ Code, Message string }
@@ -167,15 +167,4 @@ func cutURL(u string) string {
 		return u
 	}
 	return u[:most] + "..."
-}
-
-// retryAfter reads the header Retry-After: seconds or a time (RFC 9110). The result is at most maxBackoff.
-func retryAfter(text string) time.Duration {
-	if seconds, err := strconv.ParseInt(text, 10, 64); err == nil {
-		return time.Duration(max(0, min(seconds, int64(maxBackoff/time.Second)))) * time.Second
-	}
-	if at, err := http.ParseTime(text); err == nil {
-		return max(0, min(time.Until(at), maxBackoff))
-	}
-	return 0
 }

@@ -1,16 +1,13 @@
 package registry
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -24,6 +21,8 @@ import (
 	"go.podman.io/image/v5/pkg/sysregistriesv2"
 	"go.podman.io/image/v5/pkg/tlsclientconfig"
 	"golang.org/x/sync/singleflight"
+
+	"github.com/operator-bindery/bindery/internal/webclient"
 )
 
 // hostKey identifies a way to reach a registry.
@@ -73,12 +72,10 @@ func (r *Client) host(name string, insecure bool) (*host, error) {
 	if https := "https"; !key.plain {
 		h.scheme.Store(&https)
 	}
-	transport := tlsclientconfig.NewTransport()
-	transport.TLSClientConfig = config
+	transport := webclient.NewTransport(config)
 	transport.DisableCompression = true // digests are those of the bytes on the wire
-	transport.MaxResponseHeaderBytes = 256 << 10
 	transport.MaxIdleConnsPerHost = 64
-	h.client = &http.Client{Transport: transport, CheckRedirect: checkRedirect}
+	h.client = webclient.New(transport)
 	r.hosts[key] = h
 	return h, nil
 }
@@ -266,73 +263,4 @@ func (h *host) wanted() []challenge {
 		return *known
 	}
 	return nil
-}
-
-// maxRedirects is how many redirects are followed.
-const maxRedirects = 10
-
-// checkRedirect decides which redirects are followed, and removes the credentials from those to other servers.
-func checkRedirect(req *http.Request, via []*http.Request) error {
-	first, last := via[0].URL, via[len(via)-1].URL
-	if len(via) > maxRedirects {
-		return Wrap(fmt.Errorf("more than %d redirects", maxRedirects))
-	}
-	if req.URL.Scheme != "https" && (req.URL.Scheme != "http" || last.Scheme == "https") {
-		return Wrap(fmt.Errorf("refusing %.10s after https: redirect to %.100q", req.URL.Scheme, req.URL.Host))
-	}
-	if err := checkAddress(first.Hostname(), req.URL.Hostname()); err != nil {
-		return Wrap(fmt.Errorf("redirect: %w", err))
-	}
-	req.Header.Del("Referer")
-	if req.URL.Scheme != first.Scheme || hostPort(req.URL) != hostPort(first) {
-		req.Header.Del("Authorization")
-		req.Header.Del("Cookie")
-	}
-	return nil
-}
-
-// hostPort returns HOST:PORT of a URL.
-func hostPort(u *url.URL) string {
-	port := u.Port()
-	port = cmp.Or(port, map[string]string{"http": "80", "https": "443"}[u.Scheme])
-	return net.JoinHostPort(strings.ToLower(u.Hostname()), port)
-}
-
-// checkAddress returns an error if a registry outside sends clients to an address of this machine or its network, whose
-// services trust requests from inside. Only IP addresses are checked, not names.
-func checkAddress(registry, to string) error {
-	at, err := netip.ParseAddr(strings.Trim(to, "[]"))
-	if err != nil {
-		return nil
-	}
-	at = at.Unmap().WithZone("")
-	if own, err := netip.ParseAddr(strings.Trim(registry, "[]")); err == nil && (own.Unmap() == at ||
-		isInside(own) && !isLinkLocal(at)) {
-		return nil
-	}
-	if isLinkLocal(at) || isInside(at) && !isLocalName(registry) {
-		return fmt.Errorf("refusing the private address %s, named by %s", at, registry)
-	}
-	return nil
-}
-
-func isLinkLocal(a netip.Addr) bool {
-	return a.IsLinkLocalUnicast() || a.IsLinkLocalMulticast() || a.IsMulticast()
-}
-
-func isInside(a netip.Addr) bool {
-	a = a.Unmap()
-	return a.IsPrivate() || a.IsLoopback() || a.IsUnspecified() || isLinkLocal(a)
-}
-
-// isLocalName tells whether a name belongs to a local network. Such a registry may refer to addresses there.
-func isLocalName(host string) bool {
-	if _, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
-		return false
-	}
-	if !strings.Contains(host, ".") {
-		return true
-	}
-	return slices.ContainsFunc([]string{".local", ".localhost", ".internal", ".lan", ".svc", ".test", ".home.arpa"},
-		func(end string) bool { return strings.HasSuffix(strings.ToLower(host), end) })
 }

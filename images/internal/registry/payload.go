@@ -3,13 +3,10 @@ package registry
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"io"
 	"net/http"
 	"sync"
 	"time"
-
-	"github.com/operator-bindery/bindery/images/store"
 )
 
 // payload is the body of a request.
@@ -42,7 +39,7 @@ func (p *payload) attach(req *http.Request, w *stallWatch) (*uploading, error) {
 	}
 	req.GetBody = func() (io.ReadCloser, error) { return u.open(p) }
 	req.Header.Set("Content-Type", p.kind)
-	u.timer = time.AfterFunc(w.limit, func() { w.cancel(fmt.Errorf("%w for %s", store.ErrStalled, w.limit)) })
+	u.timer = w.Timer(w.Limit)
 	return u, nil
 }
 
@@ -58,7 +55,7 @@ type uploading struct {
 }
 
 func (u *uploading) open(p *payload) (io.ReadCloser, error) {
-	r, err := p.open(u.watch.ctx)
+	r, err := p.open(u.watch.Context)
 	if err != nil {
 		return nil, err
 	}
@@ -111,10 +108,10 @@ func (u *uploading) resumed(err error) {
 	if u.ended {
 		return
 	}
-	if err != nil && err != io.EOF && u.watch.ctx.Err() == nil {
+	if err != nil && err != io.EOF && u.watch.Context.Err() == nil {
 		u.err = err
 	}
-	u.timer.Reset(u.watch.limit)
+	u.timer.Reset(u.watch.Limit)
 }
 
 // uploadBody is the body of a request.
@@ -131,7 +128,7 @@ func (b *uploadBody) Read(p []byte) (int, error) {
 	}
 	p = b.u.watch.throttle.cut(p)
 	n, err := b.r.Read(p)
-	b.u.watch.throttle.wait(b.u.watch.ctx, n)
+	b.u.watch.throttle.wait(b.u.watch.Context, n)
 	b.u.resumed(err)
 	return n, err
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/internal/reflist"
 	"github.com/operator-bindery/bindery/internal/verify"
+	"github.com/operator-bindery/bindery/internal/webclient"
 )
 
 // maxPages is how many pages a list of referrers may have.
@@ -176,7 +177,7 @@ func sameOrigin(at, to *url.URL) bool {
 	if to.Scheme != "http" && to.Scheme != "https" || to.User != nil {
 		return false
 	}
-	return hostPort(at) == hostPort(to) || to.Scheme != at.Scheme && strings.EqualFold(at.Hostname(), to.Hostname())
+	return webclient.HostPort(at) == webclient.HostPort(to) || to.Scheme != at.Scheme && strings.EqualFold(at.Hostname(), to.Hostname())
 }
 
 // WriteManifest writes a manifest under its digest or under a tag. One with a subject is listed among the referrers of

@@ -25,6 +25,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/internal/verify"
+	"github.com/operator-bindery/bindery/internal/webclient"
 )
 
 // Repository reads and writes the manifests and blobs of one repository of a registry. It is safe for concurrent use.
@@ -224,7 +225,7 @@ func (r *Repository) putManifest(ctx context.Context, name string, text []byte, 
 		if !unseenBlob(err) {
 			return header, err
 		}
-		if err := sleep(ctx, jitter(pause)); err != nil {
+		if err := webclient.Sleep(ctx, webclient.Jitter(pause)); err != nil {
 			return nil, err
 		}
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/lazyregexp"
 	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/redact"
+	"github.com/operator-bindery/bindery/internal/webclient"
 )
 
 // manifestTypes are the media types of manifests that are accepted.
@@ -77,9 +78,8 @@ func (h *host) send(ctx context.Context, q *request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := newStallWatch(ctx, h.r.o.Stall)
-	w.throttle, w.release = h.r.o.Throttle, release
-	req, err := q.build(w.ctx)
+	w := &stallWatch{webclient.NewWatch(ctx, h.r.o.Stall), h.r.o.Throttle, release}
+	req, err := q.build(w.Context)
 	var up *uploading
 	if err == nil && q.payload != nil {
 		up, err = q.payload.attach(req, w)
@@ -105,7 +105,7 @@ func (h *host) send(ctx context.Context, q *request) (*http.Response, error) {
 	resp, err := h.do(req, q, w, up)
 	if err != nil {
 		w.stop()
-		err = w.cause(err)
+		err = w.Cause(err)
 		if failed := up.close(); failed != nil {
 			err = failed // the error of the source is the cause
 		}
@@ -125,9 +125,9 @@ func (h *host) do(req *http.Request, q *request, w *stallWatch, up *uploading) (
 	case up != nil:
 		defer up.stop()
 	case q.slow:
-		defer w.wait(w.limit)()
+		defer w.Wait(w.Limit)()
 	default:
-		defer w.wait(maxHeaderWait)()
+		defer w.Wait(webclient.MaxHeaderWait)()
 	}
 	resp, err := h.client.Do(req)
 	var of *url.Error
@@ -299,9 +299,9 @@ func (p *repository) location(resp *http.Response) (_ *url.URL, foreign bool, er
 		return nil, false, Wrap(fmt.Errorf("registry %s: refusing %.10s after https: upload at %.100q",
 			p.host.name, to.Scheme, to.Host))
 	}
-	if err := checkAddress(at.Hostname(), to.Hostname()); err != nil {
+	if err := webclient.CheckAddress(at.Hostname(), to.Hostname()); err != nil {
 		return nil, false, Wrap(fmt.Errorf("registry %s: upload: %w", p.host.name, err))
 	}
 	home := p.host.address
-	return to, hostPort(to) != hostPort(&url.URL{Scheme: to.Scheme, Host: home}), nil
+	return to, webclient.HostPort(to) != webclient.HostPort(&url.URL{Scheme: to.Scheme, Host: home}), nil
 }

@@ -13,6 +13,8 @@ import (
 
 	"github.com/opencontainers/go-digest"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/operator-bindery/bindery/internal/webclient"
 )
 
 const (
@@ -127,7 +129,7 @@ func (r *Repository) update(ctx context.Context, u *tagUpdate, made *madeChange)
 		if unseenBlob(err) && refused < maxUnseen {
 			// The change is made again for what the tag stands for then, and writes its blobs again.
 			pause := rand.N(time.Duration(refused+1)*30*time.Millisecond) + 10*time.Millisecond
-			if err := sleep(ctx, pause); err != nil {
+			if err := webclient.Sleep(ctx, pause); err != nil {
 				return err
 			}
 			before = ""
@@ -141,7 +143,7 @@ func (r *Repository) update(ctx context.Context, u *tagUpdate, made *madeChange)
 			return err
 		}
 		u.conditional = only != nil
-		if err := sleep(ctx, rand.N(time.Duration(min(refused+1, 10))*20*time.Millisecond)); err != nil {
+		if err := webclient.Sleep(ctx, rand.N(time.Duration(min(refused+1, 10))*20*time.Millisecond)); err != nil {
 			return err
 		}
 	}
@@ -183,7 +185,7 @@ func (r *Repository) Settle(ctx context.Context) error {
 		for _, u := range all {
 			wait = max(wait, u.pause(round))
 		}
-		if err := sleep(ctx, wait); err != nil {
+		if err := webclient.Sleep(ctx, wait); err != nil {
 			return err
 		}
 		g, gctx := errgroup.WithContext(ctx)

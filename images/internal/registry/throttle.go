@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/operator-bindery/bindery/internal/webclient"
 )
 
 // Throttle limits the requests and the bytes of all clients that have it. It is safe for concurrent use; nil limits
@@ -76,6 +78,6 @@ func (t *Throttle) wait(ctx context.Context, n int) {
 	t.next = t.next.Add(time.Duration(float64(n) / float64(t.rate) * float64(time.Second)))
 	t.mu.Unlock()
 	if wait > 0 {
-		_ = sleep(ctx, wait)
+		_ = webclient.Sleep(ctx, wait)
 	}
 }

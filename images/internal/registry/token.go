@@ -16,6 +16,7 @@ import (
 
 	"github.com/operator-bindery/bindery/internal/printable"
 	"github.com/operator-bindery/bindery/internal/redact"
+	"github.com/operator-bindery/bindery/internal/webclient"
 )
 
 const (
@@ -169,9 +170,9 @@ func checkRealm(base, realm *url.URL, creds credentials) error {
 	if base.Scheme == "https" && realm.Scheme != "https" {
 		return errors.New("refusing http for a registry with https")
 	}
-	if base.Scheme == "http" && realm.Scheme == "http" && hostPort(base) != hostPort(
+	if base.Scheme == "http" && realm.Scheme == "http" && webclient.HostPort(base) != webclient.HostPort(
 		realm) && creds != (credentials{}) {
 		return errors.New("refusing to send credentials without TLS to another host than the registry's")
 	}
-	return checkAddress(base.Hostname(), realm.Hostname())
+	return webclient.CheckAddress(base.Hostname(), realm.Hostname())
 }

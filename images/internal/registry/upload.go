@@ -18,6 +18,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/ctxio"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/verify"
+	"github.com/operator-bindery/bindery/internal/webclient"
 )
 
 // hasBlob tells whether the repository has a blob. An answer without its size or digest does not count, since some
@@ -88,7 +89,7 @@ func (u *blobUpload) attempt(ctx context.Context) error {
 	if first && u.blob.Size <= wholeBlob {
 		err := u.finish(ctx, u.payload(0))
 		var status *StatusError
-		if isUnopened(err) || !errors.As(err, &status) || status.Status < 400 || transientStatus(status.Status) ||
+		if isUnopened(err) || !errors.As(err, &status) || status.Status < 400 || webclient.IsTransientStatus(status.Status) ||
 			status.unauthorized() {
 			return u.classify(err)
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"time"
 
 	"github.com/sigstore/sigstore-go/pkg/root"
@@ -13,7 +12,7 @@ import (
 	"github.com/theupdateframework/go-tuf/v2/metadata/fetcher"
 
 	"github.com/operator-bindery/bindery/internal/fault"
-	"github.com/operator-bindery/bindery/internal/pinned"
+	"github.com/operator-bindery/bindery/internal/webclient"
 )
 
 // Services are the services that a signature needs.
@@ -91,7 +90,7 @@ func ParseServices(text []byte) (s Services, err error) {
 // in clear.
 func (s Services) check() (err error) {
 	safe := func(what, text string) {
-		if _, bad := pinned.ParseURL(text); bad != nil && err == nil {
+		if _, bad := webclient.ParseServiceURL(text); bad != nil && err == nil {
 			err = fmt.Errorf("%s: %w", what, bad)
 		}
 	}
@@ -173,7 +172,7 @@ func (p Public) Services(ctx context.Context) (Services, error) {
 
 func (p Public) target(ctx context.Context, name string) ([]byte, error) {
 	get := fetcher.NewDefaultFetcher()
-	get.SetHTTPClient(&http.Client{Transport: &pinned.Transport{Context: ctx, Most: 64 << 20}}) // it has limits for files
+	get.SetHTTPClient((&webclient.Service{Context: ctx, Most: 64 << 20}).Client()) // it has limits for files
 	o := tuf.DefaultOptions().WithCachePath(p.Cache).WithCacheValidity(1).WithFetcher(get)
 	if p.Cache == "" {
 		o.WithDisableLocalCache()

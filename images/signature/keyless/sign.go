@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 	"strings"
 	"sync"
@@ -28,7 +27,7 @@ import (
 
 	"github.com/operator-bindery/bindery/images/signature"
 	"github.com/operator-bindery/bindery/internal/fault"
-	"github.com/operator-bindery/bindery/internal/pinned"
+	"github.com/operator-bindery/bindery/internal/webclient"
 )
 
 // Signer signs with keys that live in memory, each for as long as its certificate is valid. It is safe for concurrent
@@ -176,8 +175,8 @@ func chainOf(answer []byte) []byte {
 }
 
 // newTransport sends requests to the services, whose answers have at most 1 MiB.
-func newTransport(ctx context.Context) *pinned.Transport {
-	return &pinned.Transport{Context: ctx, Most: 1 << 20}
+func newTransport(ctx context.Context) *webclient.Service {
+	return &webclient.Service{Context: ctx, Most: 1 << 20}
 }
 
 // sign signs some content, has it recorded in the logs and timestamped; once for each content.
@@ -214,8 +213,8 @@ func (s *Signer) sign(ctx context.Context, content sign.Content, logs []Log) (ma
 	switch {
 	case ctx.Err() != nil:
 		return made{}, context.Cause(ctx)
-	case err != nil && len(err.Error()) > 2*pinned.MaxRefusal: // clients of logs of version 2 repeat the whole answer
-		return made{}, fmt.Errorf("signing: %s…", err.Error()[:2*pinned.MaxRefusal])
+	case err != nil && len(err.Error()) > 2*webclient.MaxRefusal: // clients of logs of version 2 repeat the whole answer
+		return made{}, fmt.Errorf("signing: %s…", err.Error()[:2*webclient.MaxRefusal])
 	case err != nil && !errors.As(err, new(*ServiceError)) && len(s.services.Timestamps) > 0:
 		return made{}, &ServiceError{"tsa-url", strings.Join(s.services.Timestamps, ", "), err}
 	case err != nil:
@@ -238,7 +237,7 @@ func logClient(ctx context.Context, l Log) (sign.Transparency, error) {
 		if err != nil {
 			return nil, err
 		}
-		to := httptransport.NewWithClient(u.Host, u.Path, []string{u.Scheme}, &http.Client{Transport: newTransport(ctx)})
+		to := httptransport.NewWithClient(u.Host, u.Path, []string{u.Scheme}, newTransport(ctx).Client())
 		to.Debug = false // which $DEBUG sets
 		to.Consumers[runtime.JSONMime], to.Producers[runtime.JSONMime] = runtime.JSONConsumer(), runtime.JSONProducer()
 		o.Client = checkedLog{rekor.New(to, strfmt.Default).Entries}

@@ -9,10 +9,10 @@ import (
 	"os"
 	"strings"
 
-	"github.com/operator-bindery/bindery/internal/download"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/internal/regularfile"
+	"github.com/operator-bindery/bindery/internal/webclient"
 )
 
 // DefaultURL is where the vendor publishes the graph data.
@@ -23,8 +23,8 @@ const maxData = 256 << 20
 
 // Download opens the graph data at a URL, or in a file that is named by its path or by file://PATH. What comes from a
 // URL is written to a new file in a private directory, where it stays. The caller closes the file. Errors are those of
-// [download.Client], or of the file system; an answer with another status than 200 is of the class [fault.Network].
-func Download(ctx context.Context, client *download.Client, from, dir string) (*os.File, error) {
+// [webclient.Client], or of the file system; an answer with another status than 200 is of the class [fault.Network].
+func Download(ctx context.Context, client *webclient.Client, from, dir string) (*os.File, error) {
 	if path, ok := strings.CutPrefix(from, "file://"); ok || !strings.Contains(from, "://") {
 		return regularfile.OpenSeekable(path)
 	}

@@ -26,12 +26,12 @@ import (
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/registries"
-	"github.com/operator-bindery/bindery/internal/download"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/testing/recorded"
 	"github.com/operator-bindery/bindery/internal/testing/storetest"
 	"github.com/operator-bindery/bindery/internal/testing/testregistry"
+	"github.com/operator-bindery/bindery/internal/webclient"
 	"github.com/operator-bindery/bindery/mirror/releases/graphimage"
 )
 
@@ -409,7 +409,7 @@ func TestDownload(t *testing.T) {
 		_, _ = w.Write([]byte("data"))
 	}))
 	t.Cleanup(s.Close)
-	c, err := download.New(t.Context(), download.Options{})
+	c, err := webclient.NewClient(t.Context(), webclient.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,9 +13,9 @@ import (
 
 	"github.com/opencontainers/go-digest"
 
-	"github.com/operator-bindery/bindery/internal/download"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/redact"
+	"github.com/operator-bindery/bindery/internal/webclient"
 	"github.com/operator-bindery/bindery/mirror/imageset"
 )
 
@@ -31,7 +31,7 @@ type Options struct {
 	// URL is where signatures are published, [DefaultURL] if empty: URL/sha256=HEX/signature-1, -2 and so on.
 	URL string
 	// Client, unless nil, asks the server at URL for what is not stored.
-	Client *download.Client
+	Client *webclient.Client
 	// Stored, unless nil, has signatures in files named like [Signature.FileName], each of which is verified like one of
 	// a server. It may be a directory that does not exist.
 	Stored fs.FS
@@ -168,7 +168,7 @@ func (f *search) read(name string) (*Signature, error) {
 // atServer returns the first good signature that the server has, if there is one: it gets signature-1 and so on, until
 // one is good or not there.
 func (f *search) atServer(ctx context.Context) (*Signature, error) {
-	base, err := download.ParseURL(cmp.Or(f.o.URL, DefaultURL))
+	base, err := webclient.ParseURL(cmp.Or(f.o.URL, DefaultURL))
 	if err != nil {
 		return nil, fmt.Errorf("signatures of releases: %w", err)
 	}

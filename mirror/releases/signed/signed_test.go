@@ -17,9 +17,9 @@ import (
 
 	"github.com/opencontainers/go-digest"
 
-	"github.com/operator-bindery/bindery/internal/download"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/testing/recorded"
+	"github.com/operator-bindery/bindery/internal/webclient"
 	"github.com/operator-bindery/bindery/mirror/imageset"
 	"github.com/operator-bindery/bindery/mirror/releases/signed"
 )
@@ -91,7 +91,7 @@ func (w *world) message(t testing.TB, version, number string) []byte {
 
 func (w *world) options(t testing.TB) signed.Options {
 	t.Helper()
-	c, err := download.New(t.Context(), download.Options{Retries: 1, Pause: time.Millisecond})
+	c, err := webclient.NewClient(t.Context(), webclient.Options{Retries: 1, Pause: time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/opencontainers/go-digest"
 
+	"github.com/operator-bindery/bindery/internal/webclient"
 	"github.com/operator-bindery/bindery/layers"
 )
 
@@ -51,26 +52,20 @@ func (e *Evaluator) download(ctx context.Context, src, checksum string) (_ *node
 	if name = path.Base(u.Path); name == "/" || name == "." || name == ".." {
 		name = "index.html"
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, downloadTime, fmt.Errorf("timed out after %v", downloadTime))
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, src, nil)
+	client, err := webclient.NewClient(ctx, webclient.Options{Time: downloadTime})
 	if err != nil {
-		return nil, "", fmt.Errorf("%.200q: invalid URL", shown)
+		return nil, "", err
 	}
-	resp, err := http.DefaultClient.Do(req)
+	body, answer, err := client.Open(ctx, src, "")
 	if err != nil {
-		var inner *url.Error
-		if errors.As(err, &inner) {
-			err = inner.Err // the outer error repeats the URL, which may contain secrets
-		}
-		return nil, "", fmt.Errorf("%.200q: %w", shown, err)
+		return nil, "", err // it names the URL
 	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return nil, "", fmt.Errorf("%.200q: %s", shown, resp.Status)
+	defer body.Close()
+	if answer.Status != http.StatusOK {
+		return nil, "", fmt.Errorf("%.200q: %d %s", shown, answer.Status, http.StatusText(answer.Status))
 	}
 	h := sha256.New()
-	c, size, err := e.spool.addAll(ctx, io.TeeReader(resp.Body, h), maxDownload)
+	c, size, err := e.spool.addAll(ctx, io.TeeReader(body, h), maxDownload)
 	if err != nil {
 		return nil, "", fmt.Errorf("%.200q: %w", shown, err)
 	}

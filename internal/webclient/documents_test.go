@@ -1,4 +1,4 @@
-package download_test
+package webclient_test
 
 import (
 	"errors"
@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/operator-bindery/bindery/internal/download"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/webclient"
 )
 
 func server(t *testing.T, answer http.HandlerFunc) string {
@@ -19,9 +19,9 @@ func server(t *testing.T, answer http.HandlerFunc) string {
 	return s.URL
 }
 
-func client(t *testing.T) *download.Client {
+func client(t *testing.T) *webclient.Client {
 	t.Helper()
-	c, err := download.New(t.Context(), download.Options{Retries: 2, Pause: time.Millisecond, Stall: 300 * time.Millisecond})
+	c, err := webclient.NewClient(t.Context(), webclient.Options{Retries: 2, Pause: time.Millisecond, Stall: 300 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestLimits(t *testing.T) {
 		t.Errorf("large: %v", err)
 	}
 	_, err = client(t).Get(t.Context(), at+"/stalls?token=secret", "", 100)
-	if err == nil || !strings.Contains(err.Error(), "nothing came for") || fault.ClassOf(err) != fault.Network {
+	if err == nil || !strings.Contains(err.Error(), "nothing has moved for") || fault.ClassOf(err) != fault.Network {
 		t.Errorf("stalls: %v", err)
 	}
 	if err != nil && strings.Contains(err.Error(), "secret") {
@@ -79,8 +79,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// A redirection is followed, unless it takes a request off https.
-func TestRedirections(t *testing.T) {
+// A redirect is followed.
+func TestRedirect(t *testing.T) {
 	plain := server(t, func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write([]byte("found")) })
 	at := server(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, plain, http.StatusFound) })
 	a, err := client(t).Get(t.Context(), at, "", 100)

@@ -1,4 +1,4 @@
-package pinned
+package webclient
 
 import (
 	"strings"
@@ -6,7 +6,7 @@ import (
 )
 
 // A token goes over https, or to this machine, and errors do not show what may be secret.
-func TestParseURL(t *testing.T) {
+func TestParseServiceURL(t *testing.T) {
 	for text, message := range map[string]string{
 		"https://example.com/path?a=b":       "",
 		"http://localhost:8080":              "",
@@ -20,7 +20,7 @@ func TestParseURL(t *testing.T) {
 		"https://":                           "expected https://HOST",
 		"https://example.com/secret%zz/?a=b": "it is no URL",
 	} {
-		_, err := ParseURL(text)
+		_, err := ParseServiceURL(text)
 		if message == "" && err != nil || message != "" && (err == nil || !strings.Contains(err.Error(), message)) {
 			t.Errorf("%s: %v", text, err)
 		}
