@@ -216,6 +216,10 @@ func (o Options) Verify(text []byte, image imageset.Ref) (*Signature, error) {
 	if o.Now.IsZero() {
 		o.Now = time.Now()
 	}
+	if m.made.After(o.Now) {
+		return nil, fmt.Errorf("%w: its signature is dated %s, which is in the future: the clock of this machine is wrong, or the"+
+			" signature is", fault.ErrIntegrity, m.made.UTC().Format(time.DateTime))
+	}
 	if !m.ends.IsZero() && o.Now.After(m.ends) {
 		if s.Expired = m.ends; !o.AllowExpired {
 			return nil, fmt.Errorf("%w: its signature or key %s has expired on %s: accept that with"+

@@ -7,8 +7,10 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"math/bits"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -335,11 +337,68 @@ func TestDamage(t *testing.T) {
 				t.Errorf("%s: byte %d changed: %s", version, i, s.Reference)
 			}
 		}
-		for what, more := range map[string][]byte{"a byte": {'x'}, "the message again": message} {
+		for what, more := range map[string][]byte{"a byte": {'x'}, "a NUL": {0}, "NULs": {0, 0, 0}, "the message again": message} {
 			_, err := o.Verify(append(bytes.Clone(message), more...), image)
 			if err == nil || !strings.Contains(err.Error(), "something follows") {
 				t.Errorf("%s, and %s: %v", version, what, err)
 			}
+		}
+	}
+}
+
+// A compressed packet in parts ends with its last part, which may be empty, and nothing follows that, nor what is
+// compressed in it, whatever the length of the packet.
+func TestPacketsInParts(t *testing.T) {
+	w := newWorld(t)
+	o, image := w.options(t), w.image(t, "4.16.1")
+	for _, name := range []string{"plain", "zlib", "bzip2"} {
+		var err error
+		if o.Keys, err = signed.ReadKeys(w.files["gpg/"+name+"/key.asc"]); err != nil {
+			t.Fatal(err)
+		}
+		message := w.files["gpg/"+name+"/message"]
+		if message[0] != 0xa3 { // a compressed packet of the old format that goes to the end
+			t.Fatalf("%s: %x", name, message[:2])
+		}
+		content := message[1:]
+		const part = 128
+		inParts := slices.Concat([]byte{0xc8, 224 + 7}, content[:part], []byte{255, 0, 0, 0, byte(len(content) - part)}, content[part:])
+		if len(content)-part > 255 {
+			inParts[2+part+3], inParts[2+part+4] = byte((len(content)-part)>>8), byte(len(content)-part)
+		}
+		aligned := slices.Concat([]byte{0xc8}, func() (parts []byte) {
+			for rest := content; ; {
+				size := 512
+				for ; size > len(rest); size /= 2 {
+				}
+				if size == 0 {
+					return append(parts, 0)
+				}
+				parts = append(append(parts, 224+byte(bits.Len(uint(size))-1)), rest[:size]...)
+				rest = rest[size:]
+			}
+		}())
+		for form, text := range map[string][]byte{"to the end": message, "in parts": inParts, "in parts, the last empty": aligned} {
+			if _, err := o.Verify(text, image); err != nil {
+				t.Errorf("%s, %s: %v", name, form, err)
+			}
+			_, err := o.Verify(append(bytes.Clone(text), 0), image)
+			if err == nil {
+				t.Errorf("%s, %s: a NUL behind it is accepted", name, form)
+			}
+		}
+	}
+}
+
+// A signature of the future is not good.
+func TestFuture(t *testing.T) {
+	w := newWorld(t)
+	o := w.options(t)
+	o.Now, o.AllowExpired = time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC), true
+	for _, version := range []string{"4.16.1", "4.16.2"} {
+		if _, err := o.Verify(w.message(t, version, "1"), w.image(t, version)); err == nil ||
+			!strings.Contains(err.Error(), "which is in the future") || fault.ClassOf(err) != fault.Integrity {
+			t.Errorf("%s: %v", version, err)
 		}
 	}
 }
