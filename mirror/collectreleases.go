@@ -181,6 +181,14 @@ func (r *collector) readRelease(ctx context.Context, one *release) (*payload.Pay
 	if err = errors.Join(err, at.close()); err != nil {
 		return nil, err
 	}
+	if said := one.chosen.Version; said != "" && said != content.Version {
+		is := "no version"
+		if content.Version != "" {
+			is = "the version " + fault.Clip(content.Version, fault.MaxShort)
+		}
+		return nil, fmt.Errorf("%w: the graph of the channel %s says that %s is %s, and the signed image gives itself %s", fault.ErrIntegrity,
+			one.chosen.Channel, ref.Name(), said, is)
+	}
 	if r.input == nil && ref.Tag != "" {
 		if is := contentOf(ctx, r.from, one.image.withTag()); is != "" && is != ref.Digest {
 			r.report.problem(filter.Warning, ref.Repository()+":"+ref.Tag, "", "the tag stands for %s now; %s is mirrored, which "+

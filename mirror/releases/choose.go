@@ -63,7 +63,7 @@ type Choice struct {
 // of the type OCP to the highest, which goes through channels between them also if they are not requested. The error is
 // an [Error] with all problems, one of them that nothing was found; it is returned with what was chosen all the same.
 func (r Request) Choose(ctx context.Context, g Graphs) (*Choice, error) {
-	c := &chooser{Request: r, source: source{g, map[Query]answer{}}, taken: map[string]bool{},
+	c := &chooser{Request: r, source: source{g, map[Query]answer{}}, taken: map[string]bool{}, said: map[graphsOf]*claims{},
 		heads: map[string]string{}}
 	spans := c.check()
 	if len(c.problems) > 0 {
@@ -99,7 +99,8 @@ type chooser struct {
 	source
 	architecture string // of the current step
 	choice       Choice
-	taken        map[string]bool // the images of the releases
+	taken        map[string]bool      // the images of the releases
+	said         map[graphsOf]*claims // what graphs say, to compare
 	problems     []*Problem
 	empty        []*Problem        // channels with nothing between the bounds: an error only if nothing else is found
 	heads        map[string]string // the first last version of each channel that has none given
@@ -301,10 +302,67 @@ func (c *chooser) take(g *Graph, from Channel, why string, nodes []int) {
 		n := &g.nodes[i]
 		if n.payload == "" {
 			c.report(Problem{Channel: from.Name}, refuse("the graph names no release image for version %s", n.version))
-		} else if !c.taken[n.payload] {
+			continue
+		}
+		if err := c.contradiction(g, from, n); err != nil && !c.Compat {
+			c.report(Problem{Channel: from.Name}, err)
+			continue
+		} else if err != nil {
+			c.warn("channel %s, %s: %v", fault.Quote(from.Name), c.architecture, err)
+		}
+		if !c.taken[n.payload] {
 			c.taken[n.payload] = true
 			c.choice.Releases = append(c.choice.Releases,
 				Release{n.version.String(), c.architecture, from.Name, from.Type, n.payload, why})
+		}
+	}
+}
+
+// contradiction is what graphs say of a version that cannot be: that it has another image, or that its image is another
+// version.
+func (c *chooser) contradiction(g *Graph, from Channel, n *node) error {
+	said := c.said[graphsOf{from.Type, c.architecture}]
+	if said == nil {
+		said = &claims{map[*Graph]bool{}, map[string][]string{}, map[string][]string{}}
+		c.said[graphsOf{from.Type, c.architecture}] = said
+	}
+	said.add(g)
+	version, fix := n.version.String(), "only one can be right: look at the graph, or ask who runs its server"
+	if images := said.images[version]; len(images) > 1 {
+		return refuse("the version %s has two images, %s and %s (%s)", version, fault.Quote(images[0]), fault.Quote(images[1]), fix)
+	}
+	if versions := said.versions[n.payload]; len(versions) > 1 {
+		return refuse("the image %s is two versions, %s and %s (%s)", fault.Quote(n.payload), versions[0], versions[1], fix)
+	}
+	return nil
+}
+
+// graphsOf are the graphs of which a version or an image is one thing.
+type graphsOf struct {
+	kind         Type
+	architecture string
+}
+
+// claims are the images of versions and the versions of images, of each at most two, as graphs say.
+type claims struct {
+	read             map[*Graph]bool
+	images, versions map[string][]string
+}
+
+func (s *claims) add(g *Graph) {
+	if s.read[g] {
+		return
+	}
+	s.read[g] = true
+	note := func(to map[string][]string, key, value string) {
+		if len(to[key]) < 2 && !slices.Contains(to[key], value) {
+			to[key] = append(to[key], value)
+		}
+	}
+	for i := range g.nodes {
+		if n := &g.nodes[i]; n.payload != "" {
+			note(s.images, n.version.String(), n.payload)
+			note(s.versions, n.payload, n.version.String())
 		}
 	}
 }

@@ -61,6 +61,42 @@ func TestLimits(t *testing.T) {
 	}
 }
 
+// Graphs that contradict themselves or each other are refused, with both images or versions.
+func TestContradictions(t *testing.T) {
+	node := func(version, image string) string {
+		return fmt.Sprintf(`{"version":%q,"payload":%q}`, version, image)
+	}
+	nodes := func(list ...string) string { return `{"nodes":[` + strings.Join(list, ",") + `],"edges":[]}` }
+	full := []releases.Channel{{Name: "a-4.1", Full: true}, {Name: "b-4.1", Full: true}}
+	for name, c := range map[string]struct {
+		channels []releases.Channel
+		graphs   graphs
+		wants    string
+	}{
+		"one version, two images": {full[:1], graphs{"*": nodes(node("4.1.0", "r/a"), node("4.1.0", "r/b"))},
+			`the version 4.1.0 has two images, "r/a" and "r/b"`},
+		"one image, two versions": {full[:1], graphs{"*": nodes(node("4.1.0", "r/a"), node("4.1.1", "r/a"))},
+			`the image "r/a" is two versions, 4.1.0 and 4.1.1`},
+		"only the head is chosen": {[]releases.Channel{{Name: "a-4.1"}},
+			graphs{"*": nodes(node("4.1.0", "r/a"), node("4.1.1", "r/a"))}, "two versions, 4.1.0 and 4.1.1"},
+		"two channels": {full, graphs{"amd64/a-4.1": nodes(node("4.1.0", "r/a")), "amd64/b-4.1": nodes(node("4.1.0", "r/b"))},
+			"two images"},
+		"the same twice": {full[:1], graphs{"*": nodes(node("4.1.0", "r/a"), node("4.1.0", "r/a"))}, ""},
+		"another version is": {[]releases.Channel{{Name: "a-4.1"}},
+			graphs{"*": nodes(node("4.1.0", "r/a"), node("4.1.0", "r/b"), node("4.1.1", "r/c"))}, ""},
+	} {
+		choice, err := releases.Request{Channels: c.channels, NoCrossChannel: true}.Choose(t.Context(), c.graphs)
+		if c.wants == "" && (err != nil || len(choice.Releases) != 1) ||
+			c.wants != "" && (err == nil || !strings.Contains(err.Error(), c.wants)) {
+			t.Errorf("%s: %+v, %v", name, choice, err)
+		}
+		compat, err := releases.Request{Channels: c.channels, NoCrossChannel: true, Compat: true}.Choose(t.Context(), c.graphs)
+		if err != nil || !strings.Contains(strings.Join(compat.Warnings, ""), c.wants) {
+			t.Errorf("%s: %+v, %v", name, compat, err)
+		}
+	}
+}
+
 // A graph as large as the limits allow is searched in reasonable time and without recursion.
 func TestLongPath(t *testing.T) {
 	var versions []string

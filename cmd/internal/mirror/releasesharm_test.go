@@ -59,6 +59,7 @@ func rewriteArchive(t *testing.T, dir string, change func(name string, content [
 func TestHostileReleaseArchive(t *testing.T) {
 	other := releasetest.Images(t).Releases["4.16.1 amd64"].Encoded()
 	own := releasetest.Images(t).Releases["4.16.2 amd64"].Encoded()
+	unsigned := releasetest.Images(t).Releases["4.17.1 amd64"].Encoded()
 	for name, c := range map[string]struct {
 		member string
 		change func(string) string
@@ -67,7 +68,16 @@ func TestHostileReleaseArchive(t *testing.T) {
 	}{
 		"another release in the graph": {"amd64-stable-4.16.json", func(s string) string {
 			return strings.ReplaceAll(s, own, other)
+		}, "is two versions, 4.16.1 and 4.16.2", "graph-image"},
+		"a release that is not signed in the graph": {"amd64-stable-4.16.json", func(s string) string {
+			return strings.ReplaceAll(s, own, unsigned)
 		}, "no good signature", "graph-image"},
+		"another version in the graph": {"amd64-stable-4.16.json", func(s string) string {
+			return strings.ReplaceAll(s, `"4.16.2"`, `"4.99.9"`)
+		}, "is 4.99.9, and the signed image gives itself the version 4.16.2", "graph-image"},
+		"one version twice in the graph": {"amd64-stable-4.16.json", func(s string) string {
+			return strings.ReplaceAll(s, `"4.16.1"`, `"4.16.2"`)
+		}, "the version 4.16.2 has two images", "graph-image"},
 		"no registry in the graph": {"amd64-stable-4.16.json", func(s string) string {
 			return strings.ReplaceAll(s, releasetest.Host+"/", "../../../")
 		}, "is no registry", "graph-image"},

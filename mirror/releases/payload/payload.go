@@ -3,6 +3,7 @@ package payload
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -38,6 +39,8 @@ const (
 
 // Payload is what a release names.
 type Payload struct {
+	// Version is the version that the release gives itself, empty if it gives none.
+	Version string
 	// Components are its images in the order of the file. Several may be one image under different names.
 	Components []Component
 	// KubeVirt are the boot images of virtual machines by architecture: x86_64, s390x. BootImagesError is why the file
@@ -138,7 +141,10 @@ func Parse(files map[string][]byte) (*Payload, error) {
 		return nil, ErrNoRelease
 	}
 	var stream struct {
-		Kind string `json:"kind"`
+		Kind     string `json:"kind"`
+		Metadata struct {
+			Name string `json:"name"`
+		} `json:"metadata"`
 		Spec struct {
 			Tags []struct {
 				Name string `json:"name"`
@@ -150,6 +156,9 @@ func Parse(files map[string][]byte) (*Payload, error) {
 	}
 	if err := json.Unmarshal(text, &stream); err != nil {
 		return nil, fmt.Errorf("%s: %w: %v", References, fault.ErrInvalid, err)
+	}
+	if err := p.readVersion(stream.Metadata.Name); err != nil {
+		return nil, err
 	}
 	if n := len(stream.Spec.Tags); n > maxComponents {
 		return nil, fmt.Errorf("%s: %w: %d images (limit %d)", References, fault.ErrLimit, n, maxComponents)
@@ -173,6 +182,23 @@ func Parse(files map[string][]byte) (*Payload, error) {
 		p.KubeVirt = nil
 	}
 	return p, nil
+}
+
+// readVersion reads the version, which the two files that have it give alike.
+func (p *Payload) readVersion(name string) error {
+	var about struct {
+		Version string `json:"version"`
+	}
+	if text, ok := p.Files[Metadata]; ok {
+		if err := json.Unmarshal(text, &about); err != nil {
+			return fmt.Errorf("%s: %w: %v", Metadata, fault.ErrInvalid, err)
+		}
+	}
+	if p.Version = cmp.Or(about.Version, name); name != "" && p.Version != name {
+		return fmt.Errorf("%w: the release is %s in %s, and %s in %s", fault.ErrInvalid, fault.Quote(p.Version), Metadata,
+			fault.Quote(name), References)
+	}
+	return nil
 }
 
 // reference reads a reference that a release has.

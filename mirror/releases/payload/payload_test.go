@@ -108,6 +108,19 @@ func TestParse(t *testing.T) {
 			t.Errorf("%s: got %v, expected %q", name, err, test.message)
 		}
 	}
+	// The version is that of both files.
+	named := strings.Replace(string(references("a=h/a"+digest)), `"spec"`, `"metadata":{"name":"4.16.1"},"spec"`, 1)
+	for metadata, want := range map[string]string{"": "4.16.1", `{"version":"4.16.1"}`: "4.16.1", `{}`: "4.16.1",
+		`{"version":"4.99.9"}`: "", `{`: ""} {
+		files := map[string][]byte{payload.References: []byte(named)}
+		if metadata != "" {
+			files[payload.Metadata] = []byte(metadata)
+		}
+		p, err := payload.Parse(files)
+		if want == "" && (err == nil || !errors.Is(err, fault.ErrInvalid)) || want != "" && (err != nil || p.Version != want) {
+			t.Errorf("%q: %+v, %v", metadata, p, err)
+		}
+	}
 	// A component by tag, and boot images without one for virtual machines, are taken.
 	p, err := payload.Parse(map[string][]byte{payload.References: references("a=h/a:v1"),
 		payload.BootImages: boot(`{"architectures":{"aarch64":{"images":{}}}}`)})
