@@ -6,14 +6,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/blang/semver/v4"
-
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/declcfg/property"
 	"github.com/operator-bindery/bindery/internal/bundlefs"
 	"github.com/operator-bindery/bindery/internal/canon"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/jsonscan"
+	"github.com/operator-bindery/bindery/internal/versions"
 )
 
 // Declaration is a property, or an entry of dependencies.yaml, that a bundle declares in metadata or in the annotation
@@ -122,18 +121,12 @@ func (r *reader) needsRange(d Declaration, field string) {
 	}
 }
 
-// maxRange is the maximum length of a version range: parsing time grows with it.
-const maxRange = 16 << 10
-
 // RangeProblem says what is wrong with a range of versions; it is empty for a valid one.
 func RangeProblem(text string) string {
-	switch {
-	case text == "":
+	if text == "" {
 		return "Package version is empty"
-	case len(text) > maxRange:
-		return fmt.Sprintf("Invalid semver format version: longer than %d bytes", maxRange)
 	}
-	if _, err := semver.ParseRange(text); err != nil {
+	if _, err := versions.ParseRange(text); err != nil {
 		return fmt.Sprintf("Invalid semver format version: %v", err)
 	}
 	return ""

@@ -7,13 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/blang/semver/v4"
-
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/versions"
 )
-
-// maxSkipRange is the maximum length of a skipRange in bytes; real ones are shorter.
-const maxSkipRange = 4096
 
 // Validate checks the catalog against every rule of the file-based catalog specification that opm enforces. It returns
 // nil, or a *[ValidationError] with all problems. It takes time linear in bundles and edges.
@@ -147,9 +143,10 @@ func (v *validator) validateEntry(at Problem, e *entryNode) {
 	if e.SkipRange == "" {
 		return
 	}
-	if len(e.SkipRange) > maxSkipRange {
-		v.report(at, RuleLimit, "invalid skipRange %.40q...: longer than %d bytes", e.SkipRange, maxSkipRange)
-	} else if _, err := semver.ParseRange(e.SkipRange); err != nil {
+	at.path = []any{"entries", e.index, "skipRange"}
+	if _, err := versions.ParseRange(e.SkipRange); errors.Is(err, versions.ErrLong) {
+		v.report(at, RuleLimit, "invalid skipRange %.40q...: %v", e.SkipRange, err)
+	} else if err != nil {
 		v.report(at, RuleSkipRange, "invalid skipRange %q: %v", e.SkipRange, err)
 	}
 }

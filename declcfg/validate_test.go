@@ -198,6 +198,8 @@ func TestValidate(t *testing.T) {
 		{"skip range", func(c *declcfg.Catalog) { c.Channels[0].Entries[2].SkipRange = ">=1.0.0 <1.2.0" }, nil},
 		{"no range", func(c *declcfg.Catalog) { c.Channels[0].Entries[2].SkipRange = "x" },
 			[]string{`invalid skipRange "x"`}},
+		{"range with an empty alternative", func(c *declcfg.Catalog) { c.Channels[0].Entries[2].SkipRange = "<1.0.0 || || >2.0.0" },
+			[]string{`invalid skipRange "<1.0.0 || || >2.0.0": there is no comparison between '||' and '||'`}},
 		{"endless range", func(c *declcfg.Catalog) {
 			c.Channels[0].Entries[2].SkipRange = strings.Repeat(">=1.0.0 ", 1000)
 		}, []string{"longer than 4096 bytes"}},

@@ -1,17 +1,14 @@
 package edit
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/blang/semver/v4"
-
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/versions"
 )
-
-// maxRange bounds the length of a version range in bytes.
-const maxRange = 4096
 
 // Selection is the part of a package to keep.
 type Selection struct {
@@ -185,25 +182,26 @@ func (f *filter) apply() {
 	}
 }
 
-func parseRange(text string) (semver.Range, error) {
+// parseRange parses a range of versions; nil has all versions.
+func parseRange(text string) (*versions.Range, error) {
 	if text == "" {
-		return func(semver.Version) bool { return true }, nil
+		return nil, nil
 	}
-	if len(text) > maxRange {
-		return nil, fmt.Errorf("a version range of %d bytes (limit %d): %w", len(text), maxRange, ErrLimit)
-	}
-	r, err := semver.ParseRange(text)
-	if err != nil {
+	r, err := versions.ParseRange(text)
+	switch {
+	case errors.Is(err, versions.ErrLong):
+		return nil, fmt.Errorf("a version range of %d bytes (limit %d): %w", len(text), versions.MaxRange, ErrLimit)
+	case err != nil:
 		return nil, fmt.Errorf("version range %q: %w", text, err)
 	}
-	return r, nil
+	return &r, nil
 }
 
 // filterChannel keeps the bundles of a channel whose versions are in a range.
-func (f *filter) filterChannel(name string, c *channel, in semver.Range) {
+func (f *filter) filterChannel(name string, c *channel, in *versions.Range) {
 	kept := map[string]bool{}
 	for bundle := range c.entries {
-		if m := f.part.bundles[bundle]; m != nil && in(m.version.Version) {
+		if m := f.part.bundles[bundle]; m != nil && (in == nil || in.Contains(m.version.Version)) {
 			kept[bundle] = true
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/testing/cputime"
 )
 
 // hostileNames would break a format that did not escape them.
@@ -46,6 +47,45 @@ func hostile() *declcfg.Catalog {
 		}})
 	}
 	return c
+}
+
+// ranged returns a channel of n entries with skipRanges of 4 KB each, in which no version of it is.
+func ranged(n int) *declcfg.Catalog {
+	c := &declcfg.Catalog{Packages: []declcfg.Package{{Name: "p", DefaultChannel: "c"}}}
+	ch := declcfg.Channel{Name: "c", Package: "p"}
+	for i := range n {
+		var text strings.Builder
+		for k := 0; text.Len() < 4000; k++ {
+			fmt.Fprintf(&text, ">=2.%d.%d <2.%d.%d || ", i, 2*k, i, 2*k+1)
+		}
+		e := declcfg.ChannelEntry{Name: fmt.Sprintf("p.v1.%d.0", i), SkipRange: text.String() + "<1.0.0"}
+		if i > 0 {
+			e.Replaces = ch.Entries[i-1].Name
+		}
+		ch.Entries = append(ch.Entries, e)
+		c.Bundles = append(c.Bundles, declcfg.Bundle{Name: e.Name, Package: "p", Image: "r/p@sha256:" + strings.Repeat("0", 64),
+			Properties: []declcfg.Property{{Type: declcfg.PropertyPackage,
+				Value: fmt.Appendf(nil, `{"packageName":"p","version":"1.%d.0"}`, i)}}})
+	}
+	c.Channels = append(c.Channels, ch)
+	return c
+}
+
+// The cost of ranges does not grow with the square of the number of entries.
+func TestCostOfRanges(t *testing.T) {
+	for format, write := range drawings {
+		cost := func(n int) func() {
+			c := ranged(n)
+			return func() {
+				if err := write(Options{}, io.Discard, c); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if ratio := cputime.Ratio(cost(50), cost(400)); ratio > 24 {
+			t.Errorf("%s: eight times the entries take %.1f times as long", format, ratio)
+		}
+	}
 }
 
 // drawings are all formats.

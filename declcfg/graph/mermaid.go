@@ -12,6 +12,7 @@ import (
 	"github.com/blang/semver/v4"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/versions"
 )
 
 // defaultMaxEdges is the default limit of drawn edges. A skipRange has an edge from every bundle in it, so that the
@@ -82,8 +83,15 @@ type mermaid struct {
 type mermaidChannel struct {
 	*declcfg.Channel
 	entries      []declcfg.ChannelEntry
+	ranges       map[string]skipRange // those of entries by their text, which many may share
 	firstLink    int
 	skippedLinks []int
+}
+
+// skipRange is a range with those of the channel's entries that are in it.
+type skipRange struct {
+	matches versions.Matches
+	err     error // of a range that cannot be parsed, which has no versions
 }
 
 // marks are the deprecated names; in a repaired drawing they are separate for each package.
@@ -164,11 +172,29 @@ func (m *mermaid) choose(c *declcfg.Catalog) error {
 	for _, ch := range all {
 		if entries := floor.filter(ch); len(entries) > 0 || floor == nil && m.Package == "" {
 			if m.Package == "" || m.Package == ch.Package {
-				m.channels = append(m.channels, &mermaidChannel{Channel: ch, entries: entries})
+				m.channels = append(m.channels, &mermaidChannel{ch, entries, m.rangesOf(entries), 0, nil})
 			}
 		}
 	}
 	return nil
+}
+
+// rangesOf parses the skipRanges of a channel.
+func (m *mermaid) rangesOf(entries []declcfg.ChannelEntry) map[string]skipRange {
+	all := make([]semver.Version, len(entries))
+	for i := range entries {
+		all[i] = m.versions[entries[i].Name]
+	}
+	sorted := versions.Sort(all)
+	ranges := map[string]skipRange{}
+	for i := range entries {
+		text := entries[i].SkipRange
+		if _, ok := ranges[text]; !ok && text != "" {
+			r, err := versions.ParseRange(text)
+			ranges[text] = skipRange{sorted.In(r), err}
+		}
+	}
+	return ranges
 }
 
 // write writes the whole drawing.
@@ -272,14 +298,10 @@ func (m *mermaid) edgesOf(ch *mermaidChannel, e *declcfg.ChannelEntry,
 		}
 	}
 	if e.SkipRange != "" {
-		if within, err := semver.ParseRange(e.SkipRange); err == nil {
-			label := mermaidLabel("skipRange(" + e.SkipRange + ")")
-			for i := range ch.entries {
-				if from := ch.entries[i].Name; within(m.versions[from]) {
-					if err := edge(from, label, false); err != nil {
-						return err
-					}
-				}
+		label := mermaidLabel("skipRange(" + e.SkipRange + ")")
+		for i := range ch.ranges[e.SkipRange].matches.All() {
+			if err := edge(ch.entries[i].Name, label, false); err != nil {
+				return err
 			}
 		}
 	}
@@ -291,10 +313,7 @@ func (m *mermaid) edgesOf(ch *mermaidChannel, e *declcfg.ChannelEntry,
 
 // warnOfRange warns about a skipRange that cannot be drawn.
 func (m *mermaid) warnOfRange(ch *mermaidChannel, e *declcfg.ChannelEntry) {
-	if m.Warn == nil || e.SkipRange == "" {
-		return
-	}
-	if _, err := semver.ParseRange(e.SkipRange); err != nil {
+	if err := ch.ranges[e.SkipRange].err; err != nil && m.Warn != nil {
 		m.Warn(fmt.Sprintf("ignoring invalid SkipRange for package/edge %q/%q: %v", ch.Package, e.Name, err))
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/blang/semver/v4"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/versions"
 )
 
 // floor is the lowest bundle to draw. A nil floor draws everything.
@@ -61,7 +62,7 @@ func (f *floor) filter(ch *declcfg.Channel) []declcfg.ChannelEntry {
 					out.Skips = append(out.Skips, skip)
 				}
 			}
-			if within, err := semver.ParseRange(e.SkipRange); err == nil && within(f.version) {
+			if within, err := versions.ParseRange(e.SkipRange); err == nil && within.Contains(f.version) {
 				out.SkipRange = e.SkipRange
 			}
 		}

@@ -56,7 +56,7 @@ func (r *row) notes() []note {
 	}, false)...)
 	out = append(out, r.perLane(func(n *node) string {
 		switch {
-		case invalidRange(n.entry):
+		case n.invalidRange:
 			return "invalid skipRange " + shown(n.entry.SkipRange, maxMessage)
 		case n.entry != nil && n.entry.SkipRange != "":
 			return "skipRange " + shown(n.entry.SkipRange, maxMessage)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/versions"
 )
 
 // sheet is the drawing of one package: bundles are rows, the newest first; channels are lanes, side by side.
@@ -46,6 +47,7 @@ type lane struct {
 	deprecation *string
 	nodes       []*node // from top to bottom
 	heads       int
+	versioned   []*node // those of nodes with a version
 	byRow       map[*row]*node
 
 	geometry
@@ -63,6 +65,9 @@ type node struct {
 	replaces *node
 	skips    []*node // from top to bottom, without duplicates
 	absent   int     // number of skipped bundles missing in the catalog
+	// within are those of the lane's versioned nodes that are in the entry's skipRange.
+	within       versions.Matches
+	invalidRange bool
 }
 
 // sheets builds the sheets of the selected part.
@@ -297,6 +302,7 @@ func (s *sheet) order() {
 			slices.SortFunc(n.skips, fromTop)
 			n.skips = slices.Compact(n.skips)
 		}
+		l.readRanges()
 	}
 	first := func(l *lane) int {
 		if len(l.nodes) == 0 {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/blang/semver/v4"
 
-	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/versions"
 )
 
 // Tracks run parallel to the nodes of a lane: on its left for replaces that pass other bundles, on its right for the
@@ -18,8 +18,9 @@ const (
 	maxRightTracks = 8
 )
 
-// maxRangeChecks is the maximum number of comparisons of one lane's skipRanges with its bundles.
-const maxRangeChecks = 4 << 20
+// maxInRanges is the maximum number of bundles in all skipRanges of a lane together; those of further entries have no
+// rails.
+const maxInRanges = 4 << 20
 
 // geometry has the lines of a lane in terms of rows and tracks.
 type geometry struct {
@@ -125,31 +126,46 @@ func (l *lane) placeRails() {
 // candidates returns the rails of a lane without regard to the number of tracks, from top to bottom.
 func (l *lane) candidates() []*rail {
 	var out []*rail
-	checks := 0
+	inRanges := 0
 	for _, n := range l.nodes {
 		if to := slices.DeleteFunc(slices.Clone(n.skips), func(m *node) bool { return m == n }); len(to) > 0 {
 			out = append(out, &rail{from: n, to: to})
 		}
-		if n.entry == nil || n.entry.SkipRange == "" || checks > maxRangeChecks {
+		if inRanges > maxInRanges {
 			continue
 		}
-		checks += len(l.nodes)
 		if to := l.inRange(n); len(to) > 0 {
+			inRanges += len(to)
 			out = append(out, &rail{from: n, to: to, byRange: true})
 		}
 	}
 	return out
 }
 
-// inRange returns the other bundles of a lane in an entry's skipRange.
-func (l *lane) inRange(n *node) []*node {
-	within, err := semver.ParseRange(n.entry.SkipRange)
-	if err != nil {
-		return nil
+// readRanges finds out which bundles of a lane are in its skipRanges.
+func (l *lane) readRanges() {
+	var all []semver.Version
+	for _, n := range l.nodes {
+		if n.row.versioned {
+			l.versioned = append(l.versioned, n)
+			all = append(all, n.row.version.Version)
+		}
 	}
+	sorted := versions.Sort(all)
+	for _, n := range l.nodes {
+		if n.entry == nil || n.entry.SkipRange == "" {
+			continue
+		}
+		within, err := versions.ParseRange(n.entry.SkipRange)
+		n.within, n.invalidRange = sorted.In(within), err != nil
+	}
+}
+
+// inRange returns the other bundles of a lane in an entry's skipRange, from top to bottom.
+func (l *lane) inRange(n *node) []*node {
 	var to []*node
-	for _, m := range l.nodes {
-		if m != n && m.row.versioned && within(m.row.version.Version) {
+	for i := range n.within.All() {
+		if m := l.versioned[i]; m != n {
 			to = append(to, m)
 		}
 	}
@@ -197,13 +213,4 @@ func (t *trackSet) occupyTrack(first, last int) int {
 		(*t)[i] = slices.Insert((*t)[i], reaching((*t)[i], first), [2]int{first, last})
 	}
 	return i
-}
-
-// invalidRange reports whether no version can be in a skipRange.
-func invalidRange(e *declcfg.ChannelEntry) bool {
-	if e == nil || e.SkipRange == "" {
-		return false
-	}
-	_, err := semver.ParseRange(e.SkipRange)
-	return err != nil
 }

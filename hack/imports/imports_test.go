@@ -66,6 +66,8 @@ var narrow = map[string][]string{
 var foreign = map[string]string{
 	"github.com/urfave/cli":                           "cmd",
 	"github.com/operator-framework/operator-registry": "no package",
+	// Constraints of ClusterExtensions have its syntax; all other ranges are those of internal/versions.
+	"github.com/Masterminds/semver": "cmd/internal/check/resolve",
 	// Nothing starts a program, except fullbuild, which passes on the exit status of the commands that its library ran.
 	"os/exec": "cmd/internal/containerfile/fullbuild",
 }
@@ -73,7 +75,7 @@ var foreign = map[string]string{
 // pkg is the used output of go list for a package.
 type pkg struct {
 	ImportPath, Name string
-	Imports          []string
+	Imports, GoFiles []string
 }
 
 func TestImports(t *testing.T) {
@@ -288,13 +290,46 @@ func TestOneHTTPClient(t *testing.T) {
 	}
 }
 
+// calls are functions of other modules that have one place each, by the package that has it, in the project's words.
+var calls = map[string]string{
+	"semver.ParseRange": "internal/versions", "semver.MustParseRange": "internal/versions",
+	"mmsemver.NewConstraint": "cmd/internal/check/resolve",
+}
+
+// Ranges of versions are parsed at one place, which bounds them: the parser of blang/semver returns a function that
+// panics for some, and takes memory and a stack that grow with the text.
+func TestCalls(t *testing.T) {
+	found := map[string]bool{}
+	for _, p := range list(t, []string{"GOOS=linux", "CGO_ENABLED=0"}) {
+		from := strings.TrimPrefix(p.ImportPath, module)
+		for _, name := range p.GoFiles {
+			file := filepath.Join("..", "..", filepath.FromSlash(from), name)
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for call, only := range calls {
+				if !strings.Contains(string(text), call+"(") {
+					continue
+				}
+				if found[call] = true; from != only {
+					t.Errorf("%s calls %s: only %s may", file, call, only)
+				}
+			}
+		}
+	}
+	if !found["mmsemver.NewConstraint"] {
+		t.Error("no call is found at its own place")
+	}
+}
+
 // below reports whether a package is in a directory or is that directory.
 func below(name, dir string) bool { return name == dir || strings.HasPrefix(name, dir+"/") }
 
 // list runs go list for the packages of the project.
 func list(t *testing.T, env []string) []pkg {
 	t.Helper()
-	cmd := exec.Command("go", "list", "-json=ImportPath,Name,Imports", "./...")
+	cmd := exec.Command("go", "list", "-json=ImportPath,Name,Imports,GoFiles", "./...")
 	cmd.Dir, cmd.Env, cmd.Stderr = path.Join("..", ".."), append(os.Environ(), env...), os.Stderr
 	out, err := cmd.Output()
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/versions"
 )
 
 // Installed is a version of a package that users have.
@@ -92,7 +93,7 @@ func (f *filter) lostInstalled(i Installed) []Lost {
 	}
 	if !found {
 		for _, c := range p.channels {
-			if p.waysIn(c).skip(version) {
+			if p.waysIn(c).ranged.Contains(version) {
 				ways++
 			}
 		}
@@ -124,17 +125,14 @@ func (f *filter) lostInstalled(i Installed) []Lost {
 // ways are the edges of the kept entries of a channel.
 type ways struct {
 	names  map[string]bool
-	ranges []semver.Range
-}
-
-func (w *ways) skip(v semver.Version) bool {
-	return slices.ContainsFunc(w.ranges, func(in semver.Range) bool { return in(v) })
+	ranged versions.Range // all skipRanges together
 }
 
 // waysIn returns the edges of what is kept of a channel.
 func (p *pkg) waysIn(c *declcfg.Channel) *ways {
 	w := &ways{names: map[string]bool{}}
 	keep := p.entries[c.Name]
+	var ranges []versions.Range
 	for i := range c.Entries {
 		e := &c.Entries[i]
 		if !keep[e.Name] {
@@ -144,12 +142,11 @@ func (p *pkg) waysIn(c *declcfg.Channel) *ways {
 		for _, name := range edges(e) {
 			w.names[name] = true
 		}
-		if e.SkipRange != "" && len(e.SkipRange) <= maxRange {
-			if in, err := semver.ParseRange(e.SkipRange); err == nil {
-				w.ranges = append(w.ranges, in)
-			}
+		if in, err := versions.ParseRange(e.SkipRange); err == nil {
+			ranges = append(ranges, in)
 		}
 	}
+	w.ranged = versions.Union(ranges...)
 	return w
 }
 
@@ -171,26 +168,26 @@ func (p *pkg) lostIn(c *declcfg.Channel, of func(name string) bool) Lost {
 		}
 	}
 	var lowest *bundle
-	var versions []*bundle
+	var lost []*bundle
 	for i := range c.Entries {
 		name := c.Entries[i].Name
 		b := p.bundles[name]
-		if w.names[name] || !of(name) || b != nil && w.skip(b.version) {
+		if w.names[name] || !of(name) || b != nil && w.ranged.Contains(b.version) {
 			continue
 		}
 		if b == nil {
 			l.Versions = append(l.Versions, lostVersion{Bundle: name})
 			continue
 		}
-		versions = append(versions, b)
+		lost = append(lost, b)
 		if lowest == nil || b.version.LT(lowest.version) {
 			lowest = b
 		}
 	}
-	slices.SortStableFunc(versions, func(a, b *bundle) int {
+	slices.SortStableFunc(lost, func(a, b *bundle) int {
 		return cmp.Or(a.version.Compare(b.version), cmp.Compare(a.blob.Name, b.blob.Name))
 	})
-	for _, b := range versions {
+	for _, b := range lost {
 		l.Versions = append(l.Versions, lostVersion{b.blob.Name, b.version.String()})
 	}
 	switch {

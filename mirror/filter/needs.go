@@ -3,6 +3,7 @@ package filter
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/declcfg/property"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/versions"
 )
 
 // verdict is whether a bundle meets a need.
@@ -61,7 +63,6 @@ func factsOf(b *declcfg.Bundle) *facts {
 // maxValue bounds the size of a property that is read here, maxNesting the depth of constraints.
 const (
 	maxValue   = 1 << 20
-	maxRange   = 4096
 	maxNesting = 20
 )
 
@@ -127,19 +128,19 @@ func needsOf(b *declcfg.Bundle) []need {
 	return out
 }
 
-func packageNeed(name, versions string) need {
-	n := need{pkg: name, text: "package " + fault.Quote(name) + " " + fault.Short(versions)}
-	if len(versions) > maxRange {
-		n.err = fmt.Errorf("%w: a version range of %d bytes", fault.ErrLimit, len(versions))
+func packageNeed(name, text string) need {
+	n := need{pkg: name, text: "package " + fault.Quote(name) + " " + fault.Short(text)}
+	in, err := versions.ParseRange(text)
+	switch {
+	case errors.Is(err, versions.ErrLong):
+		n.err = fmt.Errorf("%w: a version range of %d bytes", fault.ErrLimit, len(text))
 		return n
-	}
-	in, err := semver.ParseRange(versions)
-	if err != nil {
-		n.err = fmt.Errorf("version range %s: %w", fault.Quote(versions), err)
+	case err != nil:
+		n.err = fmt.Errorf("version range %s: %w", fault.Quote(text), err)
 		return n
 	}
 	n.test = func(f *facts) verdict {
-		if f.pkg == name && f.known && in(f.version) {
+		if f.pkg == name && f.known && in.Contains(f.version) {
 			return yes
 		}
 		return no

@@ -195,7 +195,7 @@ func (p *pkg) keptOf(c *declcfg.Channel) *declcfg.Channel {
 }
 
 // keepEntries decides which entries of a channel are kept.
-func (p *pkg) keepEntries(c *declcfg.Channel, in *versions) {
+func (p *pkg) keepEntries(c *declcfg.Channel, in *interval) {
 	at := Problem{Package: p.blob.Name, Channel: c.Name}
 	keep := map[string]bool{}
 	p.entries[c.Name] = keep
@@ -240,7 +240,7 @@ func (p *pkg) keepEntries(c *declcfg.Channel, in *versions) {
 }
 
 // nothingIn drops a channel without a bundle in the range. Without its default channel a package cannot stand.
-func (p *pkg) nothingIn(c *declcfg.Channel, in *versions, at Problem) {
+func (p *pkg) nothingIn(c *declcfg.Channel, in *interval, at Problem) {
 	delete(p.entries, c.Name)
 	delete(p.f.why, p.blob.Name+"/"+c.Name)
 	at.Fix = p.spread(c)
@@ -294,7 +294,7 @@ func (p *pkg) spread(c *declcfg.Channel) string {
 // exact keeps the bundle with one version: a bundle of the package, whether or not the channel has it. Of several equal
 // versions it is one that the channel has, and of these the one with the build metadata that is requested, else the
 // highest by build metadata, then by name. oc-mirror takes any.
-func (p *pkg) exact(c *declcfg.Channel, in *versions, at Problem) {
+func (p *pkg) exact(c *declcfg.Channel, in *interval, at Problem) {
 	has := map[string]bool{}
 	for i := range c.Entries {
 		has[c.Entries[i].Name] = true

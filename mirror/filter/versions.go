@@ -11,10 +11,10 @@ import (
 	"github.com/operator-bindery/bindery/mirror/internal/bounds"
 )
 
-// versions is a range of versions with inclusive bounds. Its rules are those of the library that oc-mirror uses: a
+// interval is a range of versions with inclusive bounds. Its rules are those of the library that oc-mirror uses: a
 // lower bound of 1.2 is 1.2.0, an upper one allows all of 1.2, and versions with a prerelease part are in the range
 // only if one of the bounds has such a part.
-type versions struct {
+type interval struct {
 	min, max *bounds.Bound
 	text     string
 	// exact is set if both bounds are the same text: then one bundle is wanted.
@@ -22,11 +22,11 @@ type versions struct {
 }
 
 // parseVersions parses the bounds of a package or a channel; nil if there are none.
-func parseVersions(lowest, highest string) (*versions, error) {
+func parseVersions(lowest, highest string) (*interval, error) {
 	if lowest == "" && highest == "" {
 		return nil, nil
 	}
-	v := &versions{exact: lowest == highest}
+	v := &interval{exact: lowest == highest}
 	var texts []string
 	for _, bound := range []struct {
 		text, operator string
@@ -47,7 +47,7 @@ func parseVersions(lowest, highest string) (*versions, error) {
 }
 
 // contains reports whether a version is in the range.
-func (v *versions) contains(x semver.Version) bool {
+func (v *interval) contains(x semver.Version) bool {
 	if len(x.Pre) > 0 && (v.min == nil || len(v.min.Pre) == 0) && (v.max == nil || len(v.max.Pre) == 0) {
 		return false
 	}

@@ -10,12 +10,11 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/blang/semver/v4"
-
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/declcfg/property"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/upgrade"
+	"github.com/operator-bindery/bindery/internal/versions"
 )
 
 // changesPage shows what changes from one version of a package to another.
@@ -141,20 +140,17 @@ func (p *page) step(v *view, from, to string) {
 	p.emit(".</li>\n")
 }
 
-// maxRange is the maximum length of a range of versions that is read: calls nest in its parts.
-const maxRange = 64 << 10
-
 // follows reports whether an entry of a channel is an upgrade from a bundle.
 func (v *view) follows(e *declcfg.ChannelEntry, from string) bool {
 	if e.Replaces == from || slices.Contains(e.Skips, from) {
 		return true
 	}
 	version, ok := v.versions[from]
-	if !ok || e.SkipRange == "" || len(e.SkipRange) > maxRange {
+	if !ok || e.SkipRange == "" {
 		return false
 	}
-	inRange, err := semver.ParseRange(e.SkipRange)
-	return err == nil && inRange(version.Version)
+	inRange, err := versions.ParseRange(e.SkipRange)
+	return err == nil && inRange.Contains(version.Version)
 }
 
 // unsupported says for what of a bundle alone OLM v1 refuses it.

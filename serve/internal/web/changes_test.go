@@ -1,6 +1,7 @@
 package web
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -257,5 +258,20 @@ func TestPermissionsInWords(t *testing.T) {
 	}
 	if d := parsePage(t, get(t, siteOf(t, contentOf(t, sampleFS())).URL+"/bundle?package=alpha&name=alpha.v1.1.0").body); strings.Contains(d.text, "Permissions") {
 		t.Error(d.text)
+	}
+}
+
+// A page ends whatever ranges the catalog has.
+func TestChangesOfHostileRanges(t *testing.T) {
+	for _, text := range []string{"<1.0.0 || || >2.0.0", strings.Repeat("<1.0.0 || ", 1_000_000) + "<1.0.0", "x", "||"} {
+		fsys := compared(t)
+		for name, file := range fsys {
+			file.Data = bytes.Replace(file.Data, []byte(`"replaces":"p.v0"`), []byte(`"skipRange":"`+text+`"`), 1)
+			fsys[name] = file
+		}
+		a := get(t, siteWith(t, fsys, nil).URL+step)
+		if !strings.Contains(a.body, "No channel has this upgrade in one step") {
+			t.Errorf("%.30s: %d %.200s", text, a.code, a.body)
+		}
 	}
 }

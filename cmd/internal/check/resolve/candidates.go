@@ -48,7 +48,7 @@ func (f *filed) candidates(q *Request, inRange func(semver.Version) bool) ([]*ca
 	follows := func(*candidate) bool { return true }
 	if q.Installed != nil && !q.SelfCertified {
 		var err error
-		if follows, err = successors(q.Installed, channels); err != nil {
+		if follows, err = f.successors(q.Installed, channels); err != nil {
 			return nil, fmt.Errorf("error finding upgrade edges: %w", err)
 		}
 	}
@@ -70,7 +70,7 @@ func (f *filed) candidates(q *Request, inRange func(semver.Version) bool) ([]*ca
 
 // successors returns a function that reports whether a bundle may follow what is installed: an entry of the channels
 // replaces, skips or skips by its range the installed bundle, or the bundle has its version and release.
-func successors(i *Installed, channels []channel) (func(*candidate) bool, error) {
+func (f *filed) successors(i *Installed, channels []channel) (func(*candidate) bool, error) {
 	installed, err := i.parse()
 	if err != nil {
 		return nil, fmt.Errorf("failed to get version and release of installed bundle: %w", err)
@@ -80,11 +80,11 @@ func successors(i *Installed, channels []channel) (func(*candidate) bool, error)
 	if err != nil {
 		return nil, fmt.Errorf("getting successorsPredicate: error parsing installed bundle version: %w", err)
 	}
-	next := map[string]bool{}
+	next, skips := map[string]bool{}, f.skipping(version)
 	for _, c := range channels {
 		for k := range c.entries {
 			e := &c.entries[k]
-			if !next[e.name] && (e.names(i.Name) || e.inRange != nil && e.inRange(version)) {
+			if !next[e.name] && (e.names(i.Name) || skips(e)) {
 				next[e.name] = true
 			}
 		}

@@ -1,6 +1,9 @@
 package resolve
 
-import "iter"
+import (
+	"iter"
+	"slices"
+)
 
 // Edge is an upgrade that OLM v1 may take within a catalog, by the choice of channels and versions.
 type Edge struct {
@@ -41,10 +44,14 @@ func (f *filed) edges(yield func(Edge) bool) bool {
 			for _, name := range e.skips {
 				named[name] = append(named[name], link{c, e})
 			}
-			if e.inRange != nil {
+			if !e.matches.None() {
 				ranged = append(ranged, link{c, e})
 			}
 		}
+	}
+	numbers := make(map[string]int, len(f.bundles))
+	for i := range f.bundles {
+		numbers[f.bundles[i].name] = i
 	}
 	for i := range f.bundles {
 		from := &f.bundles[i]
@@ -62,11 +69,18 @@ func (f *filed) edges(yield func(Edge) bool) bool {
 			add(l)
 		}
 		for _, l := range ranged {
-			if l.entry.inRange(from.version.Version) {
+			if l.entry.matches.Has(i) {
 				add(l)
 			}
 		}
-		for k := range f.bundles {
+		candidates := f.versions.Equal(i)
+		for name := range next {
+			if k, ok := numbers[name]; ok {
+				candidates = append(candidates, k)
+			}
+		}
+		slices.Sort(candidates)
+		for _, k := range slices.Compact(candidates) {
 			to := &f.bundles[k]
 			allowed := next[to.name]
 			if k == i || to.versionErr != nil || to.dependency != "" ||

@@ -13,6 +13,7 @@ import (
 	"github.com/blang/semver/v4"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/versions"
 )
 
 // Catalog is one of the catalogs that a package is looked for in.
@@ -35,6 +36,7 @@ type filed struct {
 	any            bool
 	defaultChannel string
 	bundles        []candidate
+	versions       *versions.Sorted // of bundles, by their positions
 	byName         map[string]*candidate
 	channels       []channel
 	// deprecations is the first blob of its kind; nil if there is none.
@@ -62,7 +64,9 @@ type channel struct {
 type entry struct {
 	name, replaces string
 	skips          []string
-	inRange        func(semver.Version) bool // of skipRange; nil if there is none
+	// inRange is the skipRange. One that cannot be parsed has no versions.
+	inRange versions.Range
+	matches versions.Matches // those of filed.versions in it
 }
 
 func (e *entry) names(bundle string) bool {
@@ -121,10 +125,28 @@ func file(ctx context.Context, c *Catalog, pkg string, g Gates) (*filed, error) 
 	for i := range f.bundles {
 		f.byName[f.bundles[i].name] = &f.bundles[i]
 	}
+	all := make([]semver.Version, len(f.bundles))
+	for i := range f.bundles {
+		all[i] = f.bundles[i].version.Version
+	}
+	f.versions = versions.Sort(all)
 	for _, name := range inFileOrder(channels) {
-		f.channels = append(f.channels, channels[name])
+		c := channels[name]
+		for i := range c.entries {
+			c.entries[i].matches = f.versions.In(c.entries[i].inRange)
+		}
+		f.channels = append(f.channels, c)
 	}
 	return f, nil
+}
+
+// skipping returns a function that reports whether the skipRange of an entry contains a version. It compares versions
+// only for one that no bundle has.
+func (f *filed) skipping(v semver.Version) func(*entry) bool {
+	if at, ok := f.versions.Find(v); ok {
+		return func(e *entry) bool { return e.matches.Has(at) }
+	}
+	return func(e *entry) bool { return e.inRange.Contains(v) }
 }
 
 // fileName is the name of the file in which OLM v1 keeps a blob.
@@ -162,7 +184,8 @@ func newChannel(c *declcfg.Channel) channel {
 	out := channel{name: c.Name, entries: make([]entry, len(c.Entries))}
 	for i := range c.Entries {
 		e := &c.Entries[i]
-		out.entries[i] = entry{e.Name, e.Replaces, e.Skips, parseRange(e.SkipRange)}
+		inRange, _ := versions.ParseRange(e.SkipRange)
+		out.entries[i] = entry{name: e.Name, replaces: e.Replaces, skips: e.Skips, inRange: inRange}
 	}
 	return out
 }

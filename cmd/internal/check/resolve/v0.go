@@ -160,8 +160,12 @@ func (v *V0) next(name string, version *semver.Version) *candidate {
 	if above, ok := v.above[name]; ok {
 		end = min(end, above+1)
 	}
+	skips := func(*entry) bool { return false }
+	if version != nil {
+		skips = v.in.skipping(*version)
+	}
 	for i, e := range v.order[:end] {
-		if above, ok := v.above[name]; ok && above == i || version != nil && e.inRange != nil && e.inRange(*version) {
+		if above, ok := v.above[name]; ok && above == i || skips(e) {
 			return v.in.byName[e.name]
 		}
 	}

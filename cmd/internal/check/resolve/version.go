@@ -107,19 +107,3 @@ func parseVersion(text string) (semver.Version, error) {
 	}
 	return semver.Parse(text)
 }
-
-// maxRange bounds the length of a skipRange in bytes: the time of parsing grows with it.
-const maxRange = 4 << 10
-
-// parseRange returns a function that reports whether the skipRange of an entry contains a version; nil if the entry has
-// none. A range that cannot be parsed contains no version.
-func parseRange(skipRange string) func(semver.Version) bool {
-	if skipRange == "" || len(skipRange) > maxRange {
-		return nil
-	}
-	in, err := semver.ParseRange(skipRange)
-	if err != nil {
-		return nil
-	}
-	return in
-}

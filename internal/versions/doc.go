@@ -1,0 +1,6 @@
+// Package versions parses ranges of versions, and finds which versions are in them. It is the only place that does:
+// hack/imports refuses the parser of blang/semver elsewhere. A range is compiled once to sorted spans, so that a version
+// is found in it by a binary search, and the versions of a channel in a range by two for each span.
+//
+// The constraints of ClusterExtensions, which have another syntax, are in cmd/internal/check/resolve.
+package versions
