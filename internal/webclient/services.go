@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/redact"
 )
 
 // ParseServiceURL takes https, and http to this machine alone. Its errors have neither a password nor a query.
@@ -120,7 +121,7 @@ func (t *Service) RoundTrip(req *http.Request) (*http.Response, error) {
 	if resp.StatusCode >= http.StatusBadRequest {
 		// It becomes part of a message, and some servers repeat what they were sent.
 		if _, token, ok := strings.Cut(req.Header.Get("Authorization"), " "); ok && token != "" {
-			body = bytes.ReplaceAll(body, []byte(token), []byte("(the token)"))
+			body = []byte(redact.NewToken(token).Text(string(body[:min(len(body), 16*MaxRefusal)])))
 		}
 		body = body[:min(len(body), MaxRefusal)]
 	}

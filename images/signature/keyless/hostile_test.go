@@ -236,6 +236,46 @@ func TestCertificateOfAnotherKey(t *testing.T) {
 	}
 }
 
+// What a certificate authority answers shows no part of the token that it got.
+func TestTokenInAnswers(t *testing.T) {
+	s := sigstoretest.New(t)
+	var token string
+	for what, part := range map[string]func([]string) string{
+		"all": func(p []string) string { return strings.Join(p, ".") }, "header": func(p []string) string { return p[0] },
+		"payload": func(p []string) string { return p[1] }, "signature": func(p []string) string { return p[2] },
+		"a piece": func(p []string) string { return p[1][5:25] },
+		"claims": func(p []string) string {
+			claims, _ := base64.RawURLEncoding.DecodeString(p[1])
+			return string(claims)
+		},
+	} {
+		for how, answer := range map[string]func(w http.ResponseWriter, text string){
+			"refused": func(w http.ResponseWriter, text string) { http.Error(w, "no: "+text, http.StatusForbidden) },
+			"JSON":    func(w http.ResponseWriter, text string) { _, _ = io.WriteString(w, text) },
+			"certificate": func(w http.ResponseWriter, text string) {
+				_ = json.NewEncoder(w).Encode(map[string]any{"signedCertificateEmbeddedSct": map[string]any{
+					"chain": map[string]any{"certificates": []string{text}}}})
+			},
+		} {
+			with := services(s, true, true)
+			with.Authority = serverOf(t, func(w http.ResponseWriter, r *http.Request) {
+				token = strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+				answer(w, part(strings.Split(token, ".")))
+			})
+			_, err := signerOf(t, s, with).Bundle(t.Context(), []byte(statement))
+			parts := strings.Split(token, ".")
+			if err == nil || len(parts) != 3 {
+				t.Fatalf("%s, %s: %v, token %q", what, how, err, token)
+			}
+			for _, secret := range append(parts, part(parts), name) {
+				if strings.Contains(err.Error(), secret) {
+					t.Errorf("%s, %s: %v has %q", what, how, err, secret)
+				}
+			}
+		}
+	}
+}
+
 // A server that asks for patience without an end does not get it, and one that is slow can be interrupted.
 func TestSlowServers(t *testing.T) {
 	for what, answer := range map[string]http.HandlerFunc{

@@ -27,6 +27,7 @@ import (
 
 	"github.com/operator-bindery/bindery/images/signature"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/internal/webclient"
 )
 
@@ -138,8 +139,9 @@ func (s *Signer) certify(ctx context.Context) (*certified, error) {
 	to.Answer = func(body []byte) { answer = body }
 	der, err := sign.NewFulcio(&sign.FulcioOptions{BaseURL: s.services.Authority, Transport: to}).GetCertificate(ctx, s.current,
 		&sign.CertificateProviderOptions{IDToken: token})
+	secret := redact.NewToken(token)
 	if err != nil {
-		return nil, &ServiceError{"fulcio-url", s.services.Authority, err}
+		return nil, &ServiceError{"fulcio-url", s.services.Authority, secret.Error(err)}
 	}
 	by := certified{Keypair: s.current.Keypair, chain: chainOf(answer)}
 	if by.leaf, err = x509.ParseCertificate(der); err == nil {
@@ -148,8 +150,11 @@ func (s *Signer) certify(ctx context.Context) (*certified, error) {
 	if key, ok := by.GetPublicKey().(*ecdsa.PublicKey); err == nil && (!ok || !key.Equal(by.leaf.PublicKey)) {
 		err = errors.New("it has another key than the one that was sent")
 	}
+	if err == nil && secret.In(by.who.Name+" "+by.who.Issuer) {
+		err = errors.New("the identity in it has a part of the token")
+	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: a certificate of %s: %v", fault.ErrInvalid, s.services.Authority, err)
+		return nil, fmt.Errorf("%w: a certificate of %s: %s", fault.ErrInvalid, s.services.Authority, secret.Text(err.Error()))
 	}
 	s.current = &by
 	return s.current, nil
