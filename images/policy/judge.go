@@ -2,11 +2,13 @@ package policy
 
 import (
 	"context"
+	"crypto/fips140"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/opencontainers/go-digest"
 	"go.podman.io/image/v5/directory"
@@ -26,25 +28,32 @@ func (p *file) Judge(ctx context.Context, n transport.Source, e *trust.Evidence)
 	}
 	// A policy that decides by the name needs no signatures.
 	probe := &nameOnly{ref: named}
-	refused, err = p.ask(ctx, e.Signed, image.UnparsedInstance(probe, nil))
+	refused, err = p.ask(ctx, rs, e.Signed, image.UnparsedInstance(probe, nil))
 	if err != nil || !probe.asked {
 		return refused, err
 	}
 	if err := p.checkKeys(rule.Scope, rs); err != nil {
 		return nil, err
 	}
-	return p.askWith(ctx, named, e)
+	return p.askWith(ctx, named, rs, e)
 }
 
 // ask asks the policy about an image that the library reads. The error refused is its answer.
-func (p *file) ask(ctx context.Context, signed bool, unparsed types.UnparsedImage) (refused, err error) {
+func (p *file) ask(ctx context.Context, rs []requirement, signed bool, unparsed types.UnparsedImage) (refused, err error) {
 	// A policy context must not be used concurrently. Each question has its own, as making one is cheap.
 	pc, err := signature.NewPolicyContext(p.policy)
 	if err != nil {
 		return nil, &trust.PolicyFileError{File: p.path, Err: err}
 	}
 	pc.RequireSignatureVerification(signed)
-	ok, refused := pc.IsRunningImageAllowed(ctx, unparsed)
+	ok := false
+	decide := func() { ok, refused = pc.IsRunningImageAllowed(ctx, unparsed) }
+	if slices.ContainsFunc(rs, func(r requirement) bool { return r.Type == "signedBy" }) {
+		// The fingerprints that name keys of OpenPGP are SHA-1, which FIPS 140 does not allow.
+		fips140.WithoutEnforcement(decide)
+	} else {
+		decide()
+	}
 	if err := pc.Destroy(); err != nil {
 		return nil, err
 	}
@@ -63,12 +72,12 @@ func (p *file) ask(ctx context.Context, signed bool, unparsed types.UnparsedImag
 //
 // The library takes sigstore's signatures only from sources of its own: what a types.ImageSource returns is to it a
 // signature of GPG. So the text and the signatures are put into a directory of its transport "dir:".
-func (p *file) askWith(ctx context.Context, named types.ImageReference, e *trust.Evidence) (refused, err error) {
+func (p *file) askWith(ctx context.Context, named types.ImageReference, rs []requirement, e *trust.Evidence) (refused, err error) {
 	e.Read = true
 	if e.Original != nil {
 		// A store has the manifest that was signed, beside the one that is made of its layers.
 		e.Found = -1
-		return p.ask(ctx, e.Signed, image.UnparsedInstanceWithReference(image.UnparsedInstance(e.Original, nil), named))
+		return p.ask(ctx, rs, e.Signed, image.UnparsedInstanceWithReference(image.UnparsedInstance(e.Original, nil), named))
 	}
 	var blobs [][]byte
 	if e.Signatures != nil {
@@ -100,7 +109,7 @@ func (p *file) askWith(ctx context.Context, named types.ImageReference, e *trust
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, src.Close()) }()
-	return p.ask(ctx, e.Signed, image.UnparsedInstanceWithReference(image.UnparsedInstance(src, nil), named))
+	return p.ask(ctx, rs, e.Signed, image.UnparsedInstanceWithReference(image.UnparsedInstance(src, nil), named))
 }
 
 // nameOnly is a source with a name and no content. It records whether the content was requested.

@@ -58,6 +58,7 @@ func RunScripts(t *testing.T, setup ...func(script testing.TB, e *testscript.Env
 			e.Setenv("XDG_CACHE_HOME", filepath.Join(e.WorkDir, "cache"))
 			e.Setenv("BINDERY_NO_PROGRESS", "true")
 			e.Setenv("BINDERY_USE_HTTP", "true")
+			e.Setenv("GODEBUG", os.Getenv("GODEBUG")) // hack/ci/fips.sh sets it
 			for _, more := range setup {
 				more(script, e)
 			}

@@ -5,6 +5,8 @@ package signed
 
 import (
 	"bytes"
+	"crypto/dsa" //nolint:staticcheck // to refuse it
+	"crypto/fips140"
 	_ "embed" // the vendor's keys
 	"errors"
 	"fmt"
@@ -58,7 +60,10 @@ func ReadKeys(text []byte) (*Keys, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%w: OpenPGP keys: %w", fault.ErrInvalid, err)
 		}
-		list, err := openpgp.ReadKeyRing(b.Body)
+		var list openpgp.EntityList
+		// The fingerprint that names a key is a SHA-1, and so are signatures with which old keys say what they are for, which
+		// FIPS 140 does not allow. The file of keys is trusted as it is, and releases are signed with other hashes.
+		fips140.WithoutEnforcement(func() { list, err = openpgp.ReadKeyRing(b.Body) })
 		if err != nil {
 			unread = err
 		}
@@ -89,6 +94,10 @@ func checkUse(key openpgp.Key) (ends time.Time, _ error) {
 	if sub := key.SelfSignature; key.PublicKey != primary {
 		ends = earlier(ends, expiry(key.PublicKey.CreationTime, sub.KeyLifetimeSecs))
 		may = sub.SigType == packet.SigTypeSubkeyBinding && sub.FlagSign
+	}
+	if _, is := key.PublicKey.PublicKey.(*dsa.PublicKey); is && fips140.Enforced() {
+		return ends, fmt.Errorf("the key %s, with which it is signed, is a key of DSA, which the FIPS mode (GODEBUG=fips140=only) forbids",
+			key.PublicKey.KeyIdString())
 	}
 	if len(key.Entity.Revocations) > 0 || !may {
 		return ends, fmt.Errorf("the key %s, with which it is signed, is revoked, or not for signing",
