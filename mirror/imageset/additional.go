@@ -1,6 +1,7 @@
 package imageset
 
 import (
+	"cmp"
 	"errors"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
@@ -39,6 +40,9 @@ func (r *reader) readAdditional(n node) AdditionalImage {
 		r.problems[len(r.problems)-1].tagless = true
 	} else if err != nil && !n.misfit("name") {
 		n.wrong("name", err.Error(), "name: registry.example.com/path/image:v1")
+	}
+	if err == nil || errors.Is(err, errTagless) {
+		err = cmp.Or(n.checkRegistry("name", a.Name), err)
 	}
 	n.checkTarget("targetRepo")
 	n.checkTag("targetTag")

@@ -1,6 +1,7 @@
 package imageset
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -125,6 +126,16 @@ func (n node) checkTarget(name string) {
 			n.wrong(name, err.Error(), "components of a-z and 0-9, joined by . _ __ or dashes, with / between them")
 		}
 	}
+}
+
+// checkRegistry checks that the image that a field names has a registry.
+func (n node) checkRegistry(name string, image Ref) error {
+	err := image.CheckRegistry()
+	var none *NoRegistryError
+	if errors.As(err, &none) {
+		n.wrong(name, err.Error(), none.Fix())
+	}
+	return err
 }
 
 // checkTag checks a tag at the destination.

@@ -78,10 +78,12 @@ func (r *reader) readPlatform(n node) Platform {
 		written: n.text("release")}
 	if p.written != "" {
 		var err error
-		if p.Release, err = ParseRef(p.written); err == nil && (!p.Release.InRegistry() || p.Release.Host == "") {
+		if p.Release, err = ParseRef(p.written); err == nil && !p.Release.InRegistry() {
 			err = errors.New(fault.Quote(p.written) + " names no registry")
 		}
-		if err != nil {
+		if err == nil && n.checkRegistry("release", p.Release) != nil {
+			p.Release = Ref{}
+		} else if err != nil {
 			n.wrong("release", err.Error(), "release: quay.io/openshift-release-dev/ocp-release:4.16.1-x86_64, or by digest")
 			p.Release = Ref{}
 		}

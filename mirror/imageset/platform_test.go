@@ -38,7 +38,7 @@ func TestPlatform(t *testing.T) {
 	if strings.Contains(pinned, "shortestPath") {
 		t.Errorf("a channel with one version has no path:\n%s", pinned)
 	}
-	if s, err := parsePlatform("release: h/o/ocp-release:4.16.1-x86_64, channels: [{name: a-1.2}]"); err != nil ||
+	if s, err := parsePlatform("release: h.io/o/ocp-release:4.16.1-x86_64, channels: [{name: a-1.2}]"); err != nil ||
 		s.Platform.Release.Tag != "4.16.1-x86_64" || len(s.Warnings) != 1 {
 		t.Errorf("%+v, %v", s, err)
 	}

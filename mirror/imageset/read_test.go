@@ -34,8 +34,8 @@ mirror:
       channels: [{name: c, minVersion: v1.2}]
   - <<: *one
     targetTag: other
-  additionalImages: [{name: h/x@sha256:b468140dc7d4999406e30cd502f483256febef5ff34f60c50a64e098828a0d5a, targetTag: t}]
-  blockedImages: [{name: ^h/}]
+  additionalImages: [{name: h.io/x@sha256:b468140dc7d4999406e30cd502f483256febef5ff34f60c50a64e098828a0d5a, targetTag: t}]
+  blockedImages: [{name: '^h[.]io/'}]
   platform: {graph: false, channels: []}
   helm:
 `
@@ -66,7 +66,7 @@ mirror:
 
 // A catalog that is no name of an image has one problem: nothing is said of a directory that it does not name.
 func TestACatalogThatIsNoNameIsOneProblem(t *testing.T) {
-	for _, name := range []string{"1", "dir:///a/b", "h/c", "''"} {
+	for _, name := range []string{"1", "dir:///a/b", "h.io/c", "''"} {
 		_, err := parse(head + "mirror: {operators: [{catalog: " + name + "}]}")
 		if !errors.Is(err, fault.ErrInvalid) || strings.Contains(err.Error(), "directory") {
 			t.Errorf("%s: %v", name, err)
@@ -76,7 +76,7 @@ func TestACatalogThatIsNoNameIsOneProblem(t *testing.T) {
 
 // A faulty file is refused with all its problems, each with its position.
 func TestAllProblemsAreTold(t *testing.T) {
-	op := head + "mirror:\n  operators:\n  - catalog: h/c:v1\n"
+	op := head + "mirror:\n  operators:\n  - catalog: h.io/c:v1\n"
 	for text, want := range map[string][]string{
 		"":                           {"f: the file is empty"},
 		"[]":                         {"f:1:1: not an object"},
@@ -98,12 +98,12 @@ func TestAllProblemsAreTold(t *testing.T) {
 			"        maxVersion: '2'\n      - name: c\n": {"mixing both filtering", `duplicate channel entry "c"`},
 		op + "    targetCatalog: a/../b\n    targetTag: a/b\n": {"targetCatalog: \"a/../b\" is no path",
 			"targetTag: \"a/b\" is no tag"},
-		op + "  - catalog: h/d:v1\n    targetCatalog: c\n": {"duplicate: catalog"},
+		op + "  - catalog: h.io/d:v1\n    targetCatalog: c\n": {"duplicate: catalog"},
 		head + "archiveSize: -1\nmirror:\n":                {"archiveSize: less than 0", "mirror: missing"},
 		"kind: ImageSetConfiguration\napiVersion: v3\nmirror: {platform: {release: 'x:v1'}, helm: {url: y}}\n": {
 			`apiVersion: unknown version "v3"`, `"x:v1" names no registry`, `mirror.helm: unknown field "url"`},
-		head + "mirror: {blockedImages: [{name: ''}], additionalImages: [{name: h/x}, {name: 'h/X:v1'}]}": {
-			"an empty expression", "tag and digest are empty", `"X" of "h/X:v1" is no name`},
+		head + "mirror: {blockedImages: [{name: ''}], additionalImages: [{name: h.io/x}, {name: 'h.io/X:v1'}]}": {
+			"an empty expression", "tag and digest are empty", `"X" of "h.io/X:v1" is no name`},
 		head + "mirror: {operators: [{catalog: 'oci:///a/B'}]}": {"set targetCatalog"},
 		head + strings.Repeat("x", 4<<20) + ": 1":               {"limit"},
 		head + strings.Repeat("[", 200):                         {"f"},
@@ -121,6 +121,23 @@ func TestAllProblemsAreTold(t *testing.T) {
 	}
 }
 
+func TestNamesWithoutRegistry(t *testing.T) {
+	for name, full := range map[string]string{"other/tool:v1": "docker.io/other/tool:v1", "tool:v1": "docker.io/library/tool:v1",
+		"docker://a/b/c:v1": "docker.io/a/b/c:v1", "other/tool": "docker.io/other/tool",
+		"r.io/tool:v1": "", "localhost/tool:v1": "", "r:5000/tool:v1": "", "'[::1]:5000/tool:v1'": "", "oci:///tool": ""} {
+		for _, entry := range []string{"additionalImages:\n  - name: ", "operators:\n  - catalog: ", "platform:\n    release: "} {
+			if strings.HasPrefix(entry, "platform") && (strings.HasPrefix(name, "oci:") || !strings.Contains(name, ":v")) {
+				continue // a release is in a registry, with a tag
+			}
+			_, err := parse(head + "mirror:\n  " + entry + name + "\n")
+			if full == "" && err != nil || full != "" && (err == nil || !strings.Contains(err.Error(), "such as "+full+": ") ||
+				!strings.Contains(err.Error(), "f:5:")) {
+				t.Errorf("%s: %s: %v", name, entry, err)
+			}
+		}
+	}
+}
+
 func TestOptions(t *testing.T) {
 	lenient := imageset.Options{IgnoreUnsupported: true, Compat: true}
 	s, err := imageset.Parse([]byte("kind: ImageSetConfiguration\napiVersion: v3\narchiveSize: -2\nmirror:\n  helm:\n"+
@@ -128,12 +145,12 @@ func TestOptions(t *testing.T) {
 	if err != nil || len(s.Warnings) != 3 || s.SegmentSize() != 500 || s.Unsupported[0] != "mirror.helm" {
 		t.Errorf("got %+v, %v", s, err)
 	}
-	_, err = parse(head + "mirror: {additionalImages: [{name: h/x}]}")
+	_, err = parse(head + "mirror: {additionalImages: [{name: h.io/x}]}")
 	var e *imageset.Error
 	if !errors.As(err, &e) || !e.OnlyTagless() {
 		t.Errorf("got %v", err)
 	}
-	_, err = parse(head + "mirror: {additionalImages: [{name: h/x}], blockedImages: [{}]}")
+	_, err = parse(head + "mirror: {additionalImages: [{name: h.io/x}], blockedImages: [{}]}")
 	if !errors.As(err, &e) || e.OnlyTagless() {
 		t.Errorf("got %v", err)
 	}
@@ -156,7 +173,7 @@ func TestOptions(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(
-		head + "mirror:\n  operators:\n  - catalog: h/c:v1\n    packages:\n    - name: a\n      minVersion: '1'\n"))
+		head + "mirror:\n  operators:\n  - catalog: h.io/c:v1\n    packages:\n    - name: a\n      minVersion: '1'\n"))
 	f.Add([]byte(`{"kind":"ImageSetConfiguration","mirror":{"additionalImages":[{"name":"oci://x/y"}]}}`))
 	f.Add([]byte("a: &a [1]\nb: *a\n<<: {kind: x}\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -107,6 +107,38 @@ func ParseRef(text string, others ...string) (Ref, error) {
 	return r, nil
 }
 
+// CheckRegistry returns an error if an image in a registry is written without one. Which registry is meant then depends on
+// the machine that reads it, and the name of a mirror, and what clusters are told, would be those of none.
+func (r Ref) CheckRegistry() error {
+	host := r.Host
+	if !r.InRegistry() || strings.ContainsAny(host, ".:") || host == "localhost" || strings.ToLower(host) != host {
+		return nil
+	}
+	full := r
+	if full.Host, full.Path = "docker.io", r.Repository(); host == "" {
+		full.Path = "library/" + full.Path
+	}
+	return &NoRegistryError{r.Name(), full.Name()}
+}
+
+// NoRegistryError is about the name of an image without a registry. It is of the class [fault.ErrInvalid].
+type NoRegistryError struct {
+	Name string
+	// Full is the name at Docker Hub, which such names stood for first.
+	Full string
+}
+
+// Error implements [error].
+func (e *NoRegistryError) Error() string { return fault.Quote(e.Name) + " names no registry" }
+
+// Fix is what to write instead.
+func (e *NoRegistryError) Fix() string {
+	return "write the full name, such as " + e.Full + ": what is before the first slash is a registry if it has a dot or a port, or is localhost"
+}
+
+// Unwrap returns the class.
+func (e *NoRegistryError) Unwrap() error { return fault.ErrInvalid }
+
 // InRegistry tells whether the image is in a registry.
 func (r Ref) InRegistry() bool { return r.Transport == Docker }
 

@@ -2,6 +2,7 @@ package mirror
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"regexp"
@@ -86,6 +87,13 @@ func (o *Releases) Options(ctx context.Context, p *option.Session, caFile string
 		GraphData: o.graphData, GraphBase: o.graphBase, NoCrossChannel: o.crossChannel == "none"}
 	if v := o.crossChannel; v != "" && v != "path" && v != "none" {
 		return out, cmdline.Usagef("invalid --cross-channel value %q, expected (path|none)", v)
+	}
+	if o.graphBase != "" {
+		ref, err := imageset.ParseRef(o.graphBase, "oci-archive", "docker-archive", "dir", "containers-storage")
+		var none *imageset.NoRegistryError
+		if err == nil && errors.As(ref.CheckRegistry(), &none) {
+			return out, &cmdline.Error{Class: cmdline.ClassUsage, Object: o.graphBase, Hint: none.Fix(), Err: fmt.Errorf("--graph-base: %w", none)}
+		}
 	}
 	out.Client, err = webclient.NewClient(ctx, webclient.Options{CAFile: caFile, Retries: retries,
 		UserAgent: "bindery/" + strings.TrimPrefix(version.Release(), "v")})
