@@ -27,7 +27,7 @@ func (o Options) WriteResources(ctx context.Context, dir string) (_ *Account, er
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, r.close()) }()
-	if err := r.open(ctx); err != nil {
+	if err := r.open(ctx, false); err != nil {
 		return r.report.account, err
 	}
 	if r.found, err = collectAll(ctx, r.o, r.report, r.places.from, r.places.input); err != nil {

@@ -61,6 +61,9 @@ func (r *forecast) make(ctx context.Context) (err error) {
 		}
 		g.Go(func() error {
 			err := r.measureImage(gctx, i)
+			if err == nil && r.o.ManifestLists && i.account.Status == Present {
+				err = r.listInstances(gctx, i)
+			}
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
@@ -183,6 +186,15 @@ func (r *forecast) measureImage(ctx context.Context, i *item) error {
 	return nil
 }
 
+// listInstances lists the images of an index that the target has, as those of one that it does not have are listed.
+func (r *forecast) listInstances(ctx context.Context, i *item) error {
+	image, err := r.places.measure(ctx, i, v1.Descriptor{})
+	if err == nil {
+		i.state.kept = image.Instances
+	}
+	return err
+}
+
 // mapped is an image with its destination.
 type mapped struct{ source, destination imageset.Ref }
 
@@ -208,18 +220,17 @@ func (r *forecast) writeMapping(list []*item) error {
 		case source.Digest != "":
 			source.Tag = ""
 		}
-		p := mapped{source, i.destination}
-		pairs = append(pairs, p)
-		if i.account.Status == Planned || i.account.Status == Failed {
-			missing = append(missing, p)
-		}
-		if !r.o.ManifestLists {
-			continue
-		}
+		own := []mapped{{source, i.destination}}
 		for _, d := range i.state.kept {
-			child, at := source, i.destination
-			child.Digest, at.Digest, at.Tag = d.Digest, d.Digest, ""
-			pairs = append(pairs, mapped{child, at})
+			if r.o.ManifestLists {
+				child, at := source, i.destination
+				child.Digest, at.Digest, at.Tag = d.Digest, d.Digest, ""
+				own = append(own, mapped{child, at})
+			}
+		}
+		pairs = append(pairs, own...)
+		if i.account.Status == Planned || i.account.Status == Failed {
+			missing = append(missing, own...)
 		}
 	}
 	write := func(name string, pairs []mapped) error {

@@ -13,8 +13,9 @@ import (
 )
 
 // open opens the places of a run, but for an archive that is written, which [places.openOutput] opens. An archive that
-// is read is compared with the target before anything is copied.
-func (p *places) open(ctx context.Context, o *Options, report *report) error {
+// is read is compared with the target before anything is copied. ask asks the target whether it is a registry first, also
+// in dry runs: what one says of a target that does not answer would be wrong.
+func (p *places) open(ctx context.Context, o *Options, report *report, ask bool) error {
 	if o.Mode != ToDisk {
 		// What is wrong with the workspace is reported before anything is copied.
 		if _, err := o.Workspace.Resources(); err != nil {
@@ -24,7 +25,7 @@ func (p *places) open(ctx context.Context, o *Options, report *report) error {
 			return err
 		}
 		report.account.Destination = o.Target.String()
-		if !o.DryRun {
+		if ask {
 			if err := o.Remote.Ping(ctx, o.Target.String()); err != nil {
 				return err // the error names the registry
 			}

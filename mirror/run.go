@@ -33,7 +33,7 @@ func (o Options) Run(ctx context.Context) (_ *Account, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, r.close()) }()
-	err = r.open(ctx)
+	err = r.open(ctx, true)
 	if err != nil {
 		return r.report.account, err
 	}
@@ -48,12 +48,12 @@ func newRun(ctx context.Context, options Options) (*run, error) {
 	return &run{o: o, report: newReport(o), found: &collection{}, work: work}, err
 }
 
-// open opens what the run reads and writes.
-func (r *run) open(ctx context.Context) (err error) {
+// open opens what the run reads and writes; ask is that of [places.open].
+func (r *run) open(ctx context.Context, ask bool) (err error) {
 	if r.carried, err = workdir.ReadCarried(r.o.Workspace.files()); err != nil {
 		return err
 	}
-	return r.places.open(ctx, r.o, r.report)
+	return r.places.open(ctx, r.o, r.report, ask)
 }
 
 // mirror does the steps of the run, one after the other.

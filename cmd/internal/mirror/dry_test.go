@@ -2,9 +2,13 @@ package mirror_test
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/operator-bindery/bindery/cmd/internal/clitest"
 	"github.com/operator-bindery/bindery/mirror"
 )
 
@@ -60,5 +64,53 @@ func TestMirrorDryRuns(t *testing.T) {
 	}
 	if after := requests(); after != before {
 		t.Errorf("%d requests that change something", after-before)
+	}
+}
+
+// A dry run asks the target first, as a run does, and says the same of one that does not answer.
+func TestDryRunAsksTheTarget(t *testing.T) {
+	w := newMirrorWorld(t)
+	dead := "127.0.0.1:" + clitest.FreePort(t)
+	for _, more := range []string{"", " --dry-run"} {
+		start := time.Now()
+		got := w.Run("mirror run -c imageset.yaml --workspace dead --retries 0 docker://" + dead + "/m" + more)
+		if got.Status != 1 || !strings.Contains(got.Stderr, "connection refused") || strings.Contains(got.Stderr, "cannot be asked") ||
+			time.Since(start) > 30*time.Second {
+			t.Errorf("%q: status %d after %v: %s", more, got.Status, time.Since(start), got.Stderr)
+		}
+	}
+}
+
+// The images of indexes are listed whatever the target has, and those that are missing with them.
+func TestManifestLists(t *testing.T) {
+	w := newMirrorWorld(t)
+	lists := func(name string) string {
+		text, err := os.ReadFile(filepath.Join(w.Dir, "ws", "working-dir", "dry-run", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	run := func(line string) {
+		t.Helper()
+		if got := w.Run(line); got.Status != 0 {
+			t.Fatalf("%s: %+v", line, got)
+		}
+	}
+	const common = "oc-mirror --v2 -c imageset.yaml --workspace file://ws TARGET --dest-tls-verify=false --src-tls-verify=false"
+	run(common + " --dry-run-manifest-lists")
+	before := lists("mapping.txt")
+	run("mirror run -c imageset.yaml --workspace other TARGET")
+	run(common + " --dry-run-manifest-lists")
+	if after := lists("mapping.txt"); after != before {
+		t.Errorf("without images at the target:\n%s\nwith them:\n%s", before, after)
+	}
+	run(common + " --dry-run")
+	if plain := lists("mapping.txt"); strings.Count(before, "\n") <= strings.Count(plain, "\n") {
+		t.Errorf("no index is listed with its images:\n%s", before)
+	}
+	run("oc-mirror --v2 -c imageset.yaml file://ws --dry-run-manifest-lists --src-tls-verify=false")
+	if missing := lists("missing.txt"); strings.Count(missing, "\n") < strings.Count(before, "\n")-1 {
+		t.Errorf("missing:\n%s\nof:\n%s", missing, before)
 	}
 }
