@@ -99,7 +99,7 @@ func TestAllProblemsAreTold(t *testing.T) {
 		op + "    targetCatalog: a/../b\n    targetTag: a/b\n": {"targetCatalog: \"a/../b\" is no path",
 			"targetTag: \"a/b\" is no tag"},
 		op + "  - catalog: h.io/d:v1\n    targetCatalog: c\n": {"duplicate: catalog"},
-		head + "archiveSize: -1\nmirror:\n":                {"archiveSize: less than 0", "mirror: missing"},
+		head + "archiveSize: -1\nmirror:\n":                   {"archiveSize: less than 0", "mirror: missing"},
 		"kind: ImageSetConfiguration\napiVersion: v3\nmirror: {platform: {release: 'x:v1'}, helm: {url: y}}\n": {
 			`apiVersion: unknown version "v3"`, `"x:v1" names no registry`, `mirror.helm: unknown field "url"`},
 		head + "mirror: {blockedImages: [{name: ''}], additionalImages: [{name: h.io/x}, {name: 'h.io/X:v1'}]}": {

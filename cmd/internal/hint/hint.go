@@ -27,7 +27,9 @@ import (
 	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/archive"
+	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/nearest"
+	"github.com/operator-bindery/bindery/internal/printable"
 	"github.com/operator-bindery/bindery/internal/regularfile"
 	"github.com/operator-bindery/bindery/render"
 )
@@ -72,6 +74,7 @@ func Add(p *program.Program, err error) error {
 	var authority x509.UnknownAuthorityError
 	var expired x509.CertificateInvalidError
 	var certificate *tls.CertificateVerificationError
+	var host x509.HostnameError
 	var name *render.NameError
 	var reference *render.ReferenceError
 	var answer *registries.StatusError
@@ -98,6 +101,8 @@ func Add(p *program.Program, err error) error {
 	case errors.As(err, &expired) && expired.Reason == x509.Expired:
 		text = "the certificate has to be renewed, or the clock of this machine is wrong; --tls-verify=false goes on " +
 			"without verification"
+	case errors.As(err, &host):
+		text = hostHint(host)
 	case errors.As(err, &authority), errors.As(err, &certificate):
 		text = "trust a certificate authority with --ca-file FILE, or disable verification with --tls-verify=false"
 	case errors.As(err, &answer) && answer.Status == http.StatusForbidden && answer.Credentials != "":
@@ -138,6 +143,23 @@ func Add(p *program.Program, err error) error {
 		}
 	}
 	return &cmdline.Error{Class: cmdline.Classify(err), Object: object, Hint: text, Err: err}
+}
+
+// hostHint advises on a certificate that is for another host, or for none: it has no subject alternative name.
+func hostHint(e x509.HostnameError) string {
+	var names []string
+	if e.Certificate != nil {
+		names = append(names, e.Certificate.DNSNames...)
+		for _, ip := range e.Certificate.IPAddresses {
+			names = append(names, ip.String())
+		}
+	}
+	const insecure = "; --tls-verify=false goes on without verification"
+	if len(names) == 0 {
+		return "no authority helps: the certificate has to be issued again with the host as a subject alternative name (SAN)" + insecure
+	}
+	return "no authority helps: name the registry as the certificate does (" + printable.Text(fault.Clip(strings.Join(names, ", "), 200)) +
+		"), or have it issued again for this host" + insecure
 }
 
 // bracketed is what may be an IPv6 address as the registry of an image.

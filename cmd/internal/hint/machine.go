@@ -18,6 +18,8 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
+	"github.com/operator-bindery/bindery/mirror/medium"
+	"github.com/operator-bindery/bindery/mirror/releases/graphimage"
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
@@ -40,6 +42,8 @@ func machineHint(p *program.Program, err error) string {
 	case class == cmdline.ClassIntegrity:
 		return "the content is damaged or was replaced: write it again at its source; \"cache prune --all\" removes " +
 			"what was fetched before"
+	case errors.Is(err, medium.ErrTooLarge):
+		return "without --strict-archive such a blob gets a segment of its own, which is larger than the others"
 	case class == cmdline.ClassLimit:
 		return "the limit keeps hostile input from filling memory and disk; docs/explain/security.md lists all limits"
 	case errors.As(err, &invalid) && ofFiles(invalid) && p.Line.Leaf() != nil && p.Line.Leaf().Name != "validate":
@@ -125,11 +129,27 @@ func within(dir, path string) bool {
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
+// proxyHint names the variables of the proxy that cannot be reached.
+func proxyHint() string {
+	var names []string
+	for _, name := range []string{"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"} {
+		if os.Getenv(name) != "" {
+			names = append(names, "$"+name)
+		}
+	}
+	return "the proxy of " + strings.Join(names, " and ") + " cannot be reached: correct the variable, or name the host in $NO_PROXY"
+}
+
 // networkHint advises on errors of the way to a registry, and on its answers.
 func networkHint(err error) string {
 	var name *net.DNSError
 	var answer *registries.StatusError
+	var connection *net.OpError
 	switch {
+	case errors.As(err, &connection) && connection.Op == "proxyconnect":
+		return proxyHint()
+	case errors.Is(err, graphimage.ErrData):
+		return "--graph-data names the graph data elsewhere: a URL, or a file that was downloaded before"
 	case errors.As(err, &name):
 		return "check the name of the host; a mirror of it is set in registries.conf, a proxy by HTTPS_PROXY"
 	case errors.Is(err, syscall.ECONNREFUSED):

@@ -2,6 +2,8 @@ package hint
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -20,6 +22,8 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/mirror/medium"
+	"github.com/operator-bindery/bindery/mirror/releases/graphimage"
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
@@ -29,6 +33,10 @@ func TestMachineHints(t *testing.T) {
 	file := func(path string, err error) error {
 		return fmt.Errorf("write: %w", &fs.PathError{Op: "open", Path: path, Err: err})
 	}
+	t.Setenv("HTTPS_PROXY", "http://127.0.0.1:1")
+	t.Setenv("https_proxy", "")
+	t.Setenv("HTTP_PROXY", "")
+	t.Setenv("http_proxy", "")
 	temporary := filepath.Join(os.TempDir(), "x", "y")
 	answer := func(status int) error {
 		return fmt.Errorf("push: %w: %w", fault.ErrRegistry, &registries.StatusError{Status: status})
@@ -55,6 +63,12 @@ func TestMachineHints(t *testing.T) {
 		"a directory beside": {file(os.TempDir()+"x", syscall.EROFS), "choose an output"},
 		"no such host": {dial(&net.DNSError{Name: "registry.example.com", IsNotFound: true}),
 			"check the name of the host"},
+		"a dead proxy": {&net.OpError{Op: "proxyconnect", Net: "tcp", Err: dial(syscall.ECONNREFUSED)},
+			"the proxy of $HTTPS_PROXY cannot be reached"},
+		"a proxy without a name": {&net.OpError{Op: "proxyconnect", Net: "tcp", Err: dial(&net.DNSError{IsNotFound: true})},
+			"the proxy of $HTTPS_PROXY cannot be reached"},
+		"no graph data":       {fmt.Errorf("%w: %w", graphimage.ErrData, dial(&net.DNSError{IsNotFound: true})), "--graph-data names"},
+		"a strict archive":    {fmt.Errorf("%w: %w", medium.ErrTooLarge, fault.ErrLimit), "without --strict-archive"},
 		"nothing listens":     {dial(syscall.ECONNREFUSED), "check host and port"},
 		"a timeout":           {dial(os.ErrDeadlineExceeded), "raise --timeout or --retries"},
 		"not found":           {answer(http.StatusNotFound), "check the repository and the tag"},
@@ -110,5 +124,17 @@ func TestHomeIsNamed(t *testing.T) {
 	if readable(home) != nil && !strings.Contains(hint, "the variable HOME names "+home) || // root may read it
 		readable(home) == nil && hint != "" || variableHint(errors.New("other")) != "" {
 		t.Errorf("%q", hint)
+	}
+}
+
+// A certificate for another host, or for none, is not mended by trusting an authority.
+func TestHostHint(t *testing.T) {
+	for want, names := range map[string][]string{"as a subject alternative name (SAN)": nil, "(other.example, b.example)": {"other.example", "b.example"}} {
+		err := Add(&program.Program{}, fmt.Errorf("ping: %w", &tls.CertificateVerificationError{
+			Err: x509.HostnameError{Host: "r.example", Certificate: &x509.Certificate{DNSNames: names}}}))
+		var with *cmdline.Error
+		if !errors.As(err, &with) || !strings.Contains(with.Hint, want) || strings.Contains(with.Hint, "--ca-file") {
+			t.Errorf("%v: %+v", names, with)
+		}
 	}
 }

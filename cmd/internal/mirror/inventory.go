@@ -94,6 +94,9 @@ func mirrorTarget(text string, maxNestedPaths int, archives bool) (imageset.Targ
 		if archives && (hint.IsDir(text) || !strings.ContainsAny(strings.SplitN(text, "/", 2)[0], ".:")) {
 			e.Hint = fmt.Sprintf("did you mean %q?", FileScheme+text)
 		}
+		if archives && strings.HasSuffix(text, ".tar") {
+			e.Hint = fmt.Sprintf("an archive is named by the directory that has its segments: %q", FileScheme+filepath.Dir(text))
+		}
 		return imageset.Target{}, e
 	}
 	t, err := imageset.ParseTarget(text)

@@ -64,12 +64,14 @@ func (o *options) commonFlags() []cli.Flag {
 		&cli.StringFlag{Name: "port", Aliases: []string{"p"}, Usage: "accepted, and not used: nothing is listened to"},
 		&cli.BoolFlag{Name: "v2", Usage: "accepted, and not needed"},
 		&cli.BoolFlag{Name: "v1", Destination: &o.v1, Hidden: true},
-		&cli.BoolFlag{Name: "force", Hidden: true},
+		&cli.BoolFlag{Name: "force", Aliases: []string{"f"}, Hidden: true},
+		&cli.BoolFlag{Name: "cpu-prof", Hidden: true},
+		&cli.BoolFlag{Name: "mem-prof", Hidden: true},
 		&cli.StringFlag{Name: "src-cert-dir", Destination: &o.srcCertDir, Hidden: true},
 		&cli.StringFlag{Name: "dest-cert-dir", Destination: &o.destCertDir, Hidden: true},
 		&cli.BoolFlag{Name: "src-no-creds", Hidden: true},
 		&cli.BoolFlag{Name: "dest-no-creds", Hidden: true},
-	}, ignored(ocMirrorCredentials...), ignored("rootless-storage-path", "cpu-prof", "mem-prof", "src-daemon-host",
+	}, ignored(ocMirrorCredentials...), ignored("rootless-storage-path", "src-daemon-host",
 		"dest-daemon-host", "src-shared-blob-dir", "dest-shared-blob-dir"))
 }
 

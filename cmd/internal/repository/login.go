@@ -129,7 +129,7 @@ func (o *loginOptions) run(ctx context.Context, p *option.Session, text string) 
 	}
 	where, err := config.SetCredentials(sys, at, user, secret)
 	if err != nil {
-		return &cmdline.Error{Class: cmdline.ClassLocal, Object: at, Err: fmt.Errorf("keeping the credentials: %w", err)}
+		return &cmdline.Error{Class: cmdline.ClassLocal, Object: at, Err: fmt.Errorf("the credentials cannot be kept: %w", err)}
 	}
 	p.Log.Info(fmt.Sprintf("logged in to %s as %s: %s", at, user, where))
 	return nil

@@ -18,6 +18,9 @@ import (
 // DefaultURL is where the vendor publishes the graph data.
 const DefaultURL = "https://api.openshift.com/api/upgrades_info/graph-data"
 
+// ErrData is the class of errors about graph data that a server does not give. It is of the class [fault.Network].
+var ErrData = fault.New(fault.Network, "graph data")
+
 // maxData is how many bytes of graph data are downloaded at most. That of the vendor has some millions.
 const maxData = 256 << 20
 
@@ -30,12 +33,12 @@ func Download(ctx context.Context, client *webclient.Client, from, dir string) (
 	}
 	body, answer, err := client.Open(ctx, from, "")
 	if err != nil {
-		return nil, fmt.Errorf("graph data: %w", err)
+		return nil, fmt.Errorf("%w: %w", ErrData, err)
 	}
 	defer body.Close()
 	if answer.Status != http.StatusOK {
 		answer.Body, _ = io.ReadAll(io.LimitReader(body, 1<<10)) // for the message
-		return nil, fmt.Errorf("graph data: %w: %s: %s", fault.ErrRegistry, redact.Text(from), answer)
+		return nil, fmt.Errorf("%w: %s: %s", ErrData, redact.Text(from), answer)
 	}
 	f, err := os.CreateTemp(dir, "graph-data-")
 	if err != nil {
