@@ -18,11 +18,11 @@ import (
 	"sync"
 
 	"github.com/opencontainers/go-digest"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images/blobcache"
 	"github.com/operator-bindery/bindery/internal/ctxio"
+	"github.com/operator-bindery/bindery/internal/guard"
 	"github.com/operator-bindery/bindery/layers"
 )
 
@@ -145,7 +145,7 @@ func (k *Cache) forget(key digest.Digest) {
 
 // keyParts computes the keys of layers. It reads files that are not hashed yet, in parallel.
 func keyParts(ctx context.Context, o *Options, parts []part) error {
-	g, ctx := errgroup.WithContext(ctx)
+	g, ctx := guard.WithContext(ctx)
 	g.SetLimit(max(1, o.Jobs))
 	for i := range parts {
 		p := &parts[i]
@@ -161,7 +161,7 @@ func keyParts(ctx context.Context, o *Options, parts []part) error {
 
 // hashContents computes the digests of the files of packages, in parallel.
 func hashContents(ctx context.Context, o *Options, contents []content) error {
-	g, ctx := errgroup.WithContext(ctx)
+	g, ctx := guard.WithContext(ctx)
 	g.SetLimit(max(1, o.Jobs))
 	for _, c := range contents {
 		g.Go(func() error { return layers.HashEntries(ctx, c.entries) })
@@ -221,7 +221,7 @@ func (r *reading) list() error {
 		return nil
 	}
 	jobs := cmp.Or(max(r.o.Jobs, 0), runtime.GOMAXPROCS(0))
-	g, ctx := errgroup.WithContext(r.ctx)
+	g, ctx := guard.WithContext(r.ctx)
 	g.SetLimit(jobs)
 	for i, name := range names {
 		f := &r.files[i]

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/operator-bindery/bindery/build/internal/cataloglayer"
+	"github.com/operator-bindery/bindery/internal/guard"
 	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/layers"
 )
@@ -490,8 +491,12 @@ func (c *composer) readAll(ctx context.Context, refs []*composed) error {
 				continue
 			}
 			all.Go(func() {
-				catalog, release, err := r.Read(ctx)
-				answers[i] <- opened{catalog, release, err}
+				var a opened
+				a.err = guard.Call(func() (err error) {
+					a.catalog, a.release, err = r.Read(ctx)
+					return err
+				})
+				answers[i] <- a
 			})
 		}
 	})

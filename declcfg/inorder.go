@@ -7,6 +7,7 @@ import (
 	"runtime"
 
 	"github.com/operator-bindery/bindery/internal/canon"
+	"github.com/operator-bindery/bindery/internal/guard"
 )
 
 // ahead is how many units of work per job may be read and not yet handed over. It bounds the memory of a [Walk]; it
@@ -83,14 +84,16 @@ func inOrder[T any](ctx context.Context, o LoadOptions, units, most int,
 					}
 				}
 				var p piece
-				err := read(ctx, d, i, func(b T) error {
-					p.blobs, p.bytes = append(p.blobs, b), p.bytes+len(d.scratch)
-					if len(p.blobs) < pieceBlobs && p.bytes < pieceBytes {
-						return nil
-					}
-					full := p
-					p = piece{}
-					return hand(full)
+				err := guard.Call(func() error {
+					return read(ctx, d, i, func(b T) error {
+						p.blobs, p.bytes = append(p.blobs, b), p.bytes+len(d.scratch)
+						if len(p.blobs) < pieceBlobs && p.bytes < pieceBytes {
+							return nil
+						}
+						full := p
+						p = piece{}
+						return hand(full)
+					})
 				})
 				p.last, p.err = true, err
 				if hand(p) != nil {

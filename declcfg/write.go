@@ -10,6 +10,7 @@ import (
 	"sort"
 
 	"github.com/operator-bindery/bindery/internal/atomicfs"
+	"github.com/operator-bindery/bindery/internal/guard"
 )
 
 // Sort sorts the blobs of the catalog in writing order: each kind by package, then by name. Blobs of unknown schemas
@@ -133,6 +134,7 @@ func StageFS(ctx context.Context, dir string, f Format, blobs iter.Seq2[Blob, er
 			err = errors.Join(err, out.Abort())
 		}
 	}()
+	defer guard.Recover(&err)
 	w := fsWriter{root: out.Path(), format: f}
 	for b, err := range blobs {
 		if err == nil {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/guard"
 )
 
 func TestWriteFSLayout(t *testing.T) {
@@ -110,5 +111,22 @@ func checkNoLeftovers(t *testing.T, dir string, names ...string) {
 	}
 	if strings.Join(got, " ") != strings.Join(names, " ") {
 		t.Errorf("%s holds %q, want %q", dir, got, names)
+	}
+}
+
+// A bug in what the blobs come from leaves nothing.
+func TestWriteFSOfAPanic(t *testing.T) {
+	parent := t.TempDir()
+	err := declcfg.WriteFS(t.Context(), filepath.Join(parent, "out"), declcfg.FormatJSON,
+		func(yield func(declcfg.Blob, error) bool) {
+			yield(&declcfg.Package{Name: "p"}, nil)
+			panic("a bug")
+		})
+	var bug *guard.Panic
+	if !errors.As(err, &bug) {
+		t.Errorf("%v", err)
+	}
+	if entries, err := os.ReadDir(parent); err != nil || len(entries) != 0 {
+		t.Errorf("there is left %v, %v", entries, err)
 	}
 }

@@ -11,10 +11,10 @@ import (
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/internal/guard"
 	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 )
 
@@ -30,7 +30,7 @@ func TestSharedBlobsAreSentOnce(t *testing.T) {
 		to.Separate(mounts)
 		remote := newRemote(t, registries.Options{})
 		accounts := make([]store.Account, repositories)
-		var g errgroup.Group
+		var g guard.Group
 		for i := range repositories {
 			g.Go(func() (err error) {
 				dest, err := remote.Repository(fmt.Sprintf("%s/r%d", to.Host(), i))

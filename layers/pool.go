@@ -5,7 +5,7 @@ import (
 	"slices"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
+	"github.com/operator-bindery/bindery/internal/guard"
 )
 
 // Pool writes layers into a [Store] concurrently. Methods must be called from one goroutine.
@@ -16,8 +16,8 @@ import (
 type pool struct {
 	store  *Store
 	o      Options
-	group  *errgroup.Group
-	seals  errgroup.Group
+	group  *guard.Group
+	seals  guard.Group
 	ctx    context.Context
 	codecs chan codec
 	done   func(int, Blob)
@@ -42,7 +42,7 @@ func newPool(ctx context.Context, s *Store, o Options, jobs int, done func(int, 
 		}
 		p.codecs <- c
 	}
-	p.group, p.ctx = errgroup.WithContext(ctx)
+	p.group, p.ctx = guard.WithContext(ctx)
 	p.group.SetLimit(jobs)
 	p.seals.SetLimit(sealing)
 	return p, nil

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 
 	"github.com/opencontainers/go-digest"
+
+	"github.com/operator-bindery/bindery/internal/guard"
 )
 
 // Store is a directory of written layers, each a file named by the hexadecimal part of its sha256 digest. A file is
@@ -63,6 +65,7 @@ func (s *Store) draft(ctx context.Context, c codec, l Layer, o Options) (_ draft
 			err = errors.Join(err, discard(f))
 		}
 	}()
+	defer guard.Recover(&err)
 	w := bufio.NewWriterSize(f, bufferSize)
 	blob, err := write(ctx, w, c, l, o)
 	if err != nil {

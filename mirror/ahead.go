@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"github.com/operator-bindery/bindery/internal/guard"
 	"github.com/operator-bindery/bindery/mirror/filter"
 	"github.com/operator-bindery/bindery/mirror/internal/freespace"
-	"golang.org/x/sync/errgroup"
 )
 
 // surveysAtOnce is how many images are surveyed at once. After as many in a row that cannot be read the survey ends: a
@@ -36,7 +36,7 @@ func (s *survey) start(ctx context.Context, list []*item) (end func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		var g errgroup.Group
+		var g guard.Group
 		g.SetLimit(surveysAtOnce)
 		var failed atomic.Int32
 		for _, i := range todo {

@@ -11,12 +11,12 @@ import (
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/guard"
 	"github.com/operator-bindery/bindery/mirror/imageset"
 	"github.com/operator-bindery/bindery/mirror/internal/delta"
 	"github.com/operator-bindery/bindery/mirror/medium"
@@ -153,7 +153,7 @@ func (a *archive) checkLeftOut(ctx context.Context, o *Options) error {
 	}
 	e := &LackError{All: len(a.about.LeftOut)}
 	var mu sync.Mutex
-	g, gctx := errgroup.WithContext(ctx)
+	g, gctx := guard.WithContext(ctx)
 	g.SetLimit(max(o.Jobs, requestsAtOnce))
 	catalogs := map[string]bool{}
 	for _, c := range a.about.Catalogs {

@@ -13,9 +13,9 @@ import (
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/guard"
 	"github.com/operator-bindery/bindery/mirror/filter"
 	"github.com/operator-bindery/bindery/mirror/imageset"
 	"github.com/operator-bindery/bindery/mirror/releases"
@@ -39,7 +39,7 @@ func (r *collector) collectReleases(ctx context.Context) error {
 		return err
 	}
 	r.found.releases = chosen
-	g, gctx := errgroup.WithContext(ctx)
+	g, gctx := guard.WithContext(ctx)
 	g.SetLimit(r.o.Jobs)
 	names := make([]*payload.Payload, len(chosen))
 	for n, one := range chosen {

@@ -9,9 +9,9 @@ import (
 	"sync"
 
 	"github.com/opencontainers/go-digest"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/guard"
 	"github.com/operator-bindery/bindery/mirror/filter"
 	"github.com/operator-bindery/bindery/mirror/imageset"
 	"github.com/operator-bindery/bindery/mirror/internal/collisions"
@@ -135,7 +135,7 @@ func (r *destinationCheck) resolveShared(ctx context.Context,
 	byPlace map[string][]*item) (map[*item]digest.Digest, error) {
 	var mu sync.Mutex
 	contents := map[*item]digest.Digest{}
-	g, gctx := errgroup.WithContext(ctx)
+	g, gctx := guard.WithContext(ctx)
 	g.SetLimit(max(r.o.Jobs, 1))
 	for _, together := range byPlace {
 		if len(together) == 1 {

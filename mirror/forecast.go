@@ -10,9 +10,9 @@ import (
 	"strings"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/guard"
 	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/mirror/filter"
 	"github.com/operator-bindery/bindery/mirror/imageset"
@@ -53,7 +53,7 @@ func (r *forecast) make(ctx context.Context) (err error) {
 		defer func() { err = errors.Join(err, closeNeighbour()) }()
 	}
 	r.report.progress.add(func(e *Event) { e.AllImages = len(list) })
-	g, gctx := errgroup.WithContext(ctx)
+	g, gctx := guard.WithContext(ctx)
 	g.SetLimit(r.o.Jobs)
 	for _, i := range list {
 		if i.account.Status == Blocked {

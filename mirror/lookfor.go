@@ -9,9 +9,9 @@ import (
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/internal/guard"
 	"github.com/operator-bindery/bindery/mirror/stock"
 )
 
@@ -102,7 +102,7 @@ func (r *finder) findAll(ctx context.Context, list []*item, more int) (err error
 // judgeFound asks the policy about the sources of the images that were found, and fails those that it refuses, or that
 // are not what their source is.
 func (r *finder) judgeFound(ctx context.Context, list []*item) error {
-	g, gctx := errgroup.WithContext(ctx)
+	g, gctx := guard.WithContext(ctx)
 	g.SetLimit(r.o.Jobs)
 	for _, i := range list {
 		if i.account.Status != Present {
@@ -173,7 +173,7 @@ func (r *finder) judgeOne(ctx context.Context, i *item) (err error) {
 // markWaiting finds out which of the images that are not at the target their sources have: a run that has not ended
 // copies them, and their bundles are not to be left out.
 func (r *finder) markWaiting(ctx context.Context, list []*item) error {
-	g, gctx := errgroup.WithContext(ctx)
+	g, gctx := guard.WithContext(ctx)
 	g.SetLimit(r.o.Jobs)
 	for _, i := range list {
 		if i.account.Status != Failed || i.kind == Additional {

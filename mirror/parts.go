@@ -10,10 +10,10 @@ import (
 	"slices"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/guard"
 	"github.com/operator-bindery/bindery/mirror/internal/shards"
 	"github.com/operator-bindery/bindery/mirror/medium"
 )
@@ -134,7 +134,7 @@ func (f *collection) keepShard(ctx context.Context, o *Options, from origin) ([]
 		return list, nil
 	}
 	parts := make([][]v1.Descriptor, len(list))
-	g, gctx := errgroup.WithContext(ctx)
+	g, gctx := guard.WithContext(ctx)
 	g.SetLimit(max(o.Jobs, 8))
 	for n, i := range list {
 		g.Go(func() error {

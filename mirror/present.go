@@ -9,9 +9,9 @@ import (
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"go.podman.io/image/v5/manifest"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/internal/guard"
 	"github.com/operator-bindery/bindery/mirror/imageset"
 	"github.com/operator-bindery/bindery/mirror/internal/workdir"
 )
@@ -38,7 +38,7 @@ func (p *presence) markCarried(ctx context.Context, list []*item) error {
 	if p.writing() {
 		return nil
 	}
-	g, gctx := errgroup.WithContext(ctx)
+	g, gctx := guard.WithContext(ctx)
 	g.SetLimit(max(p.o.Jobs, requestsAtOnce))
 	for _, i := range list {
 		was := p.isCarried(i, i.source.Digest)
@@ -75,7 +75,7 @@ func (p *presence) markCarried(ctx context.Context, list []*item) error {
 // keepTags looks at the tags of images that are named by a tag and a digest: where one stands for another image, of an
 // earlier run, it is moved only if it stands for this one at the source. Else the image gets the tag of its digest.
 func (p *presence) keepTags(ctx context.Context, list []*item) error {
-	g, gctx := errgroup.WithContext(ctx)
+	g, gctx := guard.WithContext(ctx)
 	g.SetLimit(max(p.o.Jobs, requestsAtOnce))
 	for _, i := range list {
 		if !i.byDigest() || i.source.Tag == "" || i.destination.Tag == imageset.DigestTag(i.source.Digest) ||

@@ -8,9 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/guard"
 	"github.com/operator-bindery/bindery/mirror/filter"
 	"github.com/operator-bindery/bindery/mirror/internal/workdir"
 )
@@ -162,7 +161,7 @@ func (r *run) close() error {
 // lacks.
 func checkSources(ctx context.Context, o *Options, from origin, list []*item) error {
 	errs := make([]error, len(list))
-	g, gctx := errgroup.WithContext(ctx)
+	g, gctx := guard.WithContext(ctx)
 	g.SetLimit(o.Jobs)
 	for n, i := range list {
 		if i.account.Status == Blocked || i.kind != Additional && o.Mode != FromDisk {

@@ -10,10 +10,10 @@ import (
 	"sync"
 
 	"github.com/opencontainers/go-digest"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/internal/guard"
 	"github.com/operator-bindery/bindery/internal/reflist"
 	"github.com/operator-bindery/bindery/mirror/filter"
 	"github.com/operator-bindery/bindery/mirror/imageset"
@@ -66,7 +66,7 @@ func (r *copier) copyAll(ctx context.Context, list []*item, more int) error {
 // copyKind copies images of one kind. A release or a bundle that lacks another image is not copied. Names of one image in
 // a repository are written one after the other: the first one brings it.
 func (r *copier) copyKind(ctx context.Context, list []*item) error {
-	g, gctx := errgroup.WithContext(ctx)
+	g, gctx := guard.WithContext(ctx)
 	g.SetLimit(r.o.Jobs)
 	together := map[string][]*item{}
 	var order []string

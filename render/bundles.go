@@ -10,6 +10,7 @@ import (
 
 	"github.com/operator-bindery/bindery/bundle"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/guard"
 )
 
 // FetchedBundle is a bundle that was read from an image or a directory.
@@ -87,7 +88,7 @@ func fetchEach(ctx context.Context, refs []string, bound, most int, fetch func(i
 		}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			if err := fetch(i); err != nil {
+			if err := guard.Call(func() error { return fetch(i) }); err != nil {
 				errs[i] = &ReferenceError{ref, err}
 				mu.Lock()
 				failed++

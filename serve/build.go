@@ -15,10 +15,9 @@ import (
 	"strings"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/internal/errlist"
+	"github.com/operator-bindery/bindery/internal/guard"
 )
 
 // builder builds cache files from a catalog's blobs. A few packages are loaded concurrently, one per processor, so that
@@ -90,7 +89,7 @@ func (b *builder) files(ctx context.Context, files []string) (_ []*Package, err 
 			}
 		}
 	}()
-	g := errgroup.Group{}
+	g := guard.Group{}
 	g.SetLimit(runtime.GOMAXPROCS(0))
 	for _, group := range groupFiles(files) {
 		g.Go(func() error {

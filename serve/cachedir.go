@@ -17,8 +17,7 @@ import (
 	"strings"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
-
+	"github.com/operator-bindery/bindery/internal/guard"
 	"github.com/operator-bindery/bindery/serve/internal/opmformat"
 )
 
@@ -67,7 +66,7 @@ func readCacheDir(ctx context.Context, fsys fs.FS) (*cacheDir, error) {
 	}
 	dir.fsys = fsys
 	var mu sync.Mutex
-	g, ctx := errgroup.WithContext(ctx)
+	g, ctx := guard.WithContext(ctx)
 	g.SetLimit(runtime.GOMAXPROCS(0))
 	for _, e := range entries {
 		name := e.Name()

@@ -13,10 +13,9 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/internal/ctxio"
+	"github.com/operator-bindery/bindery/internal/guard"
 )
 
 // fingerprint is the state of a source as far as it is visible without reading it: equal fingerprints mean that names,
@@ -160,7 +159,7 @@ func (d *digester) Read(b []byte) (int, error) {
 func digestFiles(ctx context.Context, fsys fs.FS, files []string) (map[string]SourceFile, error) {
 	var mu sync.Mutex
 	digests := make(map[string]SourceFile, len(files))
-	g, ctx := errgroup.WithContext(ctx)
+	g, ctx := guard.WithContext(ctx)
 	g.SetLimit(runtime.GOMAXPROCS(0))
 	for _, name := range files {
 		g.Go(func() error {

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/operator-bindery/bindery/internal/guard"
 	"github.com/operator-bindery/bindery/serve/internal/web"
 )
 
@@ -86,6 +87,7 @@ func (c *catalogLoader) loadOnce(ctx context.Context, src Source) (_ held, err e
 			err = errors.Join(err, src.Close())
 		}
 	}()
+	defer guard.Recover(&err)
 	before, watched := src.fingerprint()
 	// A second change within one clock tick would leave the same times.
 	for range 10 {

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 
+	"github.com/operator-bindery/bindery/internal/guard"
 	"github.com/operator-bindery/bindery/internal/upgrade"
 	"github.com/operator-bindery/bindery/serve/internal/web"
 )
@@ -192,7 +193,7 @@ func (r *running) serve(ctx context.Context) error {
 	defer cancel()
 	served := make(chan error, 1)
 	go func() {
-		err := r.server.Serve(stop, r.listener)
+		err := guard.Call(func() error { return r.server.Serve(stop, r.listener) })
 		// Loading is useless without a listener.
 		cancel()
 		served <- err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/guard"
 )
 
 // Blobs loads the database and yields the catalog in opm's writing order. Everything is validated before the first
@@ -38,7 +39,7 @@ func (db *DB) BlobsOf(ctx context.Context, wanted func(pkg string) bool) iter.Se
 		s := &stream{ctx: ctx, items: make(chan item), free: make(chan []byte, 3)}
 		go func() {
 			defer close(s.items)
-			if err := db.produce(s, packages); err != nil {
+			if err := guard.Call(func() error { return db.produce(s, packages) }); err != nil {
 				s.send(item{err: db.wrap(classify(ctx, err))})
 			}
 		}()

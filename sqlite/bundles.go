@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/guard"
 )
 
 // scanned is a row of operatorbundle to be parsed.
@@ -29,11 +30,13 @@ func (db *DB) readBundles(r *reader) (map[string]*bundle, error) {
 	for range db.options.Jobs {
 		workers.Go(func() {
 			for s := range rows {
-				if m, _, err := readManifests(s.buf[:s.csv], s.buf[s.csv:]); err != nil {
-					s.bundle.problem = err
-				} else {
-					s.bundle.manifests = m
-				}
+				s.bundle.problem = guard.Call(func() error {
+					m, _, err := readManifests(s.buf[:s.csv], s.buf[s.csv:])
+					if err == nil {
+						s.bundle.manifests = m
+					}
+					return err
+				})
 				free <- s.buf
 			}
 		})

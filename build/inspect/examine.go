@@ -14,11 +14,11 @@ import (
 	"sync"
 
 	"github.com/opencontainers/go-digest"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/guard"
 )
 
 // Options configure [Examine]. The zero value is useful.
@@ -128,7 +128,7 @@ func (e *examiner) countFiles(of string, n int) {
 
 // layers reads the layers one after the other; those already read are verified concurrently.
 func (e *examiner) layers(ctx context.Context) (err error) {
-	g, ctx := errgroup.WithContext(ctx)
+	g, ctx := guard.WithContext(ctx)
 	g.SetLimit(e.o.Jobs)
 	defer func() {
 		// A failed check cancels the context and with it the reading: the check's error is the cause.
@@ -150,7 +150,7 @@ func (e *examiner) layers(ctx context.Context) (err error) {
 }
 
 // layer reads layer n of an image and starts its verification. A layer that was read before is reused.
-func (e *examiner) layer(ctx context.Context, g *errgroup.Group, i images.SurveyedImage, n int,
+func (e *examiner) layer(ctx context.Context, g *guard.Group, i images.SurveyedImage, n int,
 	s declared) (*facts, error) {
 	d, id := i.Layers[n].Digest, i.Config.RootFS.DiffIDs[n]
 	key := fmt.Sprint(id, " ", s.kind, " ", s.key, " ", strings.Join(s.packages, ","))

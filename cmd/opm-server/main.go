@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/operator-bindery/bindery/internal/guard"
 	"github.com/operator-bindery/bindery/internal/version"
 	"github.com/operator-bindery/bindery/serve/probe"
 )
@@ -30,7 +32,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if name == "grpc_health_probe" {
 		return probe.Run(ctx, args[1:], stdout, stderr)
 	}
-	if err := command(ctx, args[1:], stdout, stderr); err != nil {
+	err := guard.Call(func() error { return command(ctx, args[1:], stdout, stderr) })
+	if bug := (*guard.Panic)(nil); errors.As(err, &bug) {
+		err = fmt.Errorf("%w: this is a bug of bindery's server (%s)\n\tat %s", err, version.ServerOPM(),
+			strings.Join(bug.Frames, "\n\tat "))
+	}
+	if err != nil {
 		fmt.Fprintf(stderr, "Error: %v\n", err)
 		if u, ok := asUsage(err); ok {
 			fmt.Fprintln(stderr, u)

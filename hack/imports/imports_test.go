@@ -66,6 +66,8 @@ var narrow = map[string][]string{
 var foreign = map[string]string{
 	"github.com/urfave/cli":                           "cmd",
 	"github.com/operator-framework/operator-registry": "no package",
+	// A panic in one of its groups ends the program; internal/guard has groups in which it is an error.
+	"golang.org/x/sync/errgroup": "no package",
 	// Constraints of ClusterExtensions have its syntax; all other ranges are those of internal/versions.
 	"github.com/Masterminds/semver": "cmd/internal/check/resolve",
 	// Nothing starts a program, except fullbuild, which passes on the exit status of the commands that its library ran.

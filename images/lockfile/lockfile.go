@@ -25,6 +25,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/filelock"
+	"github.com/operator-bindery/bindery/internal/guard"
 	"github.com/operator-bindery/bindery/internal/regularfile"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
@@ -260,6 +261,7 @@ func (l *Lock) save() (err error) {
 			layouts.RemoveEmpty(made)
 		}
 	}()
+	defer guard.Recover(&err)
 	if err != nil {
 		return err
 	}

@@ -14,11 +14,11 @@ import (
 	"github.com/opencontainers/go-digest"
 	"github.com/opencontainers/image-spec/specs-go"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/operator-bindery/bindery/images/internal/sigblob"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/guard"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
@@ -66,7 +66,7 @@ func Attach(ctx context.Context, w store.Writer, subject v1.Descriptor, a Artifa
 	if there, err := isAttached(ctx, w, subject.Digest, d.Digest); there || err != nil {
 		return d, err
 	}
-	g, gctx := errgroup.WithContext(ctx)
+	g, gctx := guard.WithContext(ctx)
 	g.Go(func() error { return store.WriteBytes(gctx, w, empty, []byte("{}")) })
 	if a.Layers == nil {
 		g.Go(func() error { return store.WriteBytes(gctx, w, layers[0], a.Content) })
@@ -138,7 +138,7 @@ func withLayers(ctx context.Context, w store.Writer, tag string, old []byte, lay
 	}
 	m.Config = v1.Descriptor{MediaType: v1.MediaTypeImageConfig, Digest: digest.FromBytes(config),
 		Size: int64(len(config))}
-	g, gctx := errgroup.WithContext(ctx)
+	g, gctx := guard.WithContext(ctx)
 	g.SetLimit(blobsAtOnce)
 	g.Go(func() error { return store.WriteBytes(gctx, w, m.Config, config) })
 	for i, content := range contents {

@@ -10,11 +10,11 @@ import (
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/operator-bindery/bindery/images/internal/sigblob"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/guard"
 	"github.com/operator-bindery/bindery/internal/redact"
 )
 
@@ -97,7 +97,7 @@ func (c *copying) run(ctx context.Context, digests []digest.Digest) (Account, er
 			return before
 		})
 		parts := make([]Account, len(digests))
-		g, gctx := errgroup.WithContext(ctx)
+		g, gctx := guard.WithContext(ctx)
 		g.SetLimit(subjectsAtOnce)
 		for i, d := range digests {
 			g.Go(func() (err error) {

@@ -10,11 +10,11 @@ import (
 	"strings"
 
 	"github.com/opencontainers/go-digest"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/operator-bindery/bindery/images/internal/sigblob"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/guard"
 	"github.com/operator-bindery/bindery/internal/reflist"
 )
 
@@ -80,7 +80,7 @@ type treeReader struct {
 
 // level reads what is attached to manifests, and returns it.
 func (t *treeReader) level(ctx context.Context, on []*Tree, depth int) ([]*Tree, error) {
-	g, gctx := errgroup.WithContext(ctx)
+	g, gctx := guard.WithContext(ctx)
 	g.SetLimit(manifestsAtOnce)
 	found := make([][]*Tree, len(on))
 	for i, one := range on {

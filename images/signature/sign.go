@@ -11,11 +11,11 @@ import (
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/guard"
 )
 
 // Format is a form of signatures.
@@ -104,7 +104,7 @@ func (s *Signing) Attach(ctx context.Context, to store.Writer, image store.Image
 	if s.o.Format != FormatBundle && len(names) == 0 {
 		return ErrNoIdentity
 	}
-	g, ctx := errgroup.WithContext(ctx)
+	g, ctx := guard.WithContext(ctx)
 	g.SetLimit(subjectsAtOnce)
 	for _, subject := range image.Subjects() {
 		if s.o.Format != FormatBundle {

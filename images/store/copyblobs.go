@@ -11,8 +11,8 @@ import (
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
-	"golang.org/x/sync/errgroup"
 
+	"github.com/operator-bindery/bindery/internal/guard"
 	"github.com/operator-bindery/bindery/internal/reflist"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
@@ -50,7 +50,7 @@ func (c *imageCopy) blobs(ctx context.Context, root *node) error {
 	c.order = all
 	c.account.Blobs = len(all)
 	before := c.earlier(ctx, len(all)-len(there))
-	g, gctx := errgroup.WithContext(ctx)
+	g, gctx := guard.WithContext(ctx)
 	g.SetLimit(c.o.Jobs)
 	for _, d := range all {
 		g.Go(func() error {

@@ -11,6 +11,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/guard"
 	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
@@ -147,6 +148,7 @@ func (w *walk) startReading(ctx context.Context, n *Node) *reading {
 		w.reads[n.Digest] = r
 		w.running.Go(func() {
 			defer close(r.done)
+			defer guard.Recover(&r.err)
 			if n.Text == nil && n.Parts == nil {
 				r.err = call(ctx, w.o.Read, &r.node)
 			}

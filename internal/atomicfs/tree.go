@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/operator-bindery/bindery/internal/guard"
 )
 
 // WriteTree writes the files and directories of fsys into the directory target with modes 0644 and 0755, whatever their
@@ -143,6 +145,7 @@ func moveEntries(from, to string) (err error) {
 			}
 		}
 	}()
+	defer guard.Recover(&err)
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), ".") && strings.Contains(e.Name(), infix) {
 			return fmt.Errorf("%.200q: the name is one of temporary files, which the next writer would remove",

@@ -23,6 +23,7 @@ const (
 	Limit     Class = 6 // a limit is exceeded
 	Local     Class = 7 // the local machine: files, permissions, space, ports
 	Conflict  Class = 8 // something changed in the meantime
+	Bug       Class = 9 // the program itself
 )
 
 // Sentinel errors of several packages.
@@ -55,17 +56,17 @@ func (s *sentinel) ErrorClass() Class { return s.class }
 func New(class Class, text string) error { return &sentinel{text, class} }
 
 // precedence is the order in which [ClassOf] chooses among several classes.
-var precedence = []Class{Conflict, Usage, Limit, Integrity, Local, Input, Network}
+var precedence = []Class{Bug, Conflict, Usage, Limit, Integrity, Local, Input, Network}
 
 // exhausted are errors about resources of the machine. They are never the fault of the input.
 var exhausted = []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOSPC, syscall.EIO}
 
 // ClassOf returns the class of an error, 0 if no error in its tree has one. Of several classes it returns the one that
-// explains most: conflict, exhausted resources, then usage, limit, integrity, local, input, network.
+// explains most: a bug, conflict, exhausted resources, then usage, limit, integrity, local, input, network.
 func ClassOf(err error) Class {
 	found := map[Class]bool{}
 	collect(err, found)
-	if !found[Conflict] && slices.ContainsFunc(exhausted, func(e error) bool { return errors.Is(err, e) }) {
+	if !found[Bug] && !found[Conflict] && slices.ContainsFunc(exhausted, func(e error) bool { return errors.Is(err, e) }) {
 		return Local
 	}
 	for _, class := range precedence {

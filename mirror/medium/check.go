@@ -10,9 +10,9 @@ import (
 	"sync"
 
 	"github.com/opencontainers/go-digest"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/operator-bindery/bindery/internal/ctxio"
+	"github.com/operator-bindery/bindery/internal/guard"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
@@ -21,7 +21,7 @@ import (
 func (r *Reader) Check(ctx context.Context, jobs int, progress io.Writer) (map[digest.Digest]error, error) {
 	var mu sync.Mutex
 	wrong := map[digest.Digest]error{}
-	g, gctx := errgroup.WithContext(ctx)
+	g, gctx := guard.WithContext(ctx)
 	g.SetLimit(max(jobs, 1))
 	for b := range r.blobs.inOrder() {
 		if gctx.Err() != nil {

@@ -14,10 +14,10 @@ import (
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"go.podman.io/image/v5/manifest"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/guard"
 	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/internal/verify"
@@ -129,7 +129,7 @@ func Check(ctx context.Context, open func(name string) (store.Reader, error), im
 	}
 	c := &checker{o: o, open: open, asked: map[askedKey]*asked{}, sizes: map[digest.Digest]int64{},
 		summary: Summary{Bytes: map[string]int64{}}}
-	g, gctx := errgroup.WithContext(ctx)
+	g, gctx := guard.WithContext(ctx)
 	g.SetLimit(o.Jobs)
 	for w := range images {
 		if gctx.Err() != nil {

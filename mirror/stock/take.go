@@ -16,10 +16,10 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/guard"
 	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/internal/reflist"
 	"github.com/operator-bindery/bindery/internal/verify"
@@ -124,7 +124,13 @@ func (t *taker) write(ctx context.Context, w io.Writer, names []string) error {
 			answer := make(chan one, 1)
 			waiting = append(waiting, answer)
 			name := names[next]
-			running.Go(func() { answer <- t.repository(ctx, name) })
+			running.Go(func() {
+				var got one
+				if err := guard.Call(func() error { got = t.repository(ctx, name); return nil }); err != nil {
+					got = one{err: err}
+				}
+				answer <- got
+			})
 		}
 		got := <-waiting[0]
 		waiting = waiting[1:]
@@ -197,7 +203,7 @@ func (t *taker) repository(ctx context.Context, name string) (o one) {
 	s := &survey{at: at, tags: map[string]digest.Digest{}, claimed: map[digest.Digest]bool{},
 		manifests: map[digest.Digest]*store.Parts{}}
 	failed := make([]error, len(tags))
-	var g errgroup.Group
+	var g guard.Group
 	g.SetLimit(tagsAtOnce)
 	for i, tag := range tags {
 		g.Go(func() error {

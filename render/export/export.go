@@ -11,6 +11,7 @@ import (
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/guard"
 	"github.com/operator-bindery/bindery/render"
 	"github.com/operator-bindery/bindery/render/internal/appregistry"
 )
@@ -123,7 +124,7 @@ func (e *exporter) fetch(ctx context.Context) error {
 		}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			if errs[i] = e.one(ctx, b, o); errs[i] != nil {
+			if errs[i] = guard.Call(func() error { return e.one(ctx, b, o) }); errs[i] != nil {
 				e.mu.Lock()
 				failed++
 				e.mu.Unlock()

@@ -21,8 +21,10 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/registries"
+	"github.com/operator-bindery/bindery/internal/guard"
 	"github.com/operator-bindery/bindery/internal/printable"
 	"github.com/operator-bindery/bindery/internal/redact"
+	"github.com/operator-bindery/bindery/internal/version"
 )
 
 // showError writes the error to standard error: as JSON on request, in opm's formats under its name, else as text. An
@@ -47,6 +49,21 @@ func showError(p *option.Session, app *cli.App, line cmdline.Line, args []string
 	}
 	_, _ = io.WriteString(p.Stderr, text.String()) // an error of standard error cannot be reported
 }
+
+// bugReport is the error of a panic, with what those who mend it need: the version, the command without its arguments,
+// and where it happened.
+func bugReport(bug *guard.Panic, err error, command string) error {
+	e := &cmdline.Error{Class: cmdline.ClassBug, Err: err,
+		Hint: "this is a bug: please report it with the lines below at https://" + module + "/issues",
+		List: []string{version.Get().String(), "command: " + command}}
+	for _, f := range bug.Frames {
+		e.List = append(e.List, "at "+f)
+	}
+	return e
+}
+
+// module is where the program comes from.
+const module = "github.com/operator-bindery/bindery"
 
 // errorFormat returns the value of --error-format, even if the command line cannot be parsed.
 func errorFormat(args []string) string {

@@ -25,6 +25,7 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
 	"github.com/operator-bindery/bindery/cmd/internal/rootless"
+	"github.com/operator-bindery/bindery/internal/guard"
 )
 
 // The time that a command may take to end after a signal: a server waits for open calls.
@@ -99,7 +100,8 @@ func Run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		err = cmdline.WriteHelp(p.Stdout, app, line)
 	default:
 		p.Line = line
-		err = end(p, app.RunContext(ctx, line.Args))
+		err = guard.Call(func() error { return app.RunContext(ctx, line.Args) })
+		err = end(p, err)
 	}
 	return finish(p, ctx, app, line, args, err)
 }
@@ -133,6 +135,9 @@ func finish(p *option.Session, ctx context.Context, app *cli.App, line cmdline.L
 		return 0
 	case asked && status.Err == nil:
 		return status.Status
+	}
+	if bug := (*guard.Panic)(nil); errors.As(err, &bug) {
+		err = bugReport(bug, err, line.Name(app.Name))
 	}
 	var sig cmdline.Signal
 	interrupted := errors.As(context.Cause(ctx), &sig) || errors.As(err, &sig)

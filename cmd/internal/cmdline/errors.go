@@ -33,6 +33,7 @@ const (
 	ClassLimit     = fault.Limit
 	ClassLocal     = fault.Local
 	ClassConflict  = fault.Conflict
+	ClassBug       = fault.Bug
 )
 
 // Error is an error with a class and advice for the user. Object is the subject of the error (a path, a reference, a

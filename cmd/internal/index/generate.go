@@ -17,6 +17,7 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/scaffold"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/edit/change"
+	"github.com/operator-bindery/bindery/internal/guard"
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
@@ -148,6 +149,7 @@ func (o *indexOptions) writeDatabase(ctx context.Context, p *option.Session, x *
 			_ = os.Remove(dir) // fails if another run has put something into it
 		}
 	}()
+	defer guard.Recover(&err)
 	if _, err := x.WriteDatabase(ctx, path, o.Database(p)); err != nil {
 		return catalogcmd.LossHint(x.Name, err)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
+	"github.com/operator-bindery/bindery/internal/guard"
 	"github.com/operator-bindery/bindery/layers"
 )
 
@@ -116,7 +117,11 @@ func (o *Image) beginCheck(ctx context.Context, p *Session, dests []transport.De
 	k.end = end
 	go func() {
 		defer close(k.done)
-		if k.check, k.err = o.CheckPush(ctx, p, dests); k.err != nil {
+		k.err = guard.Call(func() (err error) {
+			k.check, err = o.CheckPush(ctx, p, dests)
+			return err
+		})
+		if k.err != nil {
 			k.end(k.err)
 		}
 	}()

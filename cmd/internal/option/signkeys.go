@@ -15,6 +15,7 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/program"
 	"github.com/operator-bindery/bindery/cmd/internal/secret"
 	"github.com/operator-bindery/bindery/images/signature"
+	"github.com/operator-bindery/bindery/internal/guard"
 )
 
 // PassphraseVariable is the environment variable with the passphrase of encrypted keys.
@@ -87,9 +88,9 @@ func (o *Keys) Open(ctx context.Context, p *Session, flag string) (signature.Key
 		}
 	}
 	plain := o.AllowPlainKey
-	open := sync.OnceValues(func() ([]signature.Signer, error) {
+	open := sync.OnceValues(func() (keys []signature.Signer, err error) {
+		defer guard.Recover(&err)
 		defer clear(passphrase)
-		var keys []signature.Signer
 		for n, text := range texts {
 			key, err := signature.ParseKey(text, passphrase, plain)
 			clear(text)

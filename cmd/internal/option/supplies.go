@@ -2,6 +2,7 @@ package option
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -168,20 +169,24 @@ func (s *supplies) writeFiles(ctx context.Context) error {
 		return fmt.Errorf("%w: there is no image %s", images.ErrInvalid, s.image.Digest)
 	}
 	for _, f := range s.files {
-		out, err := atomicfs.NewFile(f.path, 0o666)
-		if err == nil {
-			if err = f.format.Write(out, of, s.options); err == nil {
-				err = out.Commit()
-			}
-			if err != nil {
-				_ = out.Abort() // nothing is left; the first error is reported
-			}
-		}
-		if err != nil {
+		if err := s.writeFile(f, of); err != nil {
 			return fmt.Errorf("--sbom-file: %w", err)
 		}
 	}
 	return nil
+}
+
+// writeFile writes one of them.
+func (s *supplies) writeFile(f sbomFile, of *sbom.Inventory) (err error) {
+	out, err := atomicfs.NewFile(f.path, 0o666)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, out.Abort()) }()
+	if err := f.format.Write(out, of, s.options); err != nil {
+		return err
+	}
+	return out.Commit()
 }
 
 // made returns the attestations that were made.

@@ -177,13 +177,14 @@ func skeleton(ctx context.Context, p *option.Session, from *option.Reading, name
 }
 
 // writeFileAtomically writes a file that appears when it is complete.
-func writeFileAtomically(name string, write func(io.Writer) error) error {
+func writeFileAtomically(name string, write func(io.Writer) error) (err error) {
 	f, err := atomicfs.NewFile(name, 0o666)
 	if err != nil {
 		return err
 	}
-	if err = write(f); err == nil {
-		err = f.Commit()
+	defer func() { err = errors.Join(err, f.Abort()) }()
+	if err := write(f); err != nil {
+		return err
 	}
-	return errors.Join(err, f.Abort())
+	return f.Commit()
 }

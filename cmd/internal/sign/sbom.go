@@ -205,11 +205,7 @@ func writeDocument(ctx context.Context, p *option.Session, file string, write fu
 	if err != nil {
 		return fmt.Errorf("write the document: %w", err)
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, f.Abort())
-		}
-	}()
+	defer func() { err = errors.Join(err, f.Abort()) }()
 	if err := write(f); err != nil {
 		return err
 	}

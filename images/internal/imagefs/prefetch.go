@@ -9,6 +9,8 @@ import (
 	"sync"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/operator-bindery/bindery/internal/guard"
 )
 
 const (
@@ -52,7 +54,7 @@ func (p *prefetch) start(ctx context.Context, s *Layers) {
 			select {
 			case slots <- struct{}{}:
 				defer func() { <-slots }()
-				f.err = s.fetch(ctx, l, &f.content)
+				f.err = guard.Call(func() error { return s.fetch(ctx, l, &f.content) })
 			case <-ctx.Done():
 				f.err = context.Cause(ctx)
 			}

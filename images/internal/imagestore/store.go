@@ -15,6 +15,7 @@ import (
 	"go.podman.io/storage"
 
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/guard"
 	"github.com/operator-bindery/bindery/internal/userns"
 )
 
@@ -48,8 +49,9 @@ func Open(ctx context.Context, spec string) (*Store, error) {
 	done := make(chan opened, 1)
 	// The library cannot cancel waiting for a lock.
 	go func() {
-		store, err := s.open()
-		done <- opened{store, err}
+		var o opened
+		o.err = guard.Call(func() (err error) { o.store, err = s.open(); return err })
+		done <- o
 	}()
 	select {
 	case o := <-done:

@@ -19,6 +19,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 	"github.com/operator-bindery/bindery/internal/ctxio"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/guard"
 	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/regularfile"
 )
@@ -145,6 +146,7 @@ func decompressedFile(ctx context.Context, f *os.File, codec string, limits limi
 			err = errors.Join(err, out.Close())
 		}
 	}()
+	defer guard.Recover(&err)
 	plain, err := archive.Decompress(bufio.NewReader(ctxio.Reader{Ctx: ctx, R: f}), mediaType, -1)
 	if err != nil {
 		return nil, err

@@ -20,6 +20,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/filelock"
+	"github.com/operator-bindery/bindery/internal/guard"
 	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/regularfile"
 )
@@ -61,6 +62,7 @@ func (w *Writer) merge(ctx context.Context, dir string) (err error) {
 			}
 		}
 	}()
+	defer guard.Recover(&err)
 	if err := linkBlobs(ctx, w.dir, dir, &undo); err != nil {
 		return err
 	}

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/opencontainers/go-digest"
-	"golang.org/x/sync/errgroup"
 
+	"github.com/operator-bindery/bindery/internal/guard"
 	"github.com/operator-bindery/bindery/internal/webclient"
 )
 
@@ -188,7 +188,7 @@ func (r *Repository) Settle(ctx context.Context) error {
 		if err := webclient.Sleep(ctx, wait); err != nil {
 			return err
 		}
-		g, gctx := errgroup.WithContext(ctx)
+		g, gctx := guard.WithContext(ctx)
 		g.SetLimit(tagsAtOnce)
 		for _, u := range all {
 			g.Go(func() error { return r.confirm(gctx, u, round) })

@@ -13,13 +13,13 @@ import (
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"go.podman.io/image/v5/manifest"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/guard"
 	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/mirror/imageset"
 	"github.com/operator-bindery/bindery/mirror/internal/atmirror"
@@ -71,7 +71,7 @@ func (n *Needs) findPublished(ctx context.Context) ([]*published, error) {
 		return nil, err
 	}
 	s := &search{Needs: n, isCatalog: map[digest.Digest]bool{}}
-	g, gctx := errgroup.WithContext(ctx)
+	g, gctx := guard.WithContext(ctx)
 	g.SetLimit(requestsAtOnce)
 	for _, name := range names {
 		g.Go(func() error {

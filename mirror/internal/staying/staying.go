@@ -19,13 +19,13 @@ import (
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"go.podman.io/image/v5/manifest"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/guard"
 	"github.com/operator-bindery/bindery/internal/reflist"
 	"github.com/operator-bindery/bindery/mirror/imageset"
 	"github.com/operator-bindery/bindery/mirror/internal/atmirror"
@@ -373,7 +373,7 @@ func (s *Repository) findRoots(ctx context.Context, listed listedTags) error {
 // add reads manifests and marks them with their entries. What a listed tag stands for stays only if the list does not
 // mean it.
 func (s *Repository) add(ctx context.Context, roots []*root, listed listedTags) error {
-	g, gctx := errgroup.WithContext(ctx)
+	g, gctx := guard.WithContext(ctx)
 	g.SetLimit(requestsAtOnce)
 	for _, r := range roots {
 		g.Go(func() (err error) {
@@ -513,7 +513,7 @@ const decideAtOnce = 4
 // Decide decides on all items, in their order.
 func (n *Needs) Decide(ctx context.Context) ([]Decision, error) {
 	out := make([]Decision, len(n.items))
-	var g errgroup.Group
+	var g guard.Group
 	g.SetLimit(decideAtOnce)
 	for at, i := range n.items {
 		g.Go(func() error {

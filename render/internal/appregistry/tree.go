@@ -18,6 +18,7 @@ import (
 	"github.com/operator-bindery/bindery/bundle"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/guard"
 )
 
 // Tree is a directory of package manifests, read and validated. It is safe for concurrent use; the files must not
@@ -189,8 +190,12 @@ func (t *Tree) readBundles(ctx context.Context) error {
 				if total.Load() > t.options.Limits.Total {
 					return // reported by an earlier bundle
 				}
-				b, err := t.read(ctx, p, c, t.warn)
 				r := &results[i]
+				var b *bundle.Bundle
+				err := guard.Call(func() (err error) {
+					b, err = t.read(ctx, p, c, t.warn)
+					return err
+				})
 				if err == nil && !t.within(&total, b) {
 					r.problems = []Problem{{c.Position, p.Package,
 						fmt.Sprintf("the manifests of all bundles have more than %d bytes", t.options.Limits.Total),

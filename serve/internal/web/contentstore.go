@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/operator-bindery/bindery/internal/atomicfs"
+	"github.com/operator-bindery/bindery/internal/guard"
 )
 
 // writeBuffer is how many compressed bytes are written to the file at once. The compressor writes some 200 at a time.
@@ -51,15 +52,18 @@ func (c *Content) compressed() *contentStore {
 	k.file, k.changed = f, make(chan struct{})
 	go func() {
 		defer c.release()
-		w := bufio.NewWriterSize(k, writeBuffer)
-		z := gzip.NewWriter(w)
-		_, err := io.Copy(z, io.NewSectionReader(c.file, 0, c.size))
-		if err == nil {
-			err = z.Close()
-		}
-		if err == nil {
-			err = w.Flush()
-		}
+		err := guard.Call(func() error {
+			w := bufio.NewWriterSize(k, writeBuffer)
+			z := gzip.NewWriter(w)
+			_, err := io.Copy(z, io.NewSectionReader(c.file, 0, c.size))
+			if err == nil {
+				err = z.Close()
+			}
+			if err == nil {
+				err = w.Flush()
+			}
+			return err
+		})
 		k.progress(0, true, err)
 	}()
 	return k

@@ -3,6 +3,8 @@ package web
 import (
 	"context"
 	"sync"
+
+	"github.com/operator-bindery/bindery/internal/guard"
 )
 
 // once is something that is made from a catalog for the first request that needs it. It is safe for concurrent use.
@@ -27,6 +29,7 @@ func (o *once[T]) get(ctx context.Context, c *Content, build func() (T, error)) 
 		go func() {
 			defer c.release()
 			defer close(o.done)
+			defer guard.Recover(&o.err)
 			o.value, o.err = build()
 		}()
 	}

@@ -19,9 +19,8 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/operator-bindery/bindery/internal/atomicfs"
+	"github.com/operator-bindery/bindery/internal/guard"
 	"github.com/operator-bindery/bindery/internal/upgrade"
 )
 
@@ -233,7 +232,7 @@ func (s *staticSite) writePages(ctx context.Context) error {
 		round := s.next
 		slices.SortFunc(round, func(a, b place) int { return strings.Compare(a.file, b.file) }) // by package
 		s.next = nil
-		work, within := errgroup.WithContext(ctx)
+		work, within := guard.WithContext(ctx)
 		work.SetLimit(jobs)
 		for _, at := range round {
 			work.Go(func() error {

@@ -15,6 +15,7 @@ import (
 	"testing/fstest"
 
 	"github.com/operator-bindery/bindery/internal/atomicfs"
+	"github.com/operator-bindery/bindery/internal/guard"
 )
 
 // written returns the files of the site of a catalog.
@@ -247,6 +248,38 @@ func TestStaticSiteIsWrittenWholly(t *testing.T) {
 	}
 	if entries, err := os.ReadDir(top); err != nil || len(entries) != 1 {
 		t.Errorf("there is left %v, %v", entries, err)
+	}
+}
+
+// A bug is an error that says where it is, and leaves nothing.
+func TestBugWhileASiteIsWritten(t *testing.T) {
+	top := t.TempDir()
+	for _, jobs := range []int{1, 4} {
+		err := WriteStatic(t.Context(), contentOf(t, sampleFS()), filepath.Join(top, "site"), StaticOptions{Jobs: jobs,
+			Progress: func(done, _ int) {
+				if done == 3 {
+					panic("a bug")
+				}
+			}})
+		var bug *guard.Panic
+		if !errors.As(err, &bug) || bug.Value != "a bug" || len(bug.Frames) == 0 {
+			t.Errorf("%v", err)
+		}
+		if entries, err := os.ReadDir(top); err != nil || len(entries) != 0 {
+			t.Errorf("there is left %v, %v", entries, err)
+		}
+	}
+}
+
+// What one request begins and others wait for ends for all of them.
+func TestBugInWhatIsMadeOnce(t *testing.T) {
+	var o once[int]
+	for range 2 {
+		_, err := o.get(t.Context(), contentOf(t, sampleFS()), func() (int, error) { panic("a bug") })
+		var bug *guard.Panic
+		if !errors.As(err, &bug) {
+			t.Errorf("%v", err)
+		}
 	}
 }
 

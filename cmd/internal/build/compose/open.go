@@ -8,11 +8,11 @@ import (
 	"slices"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/edit"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/guard"
 	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/render"
 )
@@ -65,7 +65,7 @@ func Open(ctx context.Context, refs []Reference, o Options) (_ *Images, err erro
 		}
 	}()
 	errs := make([]error, len(refs))
-	var g errgroup.Group
+	var g guard.Group
 	g.SetLimit(opens)
 	for i, r := range refs {
 		g.Go(func() error {

@@ -8,10 +8,9 @@ import (
 	"path"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/operator-bindery/bindery/bundle"
 	"github.com/operator-bindery/bindery/internal/bundlefs"
+	"github.com/operator-bindery/bindery/internal/guard"
 )
 
 // Run checks a bundle. fsys is the bundle's root, from which it was read. The bundle's problems are in the report; the
@@ -99,7 +98,7 @@ func (r *run) registry() {
 
 // parallel runs tasks, a limited number concurrently, until the time limit.
 func (r *run) parallel(tasks []func()) {
-	var g errgroup.Group
+	var g guard.Group
 	g.SetLimit(max(1, r.o.Jobs))
 	for _, task := range tasks {
 		g.Go(func() error {

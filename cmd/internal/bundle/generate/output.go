@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/operator-bindery/bindery/internal/atomicfs"
+	"github.com/operator-bindery/bindery/internal/guard"
 )
 
 type file struct {
@@ -59,6 +60,7 @@ func tryWriteAll(ctx context.Context, files []file, overwrite bool) (written []s
 			written = nil
 		}
 	}()
+	defer guard.Recover(&err)
 	for _, f := range todo {
 		if made, err = mkdir(filepath.Dir(f.Path), made); err != nil {
 			return nil, err

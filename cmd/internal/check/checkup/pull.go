@@ -8,13 +8,13 @@ import (
 	"sync"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/operator-bindery/bindery/bundle"
 	"github.com/operator-bindery/bindery/cmd/internal/bundle/check"
 	"github.com/operator-bindery/bindery/cmd/internal/check/rules"
 	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/guard"
 	"github.com/operator-bindery/bindery/render"
 )
 
@@ -25,7 +25,7 @@ func (c *checkup) pull(ctx context.Context) error {
 	if !c.Pull || len(unknown) == 0 {
 		return nil
 	}
-	g, ctx := errgroup.WithContext(ctx)
+	g, ctx := guard.WithContext(ctx)
 	g.SetLimit(max(c.Jobs, 2))
 	var mu sync.Mutex
 	done := 0

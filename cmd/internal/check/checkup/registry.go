@@ -12,10 +12,10 @@ import (
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/operator-bindery/bindery/cmd/internal/bundle/check"
 	"github.com/operator-bindery/bindery/cmd/internal/check/rules"
+	"github.com/operator-bindery/bindery/internal/guard"
 )
 
 // related checks the related images of a catalog in their registries.
@@ -75,7 +75,7 @@ func (r *related) check(ctx context.Context) error {
 
 // each calls visit for names, several at once.
 func (c *checkup) each(ctx context.Context, names []string, visit func(context.Context, string)) error {
-	g, gctx := errgroup.WithContext(ctx)
+	g, gctx := guard.WithContext(ctx)
 	g.SetLimit(max(c.Jobs, 4))
 	for _, name := range names {
 		g.Go(func() error {

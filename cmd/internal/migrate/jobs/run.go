@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/guard"
 	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/migrate"
 )
@@ -210,6 +211,7 @@ func (o *Outcome) forget() {
 
 // do does the line unless it is done already.
 func (t *Task) do(ctx context.Context) (before bool, err error) {
+	defer guard.Recover(&err)
 	if t.record, err = readRecord(t.path, t.Line); err != nil {
 		return false, err
 	}

@@ -7,10 +7,9 @@ import (
 	"fmt"
 	"slices"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/edit"
+	"github.com/operator-bindery/bindery/internal/guard"
 )
 
 // RenderOptions configure [Template.Render].
@@ -86,7 +85,7 @@ func (r *run) renderImages(ctx context.Context, refs []imageRef) error {
 	errs := make([]error, len(unique))
 	failed := make(chan struct{}, maxFailures)
 	jobs := cmp.Or(max(r.options.Jobs, 0), defaultJobs)
-	var group errgroup.Group
+	var group guard.Group
 	group.SetLimit(jobs)
 	tried := 0
 	for i, ref := range unique {

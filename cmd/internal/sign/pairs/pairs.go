@@ -8,9 +8,8 @@ import (
 	"strings"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/operator-bindery/bindery/images/transport"
+	"github.com/operator-bindery/bindery/internal/guard"
 )
 
 // Pair is an image to copy and the place it goes to.
@@ -89,7 +88,7 @@ func Copy(ctx context.Context, pairs []Pair, jobs int, keepGoing bool, copy func
 	defer cancel()
 	var mu sync.Mutex
 	var first error
-	var g errgroup.Group
+	var g guard.Group
 	g.SetLimit(jobs)
 	for _, place := range places {
 		g.Go(func() error {
