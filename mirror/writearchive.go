@@ -66,8 +66,8 @@ func (r *archiveWriter) finish(ctx context.Context) error {
 		return err
 	}
 	if len(done.Kept) > 0 {
-		r.report.log.info(fmt.Sprintf("the archive that was in %s stays, and the new segments follow it: carry all of them",
-			r.o.Archive))
+		r.report.log.info(fmt.Sprintf("the archive that was in %s stays, and the new segments follow it: carry it, too, unless the other side has "+
+			"what is in it", r.o.Archive))
 	}
 	for _, s := range done.Segments {
 		r.report.account.Archives = append(r.report.account.Archives, archiveAccount{s.Name, s.Bytes, s.SHA256})

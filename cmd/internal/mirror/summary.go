@@ -198,16 +198,14 @@ func nextSteps(a *mirror.Account, o mirror.Options) []string {
 		for _, s := range a.Archives {
 			sum += s.Bytes
 		}
-		carry, from := "mirror_*.tar", "DIR"
+		carry, from := SegmentNames(a), "DIR"
 		if o.PublishOnly {
 			carry, from = "the archives of all parts with this one", "PARTS"
 		}
 		return []string{
 			printable.Text(fmt.Sprintf("archive: %s in %s, %s", program.Count(len(a.Archives), "segment"), o.Archive,
 				cmdline.FormatSize(sum))),
-			printable.Text(fmt.Sprintf("next: carry %s and %s to the other side, and run there: "+
-				"bindery mirror run -c %s --from %s docker://REGISTRY[/PATH]", carry, config, filepath.Base(config),
-				from)),
+			CarryLine(carry, config, "bindery mirror run -c "+filepath.Base(config)+" --from "+from+" docker://REGISTRY[/PATH]"),
 		}
 	case o.Mode == mirror.ToDisk:
 		return nil
@@ -216,6 +214,23 @@ func nextSteps(a *mirror.Account, o mirror.Options) []string {
 		return nil
 	}
 	return []string{printable.Text("next: tell the cluster, with oc apply -f " + filepath.Dir(a.Resources[0]))}
+}
+
+// CarryLine says what of a run crosses the gap, and which command takes it there.
+func CarryLine(segments, config, command string) string {
+	return printable.Text(fmt.Sprintf("next: carry %s and %s to the other side, and run there: %s", segments, config, command))
+}
+
+// SegmentNames are the names of the segments of an archive, in its directory.
+func SegmentNames(a *mirror.Account) string {
+	first, last := a.Archives[0].Name, a.Archives[len(a.Archives)-1].Name
+	switch len(a.Archives) {
+	case 1:
+		return first
+	case 2:
+		return first + ", " + last
+	}
+	return first + " to " + last
 }
 
 // incompleteStatus is the error of a run that lacks something, with the list of it.

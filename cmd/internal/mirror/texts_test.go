@@ -67,7 +67,7 @@ func TestMirrorSummaries(t *testing.T) {
 		{"mirror verify file://media", ": all is there but "},
 		{"mirror run -c imageset.yaml --from media TARGET/other",
 			"hint: copy the earlier archives first, or write one against an inventory"},
-		{"mirror run -c imageset.yaml file://media", "stays, and the new segments follow it: carry all of them\n"},
+		{"mirror run -c imageset.yaml file://media", "stays, and the new segments follow it: carry it, too, unless the other side has what is in it\n"},
 	} {
 		if c.line == "take away" { // the archive was carried to the other side
 			if err := os.Remove(filepath.Join(w.Dir, "media", "mirror_000001.tar")); err != nil {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -314,6 +315,10 @@ func (o *options) mirror(ctx context.Context, p *option.Session, args []string) 
 		return err
 	}
 	printResults(p, account)
+	if with.Mode == mirror.ToDisk && len(account.Archives) > 0 {
+		p.Log.Info(mirrorcmd.CarryLine(mirrorcmd.SegmentNames(account)+" in "+with.Archive, with.Config,
+			"oc-mirror --v2 -c "+filepath.Base(with.Config)+" --from file://DIR docker://REGISTRY[/PATH]"))
+	}
 	var status *cmdline.ExitStatus
 	switch _ = errors.As(err, &status); {
 	case !errors.As(runErr, &incomplete):
