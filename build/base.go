@@ -26,15 +26,12 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// maxConfig is the maximum length of a base image's configuration in bytes.
-const maxConfig = 4 << 20
-
 // Base is a base image.
 type Base struct {
 	// Name is its name for messages.
 	Name string
-	// Open opens it. It is called for each platform.
-	Open func(context.Context) (*images.Source, error)
+	// Open opens an image of it, which choose chooses if it is an index. It is called for each platform.
+	Open func(ctx context.Context, choose images.Chooser) (*images.Image, error)
 }
 
 // NamedBase is the base image with a name that [images.Client.Open] accepts. The client must be open as long as the
@@ -43,12 +40,14 @@ func NamedBase(client *images.Client, name string) (*Base, error) {
 	if _, err := client.Transports().Source(name); err != nil {
 		return nil, redact.Error(fmt.Errorf("image %.300q: %w", name, err))
 	}
-	return &Base{name, func(ctx context.Context) (*images.Source, error) { return client.Open(ctx, name) }}, nil
+	return &Base{name, func(ctx context.Context, choose images.Chooser) (*images.Image, error) {
+		return client.Choose(ctx, name, choose)
+	}}, nil
 }
 
 // base is the base image of one platform. Its layers are opened only when a destination needs their bytes.
 type base struct {
-	src    *images.Source
+	src    *images.Image
 	config v1.Image
 	layers []Layer
 	infos  map[digest.Digest]v1.Descriptor
@@ -66,7 +65,9 @@ func openBase(ctx context.Context, o *Options, from *Base, p v1.Platform) (_ *ba
 		}
 	}()
 	choose := types.SystemContext{OSChoice: p.OS, ArchitectureChoice: p.Architecture, VariantChoice: p.Variant}
-	src, err := from.Open(ctx)
+	src, err := from.Open(ctx, func(entries []v1.Descriptor) (v1.Descriptor, error) {
+		return chooseBase(entries, &choose, o.Compression == layers.Zstd)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -75,83 +76,41 @@ func openBase(ctx context.Context, o *Options, from *Base, p v1.Platform) (_ *ba
 			err = errors.Join(err, src.Close())
 		}
 	}()
-	b := &base{src: src, infos: map[digest.Digest]v1.Descriptor{}, name: src.Named(), top: src.Top.Digest}
-	text, kind, err := b.chooseManifest(ctx, &choose, o.Compression == layers.Zstd)
-	if err != nil {
-		return nil, err
-	}
-	m, err := manifest.FromBlob(text, kind)
-	if err != nil {
-		return nil, err
-	}
-	if err := b.readConfig(ctx, m.ConfigInfo()); err != nil {
+	b := &base{src: src, infos: map[digest.Digest]v1.Descriptor{}, name: src.Named(), top: src.Top}
+	if b.config, err = parseConfig(src.ConfigText, src.ConfigDescriptor.Digest); err != nil {
 		return nil, err
 	}
 	if b.config.OS != p.OS || b.config.Architecture != p.Architecture {
 		return nil, fmt.Errorf("the image is for %s/%s, not for %s/%s", b.config.OS, b.config.Architecture, p.OS,
 			p.Architecture)
 	}
-	return b, b.addLayers(m.LayerInfos(), o.Format)
+	return b, b.addLayers(src.Layers, o.Format)
 }
 
-// chooseManifest reads the manifest of the image for the platform.
-func (b *base) chooseManifest(ctx context.Context, choose *types.SystemContext, zstd bool) ([]byte, string, error) {
-	text, kind, err := b.src.Manifest(ctx, b.top.String())
-	if err != nil {
-		return nil, "", err
-	}
-	if !manifest.MIMETypeIsMultiImage(kind) {
-		return text, kind, nil
-	}
+// chooseBase chooses the image for the platform.
+func chooseBase(entries []v1.Descriptor, choose *types.SystemContext, zstd bool) (v1.Descriptor, error) {
 	if !zstd {
-		text = withoutZstd(text)
+		entries = withoutZstd(entries)
 	}
-	list, err := manifest.ListFromBlob(text, kind)
-	if err != nil {
-		return nil, "", err
-	}
+	list := manifest.OCI1IndexFromComponents(entries, nil)
 	instance, err := list.ChooseInstance(choose)
 	if err != nil {
-		return nil, "", fmt.Errorf("no image for %s/%s in the index, which has %s", choose.OSChoice,
-			choose.ArchitectureChoice, platformsOf(list))
+		return v1.Descriptor{}, fmt.Errorf("no image for %s/%s in the index, which has %s", choose.OSChoice,
+			choose.ArchitectureChoice, platformsOf(entries))
 	}
-	return b.src.Manifest(ctx, instance.String())
+	return entries[slices.IndexFunc(entries, func(d v1.Descriptor) bool { return d.Digest == instance })], nil
 }
 
 // platformsOf lists the platforms of an index for a message.
-func platformsOf(list manifest.List) string {
+func platformsOf(entries []v1.Descriptor) string {
 	var names []string
-	for _, d := range list.Instances() {
-		i, err := list.Instance(d)
-		if p := i.ReadOnly.Platform; err == nil && p != nil && len(names) < 20 {
+	for _, d := range entries {
+		if p := d.Platform; p != nil && len(names) < 20 {
 			names = append(names, fmt.Sprintf("%.40q", p.OS+"/"+p.Architecture))
 		}
 	}
 	slices.Sort(names)
 	return strings.Join(slices.Compact(names), ", ")
-}
-
-func (b *base) readConfig(ctx context.Context, info types.BlobInfo) error {
-	if info.Digest == "" {
-		return errors.New("the image has no configuration (Docker's schema 1 is not supported)")
-	}
-	if err := info.Digest.Validate(); err != nil {
-		return fmt.Errorf("configuration: %w", err)
-	}
-	r, err := b.src.Blob(ctx, v1.Descriptor{MediaType: info.MediaType, Digest: info.Digest, Size: info.Size}, 0)
-	if err != nil {
-		return fmt.Errorf("configuration: %w", err)
-	}
-	defer r.Close()
-	text, err := io.ReadAll(io.LimitReader(r, maxConfig+1))
-	if err != nil {
-		return fmt.Errorf("configuration: %w", err)
-	}
-	if len(text) > maxConfig {
-		return fmt.Errorf("configuration: longer than %d bytes", maxConfig)
-	}
-	b.config, err = parseConfig(text, info.Digest)
-	return err
 }
 
 func parseConfig(text []byte, want digest.Digest) (config v1.Image, err error) {
@@ -164,7 +123,7 @@ func parseConfig(text []byte, want digest.Digest) (config v1.Image, err error) {
 	return config, nil
 }
 
-func (b *base) addLayers(infos []manifest.LayerInfo, f Format) error {
+func (b *base) addLayers(infos []v1.Descriptor, f Format) error {
 	if ids := b.config.RootFS.DiffIDs; len(ids) != len(infos) {
 		return fmt.Errorf("configuration: %d diff_ids for %d layers", len(ids), len(infos))
 	}
@@ -189,7 +148,7 @@ func (b *base) addLayers(infos []manifest.LayerInfo, f Format) error {
 
 // blob opens a layer of the base.
 func (b *base) blob(ctx context.Context, d digest.Digest) (io.ReadCloser, int64, error) {
-	r, err := b.src.Blob(ctx, b.infos[d], 0)
+	r, err := b.src.Blob(ctx, b.infos[d])
 	return r, b.infos[d].Size, err
 }
 

@@ -156,6 +156,9 @@ func Directories(_ context.Context, dirs []string, o Options) (*Image, error) {
 	return img, img.complete(o.Format, o.Annotations)
 }
 
+// maxConfig is the maximum length of an image's configuration in bytes.
+const maxConfig = 4 << 20
+
 // addDirectory adds the image of one platform.
 func (i *Image) addDirectory(dir string, f Format) error {
 	text, err := readLimited(filepath.Join(dir, "manifest.json"), maxManifest)

@@ -196,23 +196,11 @@ func merge(o *Options, plain, dense *Image) (*Image, error) {
 
 // withoutZstd returns an index without the zstd images that it also has with gzip, which every client can read; the
 // library would choose zstd. Other indexes are returned unchanged.
-func withoutZstd(text []byte) []byte {
-	var index v1.Index
-	if err := json.Unmarshal(text, &index); err != nil {
-		return text
-	}
+func withoutZstd(entries []v1.Descriptor) []v1.Descriptor {
 	dense := func(d v1.Descriptor) bool { return d.Annotations[AnnotationZstd] == "true" }
-	kept := slices.DeleteFunc(slices.Clone(index.Manifests), func(d v1.Descriptor) bool {
-		return dense(d) && slices.ContainsFunc(index.Manifests, func(other v1.Descriptor) bool {
+	return slices.DeleteFunc(slices.Clone(entries), func(d v1.Descriptor) bool {
+		return dense(d) && slices.ContainsFunc(entries, func(other v1.Descriptor) bool {
 			return !dense(other) && reflect.DeepEqual(other.Platform, d.Platform)
 		})
 	})
-	if len(kept) == len(index.Manifests) {
-		return text
-	}
-	index.Manifests = kept
-	if less, err := json.Marshal(index); err == nil {
-		return less
-	}
-	return text
 }

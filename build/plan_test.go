@@ -15,8 +15,12 @@ import (
 // A plan has the same layers, packages and totals as the built image.
 func TestPlanIsWhatIsBuilt(t *testing.T) {
 	small := catalog(t, CatalogInput{FS: sampleFS()}, Options{})
-	base := &Base{Open: func(ctx context.Context) (*images.Source, error) {
-		return images.At(ctx, small.Store(), small.Top())
+	base := &Base{Open: func(ctx context.Context, choose images.Chooser) (*images.Image, error) {
+		at, err := images.At(ctx, small.Store(), small.Top())
+		if err != nil {
+			return nil, err
+		}
+		return at.Choose(ctx, choose)
 	}}
 	amd, arm := server(t, "amd64", elf.EM_X86_64), server(t, "arm64", elf.EM_AARCH64)
 	cases := map[string]Options{

@@ -20,7 +20,7 @@ func ReadPrevious(ctx context.Context, client *images.Client, name string) (_ *P
 	src, err := client.Open(ctx, name)
 	if err != nil {
 		// The first build has no previous image, which is not an error.
-		if d, derr := client.Digest(ctx, name); derr == nil && d == "" {
+		if d, derr := client.UnverifiedDigest(ctx, name); derr == nil && d == "" {
 			return nil, nil
 		}
 		return nil, err

@@ -75,6 +75,19 @@ func (a *admission) admit(ctx context.Context, above verdict, text []byte, kind 
 	return verdict{}, joinRefusals(refused)
 }
 
+// nothingVouches is the error about an index that is refused, and has no entry that is accepted.
+func nothingVouches(index *store.Node, is verdict) error {
+	err := joinRefusals(is.refused)
+	var refusal *trust.PolicyError
+	if !errors.As(err, &refusal) {
+		return err
+	}
+	own := *refusal
+	own.Err = fmt.Errorf("the index %s has no image that vouches for it, and needs a signature of its own: %w",
+		index.Digest, refusal.Err)
+	return &own
+}
+
 // joinRefusals returns one error about an image and the index that it is in.
 func joinRefusals(refused []error) error {
 	var last, top *trust.PolicyError

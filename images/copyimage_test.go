@@ -63,7 +63,7 @@ func copyAll(t testing.TB, c *Client, from, to string) CopyResult {
 // hanging returns the digests of all manifests of an image and of what is attached to it, with their tags.
 func hanging(t testing.TB, c *Client, name string) []string {
 	t.Helper()
-	r, err := c.OpenUnverified(t.Context(), name)
+	r, err := c.Open(t.Context(), name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -286,7 +286,7 @@ func TestCopyWithoutAListFails(t *testing.T) {
 func TestCopyOfAReferrer(t *testing.T) {
 	c, r := anyImage(t), testregistry.New(t)
 	layout := supplytest.Unpack(t, "bundle-min-p256")
-	from, err := c.OpenUnverified(t.Context(), "oci:"+layout+":v1")
+	from, err := c.Open(t.Context(), "oci:"+layout+":v1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -334,7 +334,7 @@ func TestOpenWriter(t *testing.T) {
 		if err := errors.Join(w.Commit(t.Context()), w.Discard()); err != nil {
 			t.Fatal(err)
 		}
-		at, err := c.OpenUnverified(t.Context(), d.String())
+		at, err := c.Open(t.Context(), d.String())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -18,6 +18,8 @@ type Description struct {
 	Name string
 	// Top is the digest of the index or manifest that the name refers to.
 	Top digest.Digest
+	// MediaType is that of the index or manifest.
+	MediaType string
 	// Index tells whether it is an index; Annotations are those of the index.
 	Index       bool
 	Annotations map[string]string
@@ -42,7 +44,7 @@ func (s *Source) Describe(ctx context.Context) (*Description, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Description{Name: s.Given, Top: s.Digest, Index: all.Index, Annotations: all.Annotations}
+	d := &Description{Name: s.Given, Top: s.Digest, MediaType: s.Top.MediaType, Index: all.Index, Annotations: all.Annotations}
 	seen := map[string]bool{}
 	for _, i := range all.Images {
 		p := i.Platform
@@ -57,7 +59,7 @@ func (s *Source) Describe(ctx context.Context) (*Description, error) {
 			Annotations: i.Image.Annotations})
 	}
 	if len(d.Variants) > maxVariants {
-		return nil, s.about(fmt.Errorf("index: %w: images for more than %d platforms", fault.ErrLimit, maxVariants))
+		return nil, s.opened.about(fmt.Errorf("index: %w: images for more than %d platforms", fault.ErrLimit, maxVariants))
 	}
 	return d, nil
 }

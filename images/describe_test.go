@@ -134,7 +134,7 @@ func TestDigest(t *testing.T) {
 		"oci:" + filepath.Join(dir, "none") + ":v1":   "",
 		"dir:" + filepath.Join(dir, "none"):           "",
 	} {
-		if got, err := c.Digest(t.Context(), name); got != want || err != nil {
+		if got, err := c.UnverifiedDigest(t.Context(), name); got != want || err != nil {
 			t.Errorf("%s: %q (%v), want %q", name, got, err, want)
 		}
 	}
@@ -145,7 +145,7 @@ func TestDigest(t *testing.T) {
 		w.WriteHeader(http.StatusUnauthorized)
 		return true
 	})
-	if _, err := c.Digest(t.Context(), reg.Host()+"/acme/one:v1"); err == nil {
+	if _, err := c.UnverifiedDigest(t.Context(), reg.Host()+"/acme/one:v1"); err == nil {
 		t.Error("a registry that does not answer has no image")
 	}
 }

@@ -1,8 +1,9 @@
 // Package images reads, writes and copies container images: in registries, OCI layouts, archives, and other places.
 //
-// A [Client] opens an image by its name ([Client.Open]) or at a place that is open ([Client.At], [At]), as a [Source]:
-// what of it the policy accepts. [Source.Image] is the image of a platform, and [Image.Extract] returns files of it as
-// an fs.FS, within [Limits]:
+// A [Client] opens an image by its name ([Client.Open]) or at a place that is open ([Client.At], [At]), as a [Source],
+// which exists when the policy has accepted the image: before that there is nothing that has a digest or can be copied.
+// Methods that ask no policy have Unverified in their names. [Client.Image] is the image of a platform, and
+// [Image.Extract] returns files of it as an fs.FS, within [Limits]:
 //
 //	c, err := images.NewClient(images.ClientOptions{Registry: registries.Config{}.Env(os.Getenv), Policy: policy.Read})
 //	img, err := c.Image(ctx, "quay.io/acme/catalog:v1", v1.Platform{})

@@ -26,7 +26,7 @@ type ExtractOptions struct {
 // The caller must close the tree. What does not fit into Limits.Memory is in one temporary file without a name until
 // then.
 func (i *Image) Extract(ctx context.Context, wanted []string, o ExtractOptions) (*Tree, error) {
-	ctx, cancel := i.src.withTimeout(ctx)
+	ctx, cancel := i.opened.withTimeout(ctx)
 	defer cancel()
 	return i.layerStack().Extract(ctx, wanted, o.Limits, o.Temp)
 }
@@ -41,7 +41,7 @@ func (i *Image) CopyFile(ctx context.Context, name string, w io.Writer, o Extrac
 	if o.Limits.File == 0 {
 		o.Limits.File = 1 << 30
 	}
-	ctx, cancel := i.src.withTimeout(ctx)
+	ctx, cancel := i.opened.withTimeout(ctx)
 	defer cancel()
 	return i.layerStack().CopyFile(ctx, name, w, o.Limits, o.Temp)
 }
@@ -51,7 +51,7 @@ func (i *Image) CopyFile(ctx context.Context, name string, w io.Writer, o Extrac
 type Tree = imagefs.Tree
 
 func (i *Image) layerStack() *imagefs.Layers {
-	return &imagefs.Layers{Layers: i.Layers, DiffIDs: i.Config.RootFS.DiffIDs, Open: i.open, Slow: i.src.InRegistry()}
+	return &imagefs.Layers{Layers: i.Layers, DiffIDs: i.Config.RootFS.DiffIDs, Open: i.open, Slow: i.opened.inRegistry()}
 }
 
 // LayerReader reads layers entry by entry, without applying them to each other. Its limits hold for all layers together
@@ -69,7 +69,7 @@ func NewLayerReader(l Limits) *LayerReader { return &LayerReader{imagefs.NewRead
 // An error of take ends the reading.
 func (r *LayerReader) Read(ctx context.Context, i *Image, n int,
 	take func(name string, h *tar.Header, content io.Reader) error) (size int64, err error) {
-	ctx, cancel := i.src.withTimeout(ctx)
+	ctx, cancel := i.opened.withTimeout(ctx)
 	defer cancel()
 	return r.r.Read(ctx, i.layerStack(), n, take)
 }

@@ -2,7 +2,6 @@ package images
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -12,7 +11,6 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"go.podman.io/image/v5/manifest"
 
-	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/verify"
@@ -39,7 +37,11 @@ type Image struct {
 	// Annotations are those of the manifest.
 	Annotations map[string]string
 
-	src *Source
+	// Repository is the repository that the image is named by, HOST/NAME without tag and digest; empty if the name has
+	// none, as that of a layout.
+	Repository string
+
+	opened *candidate
 }
 
 // Reference returns a name of the same image: REPOSITORY@DIGEST with the digest of the index or manifest for an image
@@ -48,79 +50,11 @@ func (i *Image) Reference() string {
 	if !i.InRegistry() {
 		return i.Name
 	}
-	return i.src.Repository + "@" + i.Top.String()
+	return i.Repository + "@" + i.Top.String()
 }
 
 // InRegistry tells whether the image is in a registry, so that others can pull it by its name.
-func (i *Image) InRegistry() bool { return i.src != nil && i.src.InRegistry() }
-
-// Image opens the image for a platform; by default for that of the client's options, or for linux/amd64. An image that
-// is not in an index is not compared with it. Closing the image closes the source. Errors are those of [Client.Open].
-func (s *Source) Image(ctx context.Context, p v1.Platform) (_ *Image, err error) {
-	defer func() { err = s.about(err) }()
-	ctx, cancel := s.withTimeout(ctx)
-	defer cancel()
-	orAny := false
-	if s.client != nil && p.OS == "" && p.Architecture == "" {
-		p, orAny = s.client.o.Platform, s.client.o.AnyPlatform
-	}
-	p.OS, p.Architecture = cmp.Or(p.OS, "linux"), cmp.Or(p.Architecture, "amd64")
-	img, admitted := s.image(), s.top
-	var text []byte
-	// What is below a manifest is chosen, and not read of it.
-	unread := &store.Parts{}
-	top := store.Node{Descriptor: s.Top, Text: s.text, Kind: s.Top.MediaType, Parts: unread}
-	err = store.Walk(ctx, top, store.WalkOptions{
-		Read: func(ctx context.Context, n *store.Node) error {
-			n.Parts = unread
-			return s.readEntry(ctx, n)
-		},
-		Visit: func(ctx context.Context, n *store.Node) (err error) {
-			if n.Above != nil {
-				if admitted, err = s.admission.admit(ctx, admitted, n.Text, n.Kind); err != nil {
-					return err
-				}
-				img.Digest = n.Digest
-			}
-			if img.MediaType, text = n.Kind, n.Text; !manifest.MIMETypeIsMultiImage(n.Kind) {
-				return nil
-			}
-			n.Entries = make([]v1.Descriptor, 1)
-			n.Entries[0], err = store.Choose(n.Text, p, orAny)
-			return err
-		},
-	})
-	if err != nil {
-		return nil, err
-	}
-	return img, img.readManifest(ctx, text)
-}
-
-// image returns an image of the source, of which nothing has been read.
-func (s *Source) image() *Image {
-	return &Image{Name: s.Given, Source: s.OpenedAt, Top: s.Digest, Digest: s.Digest, src: s}
-}
-
-// readEntry reads the manifest of an entry of an index, and does not ask the policy.
-func (s *Source) readEntry(ctx context.Context, n *store.Node) (err error) {
-	if n.Text, n.Kind, err = s.Reader.Manifest(ctx, n.Digest.String()); err != nil {
-		return ofManifest(err)
-	}
-	if err := checkManifest(n.Text, n.Descriptor); err != nil {
-		return err
-	}
-	s.showManifest(n.Text)
-	n.Kind, err = verify.ManifestKind(n.Text, n.Kind)
-	return err
-}
-
-// withTimeout returns the context with what is left of the client's Timeout.
-func (s *Source) withTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
-	if s.client == nil {
-		return ctx, func() {}
-	}
-	return withDeadline(ctx, s.deadline, s.client.o.Timeout)
-}
+func (i *Image) InRegistry() bool { return i.opened != nil && i.opened.inRegistry() }
 
 func (i *Image) readManifest(ctx context.Context, text []byte) error {
 	var m v1.Manifest
@@ -172,7 +106,7 @@ func (i *Image) readConfig(ctx context.Context, d v1.Descriptor) ([]byte, error)
 	if d.Size < 0 || d.Size > limit.MaxManifest {
 		return nil, fmt.Errorf("%w: size %d (limit %d)", fault.ErrLimit, d.Size, limit.MaxManifest)
 	}
-	r, err := i.src.Blob(ctx, d, 0)
+	r, err := i.opened.reader.Blob(ctx, d, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -191,4 +125,8 @@ func (i *Image) Label(name string) (string, bool) {
 }
 
 // Close closes the image's source.
-func (i *Image) Close() error { return i.src.Close() }
+func (i *Image) Close() error { return closePlace(i.opened.place) }
+
+// Named returns the reference of the image in a registry as it was given, with the tag "latest" if it had none; empty
+// if the name is none.
+func (i *Image) Named() string { return i.opened.named() }

@@ -21,5 +21,5 @@ func (i *Image) Blob(ctx context.Context, d v1.Descriptor) (io.ReadCloser, error
 }
 
 func (i *Image) open(ctx context.Context, d v1.Descriptor) (io.ReadCloser, error) {
-	return i.src.Blob(ctx, d, 0)
+	return i.opened.reader.Blob(ctx, d, 0)
 }

@@ -26,39 +26,67 @@ import (
 // such a name is of docker.io. If there is a digest, the tag is ignored. A tag is resolved once, and everything else is
 // read by digest. A name in the lock is opened by the digest there; other names are recorded in the lock.
 //
-// The policy of the client is asked about the image, and about each image of an index that it does not accept as a
-// whole when that is read.
+// The policy of the client must accept the image: itself, or of an index that it does not accept as a whole each entry,
+// and at least one. An index that no accepted manifest vouches for needs a signature of its own.
 //
 // Errors are a [*PullError] and of the classes [ErrInvalid], [ErrLimit], [ErrIntegrity], [ErrRegistry] and
 // [ErrPolicy], or of the file system; [fs.ErrNotExist] if there is no such image. They name the image and contain
 // no credentials. An image that the signature policy refuses is also a [*PolicyError]; one that cannot be
 // used is of the class [ErrPolicy] too.
-func (c *Client) Open(ctx context.Context, name string) (*Source, error) {
-	return c.open(ctx, name, true)
+func (c *Client) Open(ctx context.Context, name string) (_ *Source, err error) {
+	return c.accepted(ctx, name, nil, false)
 }
 
-// OpenUnverified is like [Client.Open] without asking the policy: for reading what it would be asked about.
-// [Source.CheckAccepted] asks it.
-func (c *Client) OpenUnverified(ctx context.Context, name string) (*Source, error) {
-	return c.open(ctx, name, false)
+// OpenPart is like [Client.Open] for those who use of an index only what is for some platforms ([store.Select]); none
+// are all. Only that is judged, and an entry that the place lacks is not. Other entries are judged when they are read.
+func (c *Client) OpenPart(ctx context.Context, name string, platforms []v1.Platform) (_ *Source, err error) {
+	return c.accepted(ctx, name, platforms, true)
 }
 
-// Image opens the image of a name for a platform; by default for that of the options. It is closed with
-// [Image.Close].
+// Image opens the image of a name for a platform; by default for that of the options, or for linux/amd64. An image that
+// is not in an index is not compared with it. The policy must accept the image, or an index that it is in. It is closed
+// with [Image.Close]. Errors are those of [Client.Open].
 func (c *Client) Image(ctx context.Context, name string, p v1.Platform) (*Image, error) {
-	s, err := c.Open(ctx, name)
+	return c.oneImage(ctx, name, func(ctx context.Context, o *candidate) (*Image, error) { return o.image(ctx, p) })
+}
+
+// Choose is like [Client.Image] for the image that a function chooses of an index, and of an index in it.
+func (c *Client) Choose(ctx context.Context, name string, choose Chooser) (*Image, error) {
+	return c.oneImage(ctx, name, func(ctx context.Context, o *candidate) (*Image, error) { return o.choose(ctx, choose) })
+}
+
+func (c *Client) oneImage(ctx context.Context, name string,
+	of func(context.Context, *candidate) (*Image, error)) (_ *Image, err error) {
+	o, err := c.open(ctx, name)
+	if err != nil {
+		return nil, pullError(name, err)
+	}
+	img, err := of(ctx, o)
+	return img, o.closeAfter(err)
+}
+
+func (c *Client) accepted(ctx context.Context, name string, platforms []v1.Platform, sparse bool) (_ *Source, err error) {
+	defer func() { err = pullError(name, err) }()
+	o, err := c.open(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	img, err := s.Image(ctx, p)
-	if err != nil {
-		return nil, errors.Join(err, s.Close())
-	}
-	return img, nil
+	ctx, cancel := o.withTimeout(ctx)
+	defer cancel()
+	s, err := o.accept(ctx, platforms, sparse)
+	return s, o.closeAfter(err)
 }
 
-func (c *Client) open(ctx context.Context, name string, judged bool) (_ *Source, err error) {
-	defer func() { err = pullError(name, err) }()
+// closeAfter closes the place after an error.
+func (o *candidate) closeAfter(err error) error {
+	if err == nil {
+		return nil
+	}
+	return errors.Join(err, closePlace(o.place))
+}
+
+// open opens the place of a name, and asks no policy.
+func (c *Client) open(ctx context.Context, name string) (*candidate, error) {
 	var deadline time.Time
 	if c.o.Timeout > 0 {
 		deadline = time.Now().Add(c.o.Timeout)
@@ -73,46 +101,41 @@ func (c *Client) open(ctx context.Context, name string, judged bool) (_ *Source,
 	if err != nil {
 		return nil, err
 	}
-	return c.source(ctx, asked, name, at, judged, deadline)
+	return c.openAt(ctx, asked, name, at, deadline)
 }
 
-// source makes a source of a place. The place is closed after an error.
-func (c *Client) source(ctx context.Context, asked transport.Source, name string, at *transport.Place, judged bool,
-	deadline time.Time) (*Source, error) {
-	s, err := newSource(ctx, at)
+// openAt reads the index or manifest of a place, which is closed after an error.
+func (c *Client) openAt(ctx context.Context, asked transport.Source, name string, at *transport.Place,
+	deadline time.Time) (*candidate, error) {
+	o, err := openTop(ctx, at)
 	if err != nil {
 		return nil, err
 	}
-	s.client, s.asked, s.Given, s.deadline, s.noted = c, asked, name, deadline, c.oddLayers(name)
+	o.client, o.asked, o.given, o.deadline, o.noted = c, asked, name, deadline, c.oddLayers(name)
 	if named := asked.Named(); named != nil {
-		s.Repository = named.Name()
+		o.repository = named.Name()
 	}
-	s.showManifest(s.text)
-	if judged {
-		err = s.ask(ctx)
-	}
-	if err == nil {
-		err = c.record(name, s.Digest)
-	}
-	if err != nil {
-		return nil, errors.Join(err, s.Close())
-	}
-	return s, nil
+	o.showManifest(o.text)
+	return o, nil
 }
 
 // At opens an image at a place that is open, such as an image that was assembled and is not written yet. No policy and
 // no lock is asked. The place stays open when the source is closed.
 func At(ctx context.Context, place store.Reader, top v1.Descriptor) (*Source, error) {
-	return newSource(ctx, &transport.Place{Reader: place, Top: top})
+	o, err := openTop(ctx, &transport.Place{Reader: place, Top: top})
+	if err != nil {
+		return nil, err
+	}
+	return o.accept(ctx, nil, false)
 }
 
-// At opens an image that was carried to another place, such as an archive, as [Client.Open] opens it where its name
+// At opens an image that was carried to another place, such as an archive, as [Client.OpenPart] opens it where its name
 // says: the policy is asked under the name, about the signatures that the place has for the image, whatever
 // registries.d says. The place stays open when the source is closed.
 //
 // Errors are those of [Client.Open].
-func (c *Client) At(ctx context.Context, name string, place store.Reader,
-	top v1.Descriptor) (_ *Source, err error) {
+func (c *Client) At(ctx context.Context, name string, place store.Reader, top v1.Descriptor,
+	platforms []v1.Platform) (_ *Source, err error) {
 	defer func() { err = pullError(name, err) }()
 	asked, err := c.transports.Source(name)
 	if err != nil {
@@ -125,7 +148,11 @@ func (c *Client) At(ctx context.Context, name string, place store.Reader,
 	if asked.Transport == transport.Docker {
 		at.Named = asked.Repository.String()
 	}
-	return c.source(ctx, asked, name, at, true, time.Time{})
+	o, err := c.openAt(ctx, asked, name, at, time.Time{})
+	if err != nil {
+		return nil, err
+	}
+	return o.accept(ctx, platforms, true)
 }
 
 // openNamed opens the place of a name, by the digest in the lock if it has one.
@@ -206,9 +233,9 @@ func withDeadline(ctx context.Context, deadline time.Time,
 		registry.Wrap(fmt.Errorf("not done within %v: %w", allowed, context.DeadlineExceeded)))
 }
 
-// Digest returns the digest that a name refers to now, without use of the lock and of the policy. It is empty if there
+// UnverifiedDigest returns the digest that a name refers to now, without use of the lock and of the policy. It is empty if there
 // is no such image. Errors are those of [Client.Open].
-func (c *Client) Digest(ctx context.Context, name string) (_ digest.Digest, err error) {
+func (c *Client) UnverifiedDigest(ctx context.Context, name string) (_ digest.Digest, err error) {
 	defer func() { err = pullError(name, err) }()
 	asked, err := c.transports.Source(name)
 	if err != nil {
@@ -219,9 +246,9 @@ func (c *Client) Digest(ctx context.Context, name string) (_ digest.Digest, err 
 	}
 	at, err := c.openPlace(ctx, asked)
 	if err == nil {
-		s, serr := newSource(ctx, at)
-		if err = serr; err == nil {
-			return s.Digest, s.Close()
+		o, oerr := openTop(ctx, at)
+		if err = oerr; err == nil {
+			return o.digest, closePlace(at)
 		}
 	}
 	if errors.Is(err, fs.ErrNotExist) {
@@ -230,10 +257,10 @@ func (c *Client) Digest(ctx context.Context, name string) (_ digest.Digest, err 
 	return "", err
 }
 
-// Head returns the descriptor of an image in a registry, or in the mirror that has it, as a rule by a request without a
+// UnverifiedHead returns the descriptor of an image in a registry, or in the mirror that has it, as a rule by a request without a
 // body. It asks neither the policy nor the cache. The error is [fs.ErrNotExist] if there is none, and [ErrInvalid] for
 // other transports.
-func (c *Client) Head(ctx context.Context, name string) (_ v1.Descriptor, err error) {
+func (c *Client) UnverifiedHead(ctx context.Context, name string) (_ v1.Descriptor, err error) {
 	defer func() { err = pullError(name, err) }()
 	asked, err := c.transports.Source(name)
 	if err != nil {

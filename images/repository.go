@@ -91,12 +91,12 @@ func (o CopyOptions) addTo(ctx context.Context, dest transport.Destination) (*Wr
 	}
 	// Opening it checks that the manifest or index exists and matches its descriptor: what is signed is what others
 	// read.
-	src, err := newSource(ctx, at)
+	src, err := openTop(ctx, at)
 	if err != nil {
 		return nil, err
 	}
-	image, err := src.Entries(ctx)
-	if err = errors.Join(err, src.Close()); err != nil {
+	image, err := (&Unverified{src}).Entries(ctx)
+	if err = errors.Join(err, closePlace(at)); err != nil {
 		return nil, err
 	}
 	to, err := row.Write(ctx, dest.Path, dest.Name, place)

@@ -388,9 +388,6 @@ func TestSignedIndexInAnIndex(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer src.Close()
-	if _, _, err := src.GetManifest(t.Context(), &in.Manifests[0].Digest); !errors.Is(err, trust.ErrPolicy) {
-		t.Errorf("an image before the index that covers it: got %v", err)
-	}
 	for _, d := range []digest.Digest{inner.Digest, in.Manifests[0].Digest, in.Manifests[1].Digest} {
 		if _, _, err := src.GetManifest(t.Context(), &d); err != nil {
 			t.Errorf("%s: %v", d, err)
@@ -399,12 +396,7 @@ func TestSignedIndexInAnIndex(t *testing.T) {
 	if err := openOnce(t.Context(), c, "oci-archive:"+archive+":nested"); err != nil {
 		t.Error(err)
 	}
-	beside, err := c.Open(t.Context(), "oci-archive:"+archive+":beside")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer beside.Close()
-	if _, err := beside.Survey(t.Context()); !errors.Is(err, trust.ErrPolicy) {
+	if _, err := c.Open(t.Context(), "oci-archive:"+archive+":beside"); !errors.Is(err, trust.ErrPolicy) {
 		t.Errorf("an image beside the signed index: got %v", err)
 	}
 }

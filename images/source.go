@@ -2,15 +2,11 @@ package images
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
@@ -24,9 +20,10 @@ import (
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
-// Source is an image, or an index with its images, that is open for reading, and the place where it is, for what is
-// attached to it. Of the image it shows only what the policy accepts; the policy is not asked about attachments. It is
-// safe for concurrent use. Close it after use.
+// Source is an image, or an index with its images, that the policy has accepted, and the place where it is, for what is
+// attached to it. Only [candidate.accept] makes one: what an open name gives before the policy has answered has no digest
+// and no bytes, and cannot be copied. The policy is not asked about attachments. It is safe for concurrent use. Close it
+// after use.
 type Source struct {
 	store.Reader
 	// Given is the name that it was opened by, as it was given; empty if it was opened by its place.
@@ -41,46 +38,13 @@ type Source struct {
 	// none, as that of a layout.
 	Repository string
 
-	client   *Client // nil if it was opened by its place alone
-	asked    transport.Source
-	place    *transport.Place
-	text     []byte // of Top
-	noted    func(v1.Manifest)
-	deadline time.Time
-
-	judge     sync.Once
-	judgeErr  error
-	admission *admission // nil accepts everything
-	top       verdict    // about Top
-	covered   sync.Map   // the digests in accepted indexes that are in it
-	nested    sync.Once
+	opened  *candidate
+	texts   map[digest.Digest]*store.Node // what was read to be judged
+	covered sync.Map                      // the digests in accepted indexes that are in it
+	nested  sync.Once
+	// nestedErr and entries are what nested has found.
 	nestedErr error
 	entries   map[digest.Digest]bool
-}
-
-// newSource reads the index or manifest of a place. The place is closed after an error.
-func newSource(ctx context.Context, p *transport.Place) (*Source, error) {
-	s := &Source{Reader: p.Reader, place: p, Top: p.Top, Digest: p.Digest, OpenedAt: p.OpenedAt}
-	if err := s.readTop(ctx); err != nil {
-		return nil, errors.Join(err, closePlace(p))
-	}
-	s.Digest = cmp.Or(s.Digest, s.Top.Digest)
-	return s, nil
-}
-
-func (s *Source) readTop(ctx context.Context) (err error) {
-	if err := verify.Digest(s.Top.Digest); err != nil {
-		return err
-	}
-	var kind string
-	if s.text, kind, err = s.Reader.Manifest(ctx, s.Top.Digest.String()); err != nil {
-		return ofManifest(err)
-	}
-	if err := checkManifest(s.text, s.Top); err != nil {
-		return err
-	}
-	s.Top.MediaType, err = verify.ManifestKind(s.text, kind)
-	return err
 }
 
 // checkManifest compares a manifest with its descriptor.
@@ -114,21 +78,14 @@ func ofManifest(err error) error {
 }
 
 // Close closes the place, unless it was open before.
-func (s *Source) Close() error { return closePlace(s.place) }
+func (s *Source) Close() error { return closePlace(s.opened.place) }
 
 // InRegistry tells whether the image is in a registry, so that others can pull it by its name.
-func (s *Source) InRegistry() bool {
-	return s.asked.Transport == transport.Docker && s.Repository != ""
-}
+func (s *Source) InRegistry() bool { return s.opened.inRegistry() }
 
 // Named returns the reference of the image in a registry as it was given, with the tag "latest" if it had none; empty
 // if the name is none.
-func (s *Source) Named() string {
-	if named := s.asked.Named(); named != nil {
-		return named.String()
-	}
-	return ""
-}
+func (s *Source) Named() string { return s.opened.named() }
 
 // Can tells what the place can do. An image in a registry is named as one that has its blobs, so that they are mounted
 // from there.
@@ -144,23 +101,29 @@ func (s *Source) Can() store.Abilities {
 // read.
 func (s *Source) Entries(ctx context.Context) (store.Image, error) {
 	image, err := store.ReadImage(ctx, s, s.Top)
-	image.Name = s.place.Named
-	return image, s.about(err)
+	image.Name = s.opened.place.Named
+	return image, s.opened.about(err)
 }
 
-// about adds the name of the source to an error.
-func (s *Source) about(err error) error {
-	if s.Given == "" {
-		return redact.Error(err)
-	}
-	return pullError(s.Given, err)
+// Image opens the image for a platform; by default for that of the client's options, or for linux/amd64. An image that
+// is not in an index is not compared with it. Closing the image closes the source. Errors are those of [Client.Open].
+func (s *Source) Image(ctx context.Context, p v1.Platform) (*Image, error) {
+	return s.opened.image(ctx, p)
+}
+
+// Choose is [Client.Choose] for an image that is open. Closing the image closes the source.
+func (s *Source) Choose(ctx context.Context, choose Chooser) (*Image, error) {
+	return s.opened.choose(ctx, choose)
 }
 
 // Manifest returns a manifest of the image that the policy accepts, or another one of the place.
 func (s *Source) Manifest(ctx context.Context, name string) ([]byte, string, error) {
-	d := digest.Digest(name)
+	d, o := digest.Digest(name), s.opened
 	if d == s.Top.Digest {
-		return bytes.Clone(s.text), s.Top.MediaType, nil
+		return bytes.Clone(o.text), s.Top.MediaType, nil
+	}
+	if n := s.texts[d]; n != nil {
+		return bytes.Clone(n.Text), n.Kind, nil
 	}
 	text, kind, err := s.Reader.Manifest(ctx, name)
 	if err != nil || verify.Digest(d) != nil {
@@ -169,8 +132,8 @@ func (s *Source) Manifest(ctx context.Context, name string) ([]byte, string, err
 	if got := digest.FromBytes(text); got != d {
 		return nil, "", fmt.Errorf("manifest: %w: digest mismatch: %s instead of %s", fault.ErrIntegrity, got, d)
 	}
-	s.showManifest(text)
-	if s.admission == nil || s.top.accepted {
+	o.showManifest(text)
+	if o.verdict.accepted {
 		return text, kind, nil
 	}
 	if has, err := s.hasEntry(ctx, d); !has || err != nil {
@@ -188,9 +151,9 @@ func (s *Source) admit(ctx context.Context, d digest.Digest, text []byte, kind s
 	if err != nil {
 		return "", err
 	}
-	above := s.top
+	above := s.opened.verdict
 	_, above.accepted = s.covered.Load(d)
-	admitted, err := s.admission.admit(ctx, above, text, kind)
+	admitted, err := s.opened.admission.admit(ctx, above, text, kind)
 	if err != nil || !admitted.accepted || !manifest.MIMETypeIsMultiImage(kind) {
 		return kind, err
 	}
@@ -215,55 +178,4 @@ func (s *Source) hasEntry(ctx context.Context, d digest.Digest) (bool, error) {
 		}
 	})
 	return s.entries[d], s.nestedErr
-}
-
-// showManifest passes a manifest that was read to the client's checks, which warn of unusual ones.
-func (s *Source) showManifest(text []byte) {
-	var m v1.Manifest
-	if s.noted != nil && json.Unmarshal(text, &m) == nil { // an error is reported where more of it is read
-		s.noted(m)
-	}
-}
-
-// ask asks the policy of the client about the image, once.
-func (s *Source) ask(ctx context.Context) error {
-	s.judge.Do(func() {
-		s.admission = s.client.admission(s.asked, s.Given, s.place)
-		s.top, s.judgeErr = s.admission.admit(ctx, verdict{}, s.text, s.Top.MediaType)
-	})
-	return s.judgeErr
-}
-
-// CheckEntries returns an error unless the policy accepts the image as a whole, or each entry of the index, and of
-// indexes in it, for some platforms ([store.Select]); none are all. An entry that the place lacks is not judged.
-func (s *Source) CheckEntries(ctx context.Context, platforms []v1.Platform) error {
-	return s.checkEntries(ctx, platforms, true)
-}
-
-// CheckAccepted returns an error unless the policy accepts the image: itself, or of an index every entry, whatever it
-// is for, since others may choose an entry that this package does not. It asks the policy also if the source was opened
-// without it. Errors are of the class [ErrPolicy] for what is refused.
-func (s *Source) CheckAccepted(ctx context.Context) error {
-	if err := s.ask(ctx); err != nil {
-		return s.about(err)
-	}
-	return s.checkEntries(ctx, nil, false)
-}
-
-func (s *Source) checkEntries(ctx context.Context, platforms []v1.Platform, sparse bool) error {
-	if s.admission == nil || s.top.accepted {
-		return nil
-	}
-	image, err := s.Entries(ctx)
-	if err != nil {
-		return err
-	}
-	wanted, _ := store.Select(image.Entries, platforms)
-	for _, d := range wanted {
-		_, _, err := s.Manifest(ctx, d.Digest.String())
-		if err != nil && !(sparse && errors.Is(err, fs.ErrNotExist)) {
-			return err
-		}
-	}
-	return nil
 }

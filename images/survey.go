@@ -11,6 +11,7 @@ import (
 
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/verify"
 )
 
 // Survey is an image, or an index with everything in it. Its images can be read until it is closed.
@@ -50,27 +51,22 @@ func (s *Survey) Close() error { return s.src.Close() }
 // maxVariants bounds the number of platforms, since each takes two requests.
 const maxVariants = 64
 
-// Survey reads the manifests and configurations of the image, or of the index and the indexes in it, and no layers. Of
-// what the policy does not accept as a whole, each image is judged with the index that names it. Closing the survey
-// closes the source. Errors are those of [Client.Open].
+// Survey reads the manifests and configurations of the image, or of the index and the indexes in it, and no layers.
+// Closing the survey closes the source. Errors are those of [Client.Open].
 func (s *Source) Survey(ctx context.Context) (_ *Survey, err error) {
-	defer func() { err = s.about(err) }()
-	ctx, cancel := s.withTimeout(ctx)
+	defer func() { err = s.opened.about(err) }()
+	ctx, cancel := s.opened.withTimeout(ctx)
 	defer cancel()
 	out := &Survey{Name: s.Given, Source: s.OpenedAt, Repository: s.Repository, Digest: s.Digest,
 		MediaType: s.Top.MediaType, Size: s.Top.Size, src: s}
-	verdicts := map[*store.Node]verdict{}
 	visit := func(ctx context.Context, n *store.Node) (err error) {
 		entry := n.Descriptor
 		entry.MediaType = n.Kind
-		verdicts[n] = s.top
 		if n.Above == nil {
 			entry.Digest = s.Digest // the one by which the image was asked for
-		} else if verdicts[n], err = s.admission.admit(ctx, verdicts[n.Above], n.Text, n.Kind); err != nil {
-			return err
 		}
 		if !manifest.MIMETypeIsMultiImage(n.Kind) {
-			return out.add(ctx, s.image(), n.Text, entry)
+			return out.add(ctx, s.opened.newImage(), n.Text, entry)
 		}
 		if n.Above == nil {
 			var index v1.Index
@@ -91,13 +87,25 @@ func (s *Source) Survey(ctx context.Context) (_ *Survey, err error) {
 	}
 	// One image may be for several platforms.
 	o := store.WalkOptions{Repeats: true, Read: s.readEntry, Visit: visit}
-	if err := store.Walk(ctx, store.Node{Descriptor: s.Top, Text: s.text}, o); err != nil {
+	if err := store.Walk(ctx, store.Node{Descriptor: s.Top, Text: s.opened.text}, o); err != nil {
 		return nil, err
 	}
 	if len(out.Images) == 0 {
 		return nil, fmt.Errorf("%w: there is no image in the index", fault.ErrInvalid)
 	}
 	return out, nil
+}
+
+// readEntry reads the manifest of an entry of an index.
+func (s *Source) readEntry(ctx context.Context, n *store.Node) (err error) {
+	if n.Text, n.Kind, err = s.Manifest(ctx, n.Digest.String()); err != nil {
+		return ofManifest(err)
+	}
+	if err := checkManifest(n.Text, n.Descriptor); err != nil {
+		return err
+	}
+	n.Kind, err = verify.ManifestKind(n.Text, n.Kind)
+	return err
 }
 
 // add reads the configuration of an image and adds it.

@@ -116,7 +116,7 @@ func (a *archive) open(ctx context.Context, i *item) (*opened, error) {
 	out := &opened{from, top, func() error { return nil }, nil}
 	demanded, err := a.client.Demands(ctx, i.source.PullName())
 	if demanded {
-		out.judged, err = a.client.At(ctx, i.source.PullName(), from, top)
+		out.judged, err = a.client.At(ctx, i.source.PullName(), from, top, i.platforms)
 		if err == nil {
 			out.Reader, out.top = out.judged, out.judged.Top
 		}

@@ -211,11 +211,7 @@ func (a *archivedCatalogs) resolve(ctx context.Context, c *catalog) error {
 	found.top, found.reader = top, a.repository(found.path, dest)
 	c.carrier = found.reader
 	if demanded {
-		judged, err := a.o.Images.At(ctx, c.op.Catalog.PullName(), found.reader, top)
-		if err == nil {
-			err = judged.CheckEntries(ctx, nil)
-		}
-		if err != nil {
+		if _, err := a.o.Images.At(ctx, c.op.Catalog.PullName(), found.reader, top, nil); err != nil {
 			return err
 		}
 		found.digest = top.Digest

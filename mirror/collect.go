@@ -198,11 +198,11 @@ func (r *collector) resolveCatalog(ctx context.Context, c *catalog) error {
 	if err != nil {
 		return err
 	}
-	c.digest = at.Top.Digest
+	c.digest = at.Digest()
 	if ref.InRegistry() {
 		c.name = ref.Repository() + "@" + c.digest.String()
 		if ref.Tag != "" && ref.Digest == "" {
-			if c.readFrom, err = imageset.ParseRef(at.Name() + ":" + ref.Tag); err != nil {
+			if c.readFrom, err = imageset.ParseRef(at.PlaceName() + ":" + ref.Tag); err != nil {
 				return errors.Join(err, at.Close())
 			}
 		}

@@ -123,7 +123,7 @@ func (r *collector) resolveRelease(ctx context.Context, ref imageset.Ref) (diges
 	}
 	d, err := digest.Digest(""), error(nil)
 	if r.input == nil {
-		d, err = r.o.Images.Digest(ctx, ref.PullName())
+		d, err = r.o.Images.UnverifiedDigest(ctx, ref.PullName())
 	} else if d = r.found.files.resolved(ref); d == "" {
 		at := onMedium.ReleaseImages(ref.Tag)
 		var top v1.Descriptor
@@ -173,7 +173,7 @@ func (r *collector) readRelease(ctx context.Context, one *release) (*payload.Pay
 		onMedium: onMedium.ReleaseImages(tag)}
 	one.account.Source, one.account.Destination = ref.String(), one.image.destination.String()
 	one.account.Digest = ref.Digest
-	at, err := openJudged(ctx, r.from, one.image)
+	at, err := openSource(ctx, r.from, one.image)
 	if err != nil {
 		return nil, err
 	}

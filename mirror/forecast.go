@@ -145,7 +145,7 @@ func (r *forecast) measureImage(ctx context.Context, i *item) error {
 		return err
 	}
 	if demanded {
-		from, err := openJudged(ctx, r.places.from, i)
+		from, err := openSource(ctx, r.places.from, i)
 		if err != nil {
 			return err
 		}

@@ -127,7 +127,7 @@ func (r *finder) judgeFound(ctx context.Context, list []*item) error {
 // judgeOne returns an error unless the policy accepts the source of an image that was found, and the image is that of
 // its source, or an index of some of its entries.
 func (r *finder) judgeOne(ctx context.Context, i *item) (err error) {
-	from, err := openJudged(ctx, r.places.from, i)
+	from, err := openSource(ctx, r.places.from, i)
 	if err != nil {
 		return err
 	}

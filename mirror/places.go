@@ -18,7 +18,7 @@ import (
 
 // origin is where images come from.
 type origin interface {
-	// open opens the image of an item. The caller closes it.
+	// open opens the image of an item, if the policy accepts all that is copied of it. The caller closes it.
 	open(ctx context.Context, i *item) (*opened, error)
 	// head returns the descriptor that the image of an item has now.
 	head(ctx context.Context, i *item) (v1.Descriptor, error)
@@ -33,28 +33,15 @@ type opened struct {
 	judged *images.Source
 }
 
-// checkPolicy returns an error unless the policy accepts the image, or what is copied of the index.
-func (o *opened) checkPolicy(ctx context.Context, platforms []v1.Platform) error {
-	if o.judged == nil {
-		return nil
-	}
-	return o.judged.CheckEntries(ctx, platforms)
-}
-
 // policyDemands tells whether the policy accepts images of a name only with a signature, or not at all. Of such an
 // image the source is judged before it is taken for there, whatever the target has and earlier runs remember.
 func (o *Options) policyDemands(ctx context.Context, source imageset.Ref) (bool, error) {
 	return o.Images.Demands(ctx, source.PullName())
 }
 
-// openJudged opens the source of an image, and asks the policy about all that is copied of it.
-func openJudged(ctx context.Context, from origin, i *item) (*opened, error) {
+// openSource opens the image of an item. Errors are an [outage.SourceError].
+func openSource(ctx context.Context, from origin, i *item) (*opened, error) {
 	at, err := from.open(ctx, i)
-	if err == nil {
-		if err = at.checkPolicy(ctx, i.platforms); err != nil {
-			err = errors.Join(err, at.close())
-		}
-	}
 	if err != nil {
 		return nil, &outage.SourceError{Err: err}
 	}
@@ -70,7 +57,7 @@ func (o registryOrigin) open(ctx context.Context, i *item) (*opened, error) {
 	if resolved, ok := i.resolved.Load().(digest.Digest); ok {
 		source.Digest = resolved
 	}
-	at, err := o.client.Open(ctx, source.PullName())
+	at, err := o.client.OpenPart(ctx, source.PullName(), i.platforms)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +74,7 @@ func (o registryOrigin) open(ctx context.Context, i *item) (*opened, error) {
 }
 
 func (o registryOrigin) head(ctx context.Context, i *item) (v1.Descriptor, error) {
-	return o.client.Head(ctx, i.source.PullName())
+	return o.client.UnverifiedHead(ctx, i.source.PullName())
 }
 
 // target is where images go.

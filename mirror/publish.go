@@ -224,7 +224,7 @@ func (r *publisher) measure(ctx context.Context, c *catalog, total *sizes.Total)
 			return nil
 		}
 	}
-	source, err := r.o.Images.OpenUnverified(ctx, c.name)
+	source, err := r.o.Images.OpenPart(ctx, c.name, c.op.Platforms)
 	if err != nil {
 		return err
 	}

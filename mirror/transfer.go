@@ -168,7 +168,7 @@ func (r *copier) copyItem(ctx context.Context, i *item) (err error) {
 		i.account.Status = Present
 		return nil
 	}
-	from, err := openJudged(ctx, r.places.from, i)
+	from, err := openSource(ctx, r.places.from, i)
 	if err != nil {
 		return err
 	}

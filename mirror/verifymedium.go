@@ -371,10 +371,7 @@ func (m *mediumCheck) checkImage(ctx context.Context, input *archive, i *item) e
 		m.addFault(name, m.reason(i, err), i.account.Bundles...)
 		return nil
 	}
-	refused := at.checkPolicy(ctx, i.platforms)
 	switch {
-	case refused != nil:
-		m.addFault(name, refused.Error(), i.account.Bundles...)
 	case i.source.Digest != "" && at.top.Digest != i.source.Digest:
 		m.addFault(name, fmt.Sprintf("it is %s, and is to be %s", at.top.Digest, i.source.Digest), i.account.Bundles...)
 	case m.reader.Tag(i.onMedium.Path, i.onMedium.Tag) != at.top.Digest:

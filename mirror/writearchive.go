@@ -159,7 +159,7 @@ func (r *archiveWriter) addOCMirrorFiles(ctx context.Context) error {
 // can verify it, and filter it again.
 func (r *archiveWriter) addSourceCatalog(ctx context.Context, c *catalog) (err error) {
 	at := r.publisher.sourceInArchive(c)
-	from, err := r.o.Images.OpenUnverified(ctx, c.name)
+	from, err := r.o.Images.Open(ctx, c.name)
 	if err != nil {
 		return err
 	}

@@ -76,7 +76,7 @@ func findStorable(ctx context.Context, c transport.Content) (top v1.Descriptor, 
 			config, err = configuration(ctx, c.From, *n.Parts.Config)
 			return err
 		}
-		chosen, err := store.Choose(n.Text, want, orAny)
+		chosen, err := store.Choose(n.Parts.Manifests, want, orAny)
 		if err != nil {
 			return err
 		}

@@ -58,7 +58,7 @@ func ExampleAttach() {
 		log.Fatal(err)
 	}
 	defer client.Close()
-	at, err := client.OpenUnverified(ctx, dest.String())
+	at, err := client.Open(ctx, dest.String())
 	if err != nil {
 		log.Fatal(err)
 	}

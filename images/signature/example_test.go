@@ -78,7 +78,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	report, err := signature.VerifyOptions{Keys: keys, Identity: identity}.Verify(ctx, at, image)
+	report, err := signature.VerifyOptions{Keys: keys, Identity: identity}.Verify(ctx, at.Attached(image), image)
 	if err != nil {
 		log.Fatal(err)
 	}

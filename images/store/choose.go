@@ -13,25 +13,30 @@ import (
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
-// Choose returns the first image of an index for a platform. If there is none and orAny is set, it returns the first
-// for Linux. Errors are of the classes of input that is invalid or too large.
-func Choose(index []byte, p v1.Platform, orAny bool) (v1.Descriptor, error) {
+// IndexEntries returns the entries of an index. Errors are of the classes of input that is invalid or too large.
+func IndexEntries(index []byte) ([]v1.Descriptor, error) {
 	var all v1.Index
 	if err := json.Unmarshal(index, &all); err != nil {
-		return v1.Descriptor{}, fmt.Errorf("%w: index: %v", fault.ErrInvalid, err)
+		return nil, fmt.Errorf("%w: index: %v", fault.ErrInvalid, err)
 	}
 	if len(all.Manifests) > limit.MaxIndexEntries {
-		return v1.Descriptor{}, fmt.Errorf("index: %w: %d entries (limit %d)", fault.ErrLimit, len(all.Manifests),
+		return nil, fmt.Errorf("index: %w: %d entries (limit %d)", fault.ErrLimit, len(all.Manifests),
 			limit.MaxIndexEntries)
 	}
+	return all.Manifests, nil
+}
+
+// Choose returns the first of the entries of an index that is an image for a platform. If there is none and orAny is
+// set, it returns the first for Linux. Errors are of the class of input that is invalid.
+func Choose(entries []v1.Descriptor, p v1.Platform, orAny bool) (v1.Descriptor, error) {
 	var seen []string
 	var other *v1.Descriptor
-	for n, d := range all.Manifests {
+	for n, d := range entries {
 		if err := verify.Digest(d.Digest); err != nil {
 			return v1.Descriptor{}, fmt.Errorf("index: %w", err)
 		}
 		if d.Platform == nil {
-			if len(all.Manifests) == 1 {
+			if len(entries) == 1 {
 				return d, nil
 			}
 			continue
@@ -41,8 +46,8 @@ func Choose(index []byte, p v1.Platform, orAny bool) (v1.Descriptor, error) {
 			return d, nil
 		}
 		seen = append(seen, fmt.Sprintf("%.40q", d.Platform.OS+"/"+d.Platform.Architecture))
-		if other == nil && d.Platform.OS == "linux" && IsImage(d, len(all.Manifests)) {
-			other = &all.Manifests[n]
+		if other == nil && d.Platform.OS == "linux" && IsImage(d, len(entries)) {
+			other = &entries[n]
 		}
 	}
 	if orAny && other != nil {

@@ -2,14 +2,15 @@ package repository
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
+	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
+	"github.com/operator-bindery/bindery/images"
 )
 
 // digestOptions are the flags of "digest".
@@ -38,22 +39,29 @@ func (o *digestOptions) run(ctx context.Context, p *option.Session, name string)
 	}
 	ctx, cancel := o.WithTimeout(ctx)
 	defer cancel()
-	of, err := client.Open(ctx, name)
+	d, err := digestOf(ctx, client, name, p.Given("platform"))
 	if err != nil {
 		return err
-	}
-	defer func() { err = errors.Join(err, of.Close()) }()
-	d := of.Digest
-	if p.Given("platform") {
-		image, err := of.Image(ctx, v1.Platform{})
-		if err != nil {
-			return err
-		}
-		d = image.Digest
 	}
 	if err := p.SaveLock(); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintln(p.Stdout, d)
 	return err
+}
+
+// digestOf returns the digest of an image that the policy accepts, or that of the image for the client's platform.
+func digestOf(ctx context.Context, client *images.Client, name string, ofPlatform bool) (digest.Digest, error) {
+	if ofPlatform {
+		image, err := client.Image(ctx, name, v1.Platform{})
+		if err != nil {
+			return "", err
+		}
+		return image.Digest, image.Close()
+	}
+	of, err := client.Open(ctx, name)
+	if err != nil {
+		return "", err
+	}
+	return of.Digest, of.Close()
 }

@@ -131,13 +131,13 @@ func nameOf(ctx context.Context, p *option.Session, ref, repository string, top 
 	if repository != "" || perr != nil || dest.InRegistry() || program.Transports.CheckAttachments(dest) != nil {
 		return repository, nil
 	}
-	at, image, err := openAttached(ctx, p.Images, ref)
+	at, err := openAttached(ctx, p.Images, ref)
 	if err != nil {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, at.Close()) }()
-	if image.Name != "" {
-		return supply.Repository(image.Name), nil
+	if at.image.Name != "" {
+		return supply.Repository(at.image.Name), nil
 	}
 	list, err := at.Referrers(ctx, top, nil)
 	if err != nil {

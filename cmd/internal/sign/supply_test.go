@@ -38,12 +38,12 @@ func attachedTo(t *testing.T, name string) (out []attachedDocument) {
 	}
 	defer client.Close()
 	ctx := context.Background()
-	r, image, err := signcmd.OpenAttached(ctx, client, name)
+	r, err := signcmd.OpenAttached(ctx, client, name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	for _, subject := range image.Subjects() {
+	for _, subject := range signcmd.ImageOf(r).Subjects() {
 		list, err := r.Referrers(ctx, subject.Digest, nil)
 		if err != nil {
 			t.Fatal(err)

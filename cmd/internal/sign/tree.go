@@ -90,12 +90,12 @@ func showTree(ctx context.Context, p *option.Session, o *treeOptions, ref string
 	}
 	ctx, cancel := o.WithTimeout(ctx)
 	defer cancel()
-	r, image, err := openAttached(ctx, client, ref)
+	r, err := openAttached(ctx, client, ref)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
-	tree, err := referrers.ReadTree(ctx, r, image, store.Limits{})
+	tree, err := referrers.ReadTree(ctx, r, r.image, store.Limits{})
 	if err != nil {
 		return &cmdline.Error{Class: cmdline.Classify(err), Object: ref, Err: err}
 	}
@@ -108,10 +108,10 @@ func showTree(ctx context.Context, p *option.Session, o *treeOptions, ref string
 		return err
 	}
 	if asJSON {
-		return p.PrintJSON(NamedTree{image.Name, root})
+		return p.PrintJSON(NamedTree{r.image.Name, root})
 	}
 	var b strings.Builder
-	name := image.Name
+	name := r.image.Name
 	if name == "" {
 		name = ref
 	}

@@ -78,18 +78,18 @@ func verifySignatures(ctx context.Context, p *option.Session, o *inspectOptions,
 	}
 	ctx, cancel := o.WithTimeout(ctx)
 	defer cancel()
-	at, image, err := openAttached(ctx, client, name)
+	open := openAttached
+	if p.Given("trusted-key") || p.Given("trusted-identity") || o.Policy != "" {
+		open = openAccepted
+	}
+	at, err := open(ctx, client, name)
 	if err != nil {
 		return err
 	}
 	defer at.Close()
-	if p.Given("trusted-key") || p.Given("trusted-identity") || o.Policy != "" {
-		if err := at.CheckAccepted(ctx); err != nil {
-			return err
-		}
-	}
+	image := at.image
 	// The name of an image in a layout is not where it will be pulled from: the identity is reported only.
-	if with.Identity == (signature.Identity{}) && at.InRegistry() {
+	if with.Identity == (signature.Identity{}) && at.inRegistry {
 		if with.Identity, err = signature.ParseIdentity(image.Name); err != nil {
 			return err
 		}
@@ -194,38 +194,59 @@ func printVerified(p *option.Session, r *signature.Report, files map[string]stri
 	return err
 }
 
+// attached is an image and the place where it is, for what is attached to it.
+type attached struct {
+	store.Reader
+	image      store.Image
+	inRegistry bool
+	close      func() error
+}
+
+// Close closes the place.
+func (a *attached) Close() error { return a.close() }
+
 // openAttached opens an image for what is attached to it, without asking the policy.
-func openAttached(ctx context.Context, client *images.Client, name string) (*images.Source, store.Image, error) {
+func openAttached(ctx context.Context, client *images.Client, name string) (*attached, error) {
+	if err := checkAttached(client, name); err != nil {
+		return nil, err
+	}
+	at, err := client.OpenUnverified(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	image, err := at.Entries(ctx)
+	if err != nil {
+		return nil, errors.Join(err, at.Close())
+	}
+	return &attached{at.Attached(image), image, at.InRegistry(), at.Close}, nil
+}
+
+// openAccepted opens an image that the policy accepts for what is attached to it.
+func openAccepted(ctx context.Context, client *images.Client, name string) (*attached, error) {
+	if err := checkAttached(client, name); err != nil {
+		return nil, err
+	}
+	at, err := client.Open(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	image, err := at.Entries(ctx)
+	if err != nil {
+		return nil, errors.Join(err, at.Close())
+	}
+	return &attached{at, image, at.InRegistry(), at.Close}, nil
+}
+
+// checkAttached refuses names of images that have nothing attached to them.
+func checkAttached(client *images.Client, name string) error {
 	asked, err := client.Transports().Source(name)
 	if err == nil {
 		err = client.Transports().CheckAttached(asked)
 	}
 	if err != nil {
-		return nil, store.Image{}, &images.PullError{Name: redact.Text(name), Err: redact.Error(err)}
+		return &images.PullError{Name: redact.Text(name), Err: redact.Error(err)}
 	}
-	at, err := client.OpenUnverified(ctx, name)
-	if err != nil {
-		return nil, store.Image{}, err
-	}
-	image, err := at.Entries(ctx)
-	if err != nil {
-		return nil, image, errors.Join(err, at.Close())
-	}
-	return at, image, nil
-}
-
-// describeAccepted describes an image that the policy accepts for all platforms.
-func describeAccepted(ctx context.Context, client *images.Client, name string) (_ *images.Description, err error) {
-	at, err := client.Open(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, at.Close()) }()
-	found, err := at.Describe(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return found, at.CheckAccepted(ctx)
+	return nil
 }
 
 // PolicyVerdict is the answer of "verify --signatures".
@@ -250,12 +271,15 @@ func verifyByPolicy(ctx context.Context, p *option.Session, o *inspectOptions, n
 	}
 	ctx, cancel := o.WithTimeout(ctx)
 	defer cancel()
-	found, err := describeAccepted(ctx, client, name)
+	at, err := client.Open(ctx, name)
 	verdict := PolicyVerdict{Image: name, Verified: err == nil}
 	var policy *images.PolicyError
 	switch {
 	case err == nil:
-		verdict.Image = found.Top.String()
+		verdict.Image = at.Digest.String()
+		if err := at.Close(); err != nil {
+			return err
+		}
 	case errors.As(err, &policy):
 		verdict.Class, verdict.Problem = "policy", err.Error()
 	default:

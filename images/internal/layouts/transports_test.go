@@ -217,7 +217,7 @@ func TestAttachmentsBetweenLayouts(t *testing.T) {
 	from := "oci:" + supplytest.Unpack(t, "bundle-attested-all") + ":v1"
 	archive, back := "oci-archive:"+filepath.Join(dir, "image.tar")+":v1", "oci:"+filepath.Join(dir, "back")+":v1"
 	listed := func(name string) int {
-		r, err := c.OpenUnverified(t.Context(), name)
+		r, err := c.Open(t.Context(), name)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -83,8 +83,12 @@ func Build(ctx context.Context, o Options) (*build.Image, error) {
 		}
 		all = append(all, build.Custom{
 			Platform: i.Platform, BaseName: o.Base.Named(), Layers: []*layers.Layer{layer},
-			Base: &build.Base{Name: name, Open: func(ctx context.Context) (*images.Source, error) {
-				return images.At(ctx, o.Base, i.Entry)
+			Base: &build.Base{Name: name, Open: func(ctx context.Context, choose images.Chooser) (*images.Image, error) {
+				at, err := images.At(ctx, o.Base, i.Entry)
+				if err != nil {
+					return nil, err
+				}
+				return at.Choose(ctx, choose)
 			}},
 			Config: func(ids []digest.Digest, history []v1.History) ([]byte, error) {
 				return configText(i.Image, ids, history)

@@ -155,7 +155,7 @@ func (t *Task) imagesThere(ctx context.Context, w *Written) (bool, error) {
 		if d.Transport == transport.OCIArchive || d.Transport == transport.DockerArchive {
 			continue // reading an archive would take as long as writing it, so only its existence is checked
 		}
-		at, err := t.run.o.Images.Digest(ctx, d.String())
+		at, err := t.run.o.Images.UnverifiedDigest(ctx, d.String())
 		if err != nil {
 			return false, err
 		}
