@@ -38,36 +38,33 @@ type Artifact struct {
 	Created time.Time
 }
 
+// CheckTaken returns an error of the class [store.ErrNoReferrers] if a place would not list referrers of all subjects. It
+// writes nothing.
+func CheckTaken(ctx context.Context, w store.Writer, subjects ...v1.Descriptor) error {
+	takes := w.Can().TakesReferrers
+	if takes == nil {
+		return nil
+	}
+	for _, d := range subjects {
+		if err := takes(ctx, d.Digest); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Attach writes a document as a referrer of a subject and returns the descriptor of its manifest: an image manifest
 // with the empty configuration (image specification, "Guidelines for Artifact Usage"). Nothing is written twice.
 func Attach(ctx context.Context, w store.Writer, subject v1.Descriptor, a Artifact) (v1.Descriptor, error) {
-	created := a.Created
-	if created.IsZero() {
-		created = time.Unix(0, 0)
-	}
-	annotations := map[string]string{v1.AnnotationCreated: created.UTC().Format(time.RFC3339)}
-	maps.Copy(annotations, a.Annotations)
-	layers := a.Layers
-	if layers == nil {
-		layers = []v1.Descriptor{{MediaType: cmp.Or(a.MediaType, a.Type), Digest: digest.FromBytes(a.Content),
-			Size: int64(len(a.Content))}}
-	}
-	empty := v1.DescriptorEmptyJSON
-	empty.Data = nil
-	to := v1.Descriptor{MediaType: subject.MediaType, Digest: subject.Digest, Size: subject.Size}
-	text, err := json.Marshal(v1.Manifest{Versioned: specs.Versioned{SchemaVersion: 2},
-		MediaType: v1.MediaTypeImageManifest, ArtifactType: a.Type, Config: empty, Layers: layers, Subject: &to,
-		Annotations: annotations})
+	d, text, layers, err := a.manifest(subject)
 	if err != nil {
 		return v1.Descriptor{}, err
 	}
-	d := v1.Descriptor{MediaType: v1.MediaTypeImageManifest, ArtifactType: a.Type, Digest: digest.FromBytes(text),
-		Size: int64(len(text)), Annotations: annotations}
 	if there, err := isAttached(ctx, w, subject.Digest, d.Digest); there || err != nil {
 		return d, err
 	}
 	g, gctx := guard.WithContext(ctx)
-	g.Go(func() error { return store.WriteBytes(gctx, w, empty, []byte("{}")) })
+	g.Go(func() error { return store.WriteBytes(gctx, w, emptyConfig(), []byte("{}")) })
 	if a.Layers == nil {
 		g.Go(func() error { return store.WriteBytes(gctx, w, layers[0], a.Content) })
 	}
@@ -75,6 +72,37 @@ func Attach(ctx context.Context, w store.Writer, subject v1.Descriptor, a Artifa
 		return d, err
 	}
 	return d, w.WriteManifest(ctx, text, v1.MediaTypeImageManifest, store.WriteOptions{})
+}
+
+// Descriptor returns the descriptor of the manifest that [Attach] writes.
+func (a Artifact) Descriptor(subject v1.Descriptor) (v1.Descriptor, error) {
+	d, _, _, err := a.manifest(subject)
+	return d, err
+}
+
+func emptyConfig() v1.Descriptor {
+	empty := v1.DescriptorEmptyJSON
+	empty.Data = nil
+	return empty
+}
+
+func (a Artifact) manifest(subject v1.Descriptor) (d v1.Descriptor, text []byte, layers []v1.Descriptor, err error) {
+	created := a.Created
+	if created.IsZero() {
+		created = time.Unix(0, 0)
+	}
+	annotations := map[string]string{v1.AnnotationCreated: created.UTC().Format(time.RFC3339)}
+	maps.Copy(annotations, a.Annotations)
+	if layers = a.Layers; layers == nil {
+		layers = []v1.Descriptor{{MediaType: cmp.Or(a.MediaType, a.Type), Digest: digest.FromBytes(a.Content),
+			Size: int64(len(a.Content))}}
+	}
+	to := v1.Descriptor{MediaType: subject.MediaType, Digest: subject.Digest, Size: subject.Size}
+	text, err = json.Marshal(v1.Manifest{Versioned: specs.Versioned{SchemaVersion: 2},
+		MediaType: v1.MediaTypeImageManifest, ArtifactType: a.Type, Config: emptyConfig(), Layers: layers, Subject: &to,
+		Annotations: annotations})
+	return v1.Descriptor{MediaType: v1.MediaTypeImageManifest, ArtifactType: a.Type, Digest: digest.FromBytes(text),
+		Size: int64(len(text)), Annotations: annotations}, text, layers, err
 }
 
 // isAttached tells whether a manifest is there and listed for a subject.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/opencontainers/go-digest"
@@ -26,10 +27,14 @@ type Attesting struct {
 	Predicate func(ctx context.Context, subject v1.Descriptor) (json.RawMessage, error)
 	// Legacy also writes the attestation to the tag sha256-HEX.att, which verifiers before cosign 3 read.
 	Legacy bool
+	// AttAlone, unless nil, is called once with an error of the class [store.ErrNoReferrers] if a place takes no bundles and
+	// the attestations are written to .att tags alone; otherwise that is an error of Attach. It is for Legacy.
+	AttAlone func(error)
 	// Created is the time in the annotations of referrers; 1970 if zero.
 	Created time.Time
 
 	account
+	alone sync.Once
 }
 
 var _ store.Attachment = (*Attesting)(nil)
@@ -40,6 +45,8 @@ func (a *Attesting) Attach(ctx context.Context, to store.Writer, image store.Ima
 	if err != nil {
 		return err
 	}
+	var about []v1.Descriptor
+	var texts [][]byte
 	for _, subject := range image.Subjects() {
 		predicate, err := a.Predicate(ctx, subject)
 		if err != nil {
@@ -55,12 +62,26 @@ func (a *Attesting) Attach(ctx context.Context, to store.Writer, image store.Ima
 		if err != nil {
 			return err
 		}
+		about, texts = append(about, subject), append(texts, text)
+	}
+	// What takes no bundles says so before anything else is written.
+	err = referrers.CheckTaken(ctx, to, about...)
+	for n, subject := range about {
 		for _, key := range keys {
-			err := a.bundle(ctx, to, subject, key, a.Type, text, a.Created)
-			if err == nil && a.Legacy {
-				err = a.legacy(ctx, to, subject, key, text)
+			if err == nil {
+				err = a.bundle(ctx, to, subject, key, a.Type, texts[n], a.Created)
 			}
-			if err != nil {
+			refused := errors.Is(err, store.ErrNoReferrers) && a.Legacy && a.AttAlone != nil
+			if refused {
+				a.alone.Do(func() { a.AttAlone(err) })
+			}
+			if a.Legacy && (err == nil || refused) {
+				failed := a.legacy(ctx, to, subject, key, texts[n])
+				if failed != nil {
+					return failed
+				}
+			}
+			if err != nil && !refused {
 				return err
 			}
 		}
@@ -109,6 +130,9 @@ func (a *Attesting) legacy(ctx context.Context, to store.Writer, subject v1.Desc
 	}
 	layer := v1.Descriptor{MediaType: envelopeMedia, Digest: digest.FromBytes(content), Size: int64(len(content)),
 		Annotations: map[string]string{SignatureAnnotation: "", "predicateType": a.Type}}
+	if err := checkMade(key, subject.Digest, a.Type, document{in: formAtt, layer: &layer, content: content}); err != nil {
+		return err
+	}
 	return referrers.AppendLayers(ctx, to, referrers.TagOf(subject.Digest, referrers.Attestations),
 		[]v1.Descriptor{layer}, content)
 }

@@ -22,6 +22,8 @@ type Certified interface {
 	Annotations(ctx context.Context, payload []byte) (map[string]string, error)
 	// Identity is the identity in the certificate of the last signature.
 	Identity() CertificateIdentity
+	// Verifier verifies what was signed, before it is published.
+	Verifier() Identities
 }
 
 // CertificateIdentity is who a certificate was issued to: an e-mail address, or a URI of a workflow or an account, and

@@ -66,7 +66,7 @@ func TestHostileSignaturesByIdentity(t *testing.T) {
 	signerOf := func(who string) *keyless.Signer {
 		signer, err := keyless.NewSigner(
 			keyless.Services{Authority: s.FulcioURL, Logs: []keyless.Log{{URL: s.RekorURL, Version: 1}}, SignedTimeLog: s.RekorURL},
-			func(context.Context) (string, error) { return s.Token(who, issuer), nil })
+			func(context.Context) (string, error) { return s.Token(who, issuer), nil }, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -49,6 +50,9 @@ type SignOptions struct {
 	// Identities are the names in .sig signatures, REPOSITORY:TAG; by default the name of the image at its
 	// destination, or Names if it has none there, as in a layout.
 	Identities, Names []string
+	// SigAlone, unless nil, is called once with an error of the class [store.ErrNoReferrers] if a place takes no bundles
+	// and the signatures are written to .sig tags alone; otherwise that is an error of Attach. It is for [FormatBoth].
+	SigAlone func(error)
 	// Creator is the program that is named in .sig signatures.
 	Creator string
 	// Created is the time in the annotations of referrers; 1970 if zero.
@@ -73,7 +77,8 @@ type Made struct {
 // Signing signs images: the index and every image of it. It implements [store.Attachment]. A signature by the same
 // key for the same image that is there already is not made again, so that an image may be signed any number of times.
 type Signing struct {
-	o SignOptions
+	o     SignOptions
+	alone sync.Once
 	account
 }
 
@@ -104,13 +109,28 @@ func (s *Signing) Attach(ctx context.Context, to store.Writer, image store.Image
 	if s.o.Format != FormatBundle && len(names) == 0 {
 		return ErrNoIdentity
 	}
+	subjects, bundles := image.Subjects(), s.o.Format != FormatSig
+	if bundles {
+		// What takes no bundles says so before anything else is written, so that no image is signed by half.
+		err := referrers.CheckTaken(ctx, to, subjects...)
+		if err == nil {
+			err = s.bundles(ctx, to, subjects[0], keys)
+		}
+		if errors.Is(err, store.ErrNoReferrers) && s.o.Format == FormatBoth && s.o.SigAlone != nil {
+			s.alone.Do(func() { s.o.SigAlone(err) })
+			bundles, err = false, nil
+		}
+		if err != nil {
+			return err
+		}
+	}
 	g, ctx := guard.WithContext(ctx)
 	g.SetLimit(subjectsAtOnce)
-	for _, subject := range image.Subjects() {
+	for n, subject := range subjects {
 		if s.o.Format != FormatBundle {
 			g.Go(func() error { return s.tag(ctx, to, subject, keys, names) })
 		}
-		if s.o.Format != FormatSig {
+		if bundles && n > 0 {
 			g.Go(func() error { return s.bundles(ctx, to, subject, keys) })
 		}
 	}
@@ -153,9 +173,14 @@ func (s *Signing) tag(ctx context.Context, to store.Writer, subject v1.Descripto
 				if err != nil {
 					return err
 				}
+				layer := v1.Descriptor{MediaType: simpleSigningType, Digest: digest.FromBytes(payload),
+					Size: int64(len(payload)), Annotations: annotations}
+				err = checkMade(key, subject.Digest, PredicateSign, document{in: formSig, layer: &layer, content: payload})
+				if err != nil {
+					return err
+				}
 				made.by(key)
-				added = append(added, v1.Descriptor{MediaType: simpleSigningType, Digest: digest.FromBytes(payload),
-					Size: int64(len(payload)), Annotations: annotations})
+				added = append(added, layer)
 				payloads = append(payloads, payload)
 			}
 			defer s.addMade(made)
@@ -176,6 +201,44 @@ func (s *Signing) bundles(ctx context.Context, to store.Writer, subject v1.Descr
 		}
 	}
 	return nil
+}
+
+// checkMade verifies what was signed as those will who read it, before it is written: a signature that no verifier
+// accepts is worse than none.
+func checkMade(key Signer, subject digest.Digest, predicateType string, d document) error {
+	v := newFinder(nil, subject, predicateType, key.Public())
+	if c, ok := key.(Certified); ok {
+		v.o.Keys, v.o.Identities = nil, c.Verifier()
+	}
+	if _, err := v.document(&finding{}, d); err != nil {
+		return fmt.Errorf("%w, and is not written: %w", ErrNotVerified, err)
+	}
+	return nil
+}
+
+// Check signs a subject by a bundle and verifies the signature, without writing anything: for what is written before its
+// signature.
+func (s *Signing) Check(ctx context.Context, subject v1.Descriptor) error {
+	keys, err := s.o.Keys(ctx)
+	if err != nil {
+		return err
+	}
+	text, err := newStatement(subject.Digest, PredicateSign, []byte("{}"))
+	for _, key := range keys {
+		if err == nil {
+			_, err = checkedBundle(ctx, key, subject.Digest, PredicateSign, text)
+		}
+	}
+	return err
+}
+
+// checkedBundle signs a statement and returns the text of a bundle that verifiers accept.
+func checkedBundle(ctx context.Context, key Signer, subject digest.Digest, predicateType string, statement []byte) ([]byte, error) {
+	content, err := signBundle(ctx, key, statement)
+	if err != nil {
+		return nil, err
+	}
+	return content, checkMade(key, subject, predicateType, document{in: formBundle, content: content})
 }
 
 // account collects what was made.
@@ -219,7 +282,7 @@ func (a *account) bundle(ctx context.Context, to store.Writer, subject v1.Descri
 		return f.Verified && bytes.Equal(f.Predicate, wanted.Predicate)
 	})
 	if !made.Found {
-		content, err := signBundle(ctx, key, text)
+		content, err := checkedBundle(ctx, key, subject.Digest, predicateType, text)
 		if err != nil {
 			return err
 		}

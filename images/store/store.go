@@ -102,6 +102,9 @@ type Abilities struct {
 	Repositories func(d digest.Digest) []string
 	// File, unless nil, returns a file of a blob, as that of [Content].
 	File func(ctx context.Context, d digest.Digest, make bool) (path string, ok bool)
+	// TakesReferrers, unless nil, tells before anything is written whether a manifest with a subject would be listed; the
+	// error is of the class [ErrNoReferrers]. A place may still refuse such a manifest when it is written.
+	TakesReferrers func(ctx context.Context, subject digest.Digest) error
 	// NoSparse is the answer by which the place has refused an index of which manifests are missing; nil if it takes
 	// them, or was not asked.
 	NoSparse error
@@ -113,6 +116,10 @@ var (
 	ErrIncomplete = errors.New("something that it refers to is missing")
 	// ErrSparse is the error of an index that is refused since manifests of it are missing.
 	ErrSparse = errors.New("an index whose manifests are not all there")
+	// ErrNoOCI is the error of a place that refuses the types of the OCI image specification, and may take Docker's.
+	ErrNoOCI = errors.New("images of the OCI format are refused here")
+	// ErrNoReferrers is the error of a place that takes no manifest with a subject, or does not list it.
+	ErrNoReferrers = errors.New("nothing can be attached here as a referrer")
 	// ErrChanged is the error of a tag that is not what [WriteOptions.If] says. It was not written.
 	ErrChanged = errors.New("the tag was changed")
 	// ErrDenied is the error of a place that refuses the credentials, or a request without any. Registries refuse what

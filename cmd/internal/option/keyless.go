@@ -74,7 +74,11 @@ func (o *Keyless) open(ctx context.Context, p *Session) (signature.Keys, error) 
 	if err != nil {
 		return nil, err
 	}
-	signer, err := keyless.NewSigner(o.found, source.Token)
+	root, err := o.publicRoot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	signer, err := keyless.NewSigner(o.found, source.Token, root)
 	if err != nil { // only of services that flags name, as a configuration is checked when it is read
 		e := cmdline.Usagef("%w", err)
 		e.Hint = "name the services with --fulcio-url, --rekor-url (--rekor-version 2) and --tsa-url"
@@ -82,6 +86,19 @@ func (o *Keyless) open(ctx context.Context, p *Session) (signature.Keys, error) 
 	}
 	p.Log.Debug("signing by an identity", "token", source.Name, "authority", o.found.Authority)
 	return func(context.Context) ([]signature.Signer, error) { return []signature.Signer{signer}, nil }, nil
+}
+
+// publicRoot returns the trusted root of the public instance, if that signs: what it signs is verified before it is
+// published. Of another instance the root is not known here.
+func (o *Keyless) publicRoot(ctx context.Context) (*keyless.Root, error) {
+	if o.FulcioURL != "" || o.SigningConfig != "" {
+		return nil, nil
+	}
+	text, err := (&TrustedRoot{}).read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return keyless.ParseRoot(text)
 }
 
 // services returns the services of the flags: of a private instance, of a signing configuration, or the public ones.

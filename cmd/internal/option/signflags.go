@@ -14,6 +14,7 @@ import (
 	"github.com/operator-bindery/bindery/images/signature"
 	"github.com/operator-bindery/bindery/images/signature/keyless"
 	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/internal/version"
 )
 
@@ -57,7 +58,7 @@ func (o *Signing) Prepare(ctx context.Context, p *Session, t Target) error {
 	if keys == nil {
 		return checkNotSigning(p)
 	}
-	with, err := o.Options()
+	with, err := o.Options(p)
 	if err != nil {
 		return err
 	}
@@ -95,7 +96,7 @@ func checkNotSigning(p *Session) error {
 }
 
 // Options reads the flags about the signatures themselves.
-func (o *Signing) Options() (with signature.SignOptions, err error) {
+func (o *Signing) Options(p *Session) (with signature.SignOptions, err error) {
 	if with.Format, err = signature.ParseFormat(o.SignFormat); err != nil {
 		return with, cmdline.Usagef("invalid --sign-format value %q, expected (sig|bundle|both)", o.SignFormat)
 	}
@@ -107,6 +108,12 @@ func (o *Signing) Options() (with signature.SignOptions, err error) {
 		e := cmdline.Usagef("--sign-format %s: %w", o.SignFormat, keyless.ErrNoSignedTime)
 		e.Hint = "leave out --sign-format, or name a log of version 1 with --rekor-url"
 		return with, e
+	}
+	if o.SignFormat == "" && !o.SignKeyless {
+		with.SigAlone = func(err error) {
+			p.WarnOnce(fmt.Sprintf("signed by .sig tags alone, which policies and cosign read: %v; --sign-format sig says so without "+
+				"this warning", redact.Error(err)))
+		}
 	}
 	if with.Identities, err = cmdline.List(o.SignIdentities.Value()); err != nil {
 		return with, err
@@ -120,6 +127,11 @@ func (o *Signing) Options() (with signature.SignOptions, err error) {
 	with.Creator = "bindery " + version.Release()
 	with.Created, err = program.SourceDate()
 	return with, err
+}
+
+// AttAlone warns that an image is attested by the .att tag alone, as [signature.Attesting] says.
+func (p *Session) AttAlone(err error) {
+	p.WarnOnce(fmt.Sprintf("attested by the .att tag alone, which cosign before version 3 reads: %v", redact.Error(err)))
 }
 
 // opened waits until the keys are open.
@@ -163,6 +175,12 @@ func WithSigningHint(object string, err error) error {
 	switch {
 	case errors.Is(err, signature.ErrNoIdentity):
 		return noIdentity(object)
+	case errors.Is(err, store.ErrNoReferrers):
+		return &cmdline.Error{Class: cmdline.Classify(err), Object: object, Err: err, Hint: "the registry keeps no bundles for this " +
+			"image: --sign-format sig signs by the .sig tag alone, and attestations need --legacy-attestations"}
+	case errors.Is(err, signature.ErrNotVerified):
+		return &cmdline.Error{Class: cmdline.Classify(err), Object: object, Err: err, Hint: "nothing was published: look at the clocks " +
+			"of the certificate authority, of the log and of the timestamp authority"}
 	case errors.As(err, &service):
 		return &cmdline.Error{Class: cmdline.ClassNetwork, Object: service.URL, Err: err, Hint: map[string]string{
 			"fulcio-url": "--fulcio-url must be one that knows the issuer of the token and is its audience, which is sigstore at " +

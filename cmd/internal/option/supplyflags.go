@@ -156,7 +156,7 @@ func (o *Image) PrepareSupplies(ctx context.Context, p *Session, t Target, in st
 	if s.examine, err = o.InventoryOptions(o.Jobs); err != nil {
 		return err
 	}
-	s.signing = &supply.Signing{Legacy: o.LegacyAttestations, Created: s.options.Created}
+	s.signing = &supply.Signing{Legacy: o.LegacyAttestations, AttAlone: p.AttAlone, Created: s.options.Created}
 	if p.Signing != nil {
 		s.signing.Keys = p.Signing.keys
 	}

@@ -96,6 +96,17 @@ func attachFile(ctx context.Context, p *option.Session, o *attachOptions, name, 
 		return p.WithAttachmentHint(dest.String(), err)
 	}
 	defer func() { err = errors.Join(err, w.Discard()) }()
+	signing := signature.NewSigning(signature.SignOptions{Keys: keys, Format: signature.FormatBundle, Created: artifact.Created})
+	err = referrers.CheckTaken(ctx, w, w.Image.Top)
+	if err == nil && keys != nil {
+		var of v1.Descriptor
+		if of, err = artifact.Descriptor(w.Image.Top); err == nil {
+			err = signing.Check(ctx, of)
+		}
+	}
+	if err != nil {
+		return withReferrersHint(dest.String(), fmt.Errorf("%s: %w", dest, err))
+	}
 	content := store.Content{Open: func(_ context.Context, from int64) (io.ReadCloser, error) {
 		return store.Skip(func() (io.ReadCloser, error) { return regularfile.OpenSeekable(file) }, from)
 	}}
@@ -103,7 +114,6 @@ func attachFile(ctx context.Context, p *option.Session, o *attachOptions, name, 
 		return fmt.Errorf("%s: %w", dest, err)
 	}
 	made, err := referrers.Attach(ctx, w, w.Image.Top, artifact)
-	signing := signature.NewSigning(signature.SignOptions{Keys: keys, Format: signature.FormatBundle, Created: artifact.Created})
 	if err == nil && keys != nil {
 		err = signing.Attach(ctx, w, store.Image{Top: made})
 	}
@@ -111,7 +121,7 @@ func attachFile(ctx context.Context, p *option.Session, o *attachOptions, name, 
 		err = w.Commit(ctx)
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", dest, err)
+		return withReferrersHint(dest.String(), fmt.Errorf("%s: %w", dest, err))
 	}
 	if asJSON {
 		return p.PrintJSON(AttachedFile{w.Image.Top.Digest, made.Digest, made.MediaType, made.ArtifactType,
@@ -119,6 +129,15 @@ func attachFile(ctx context.Context, p *option.Session, o *attachOptions, name, 
 	}
 	_, err = p.Stdout.Write([]byte(printable.Text(besideImage(w.Image, made.Digest)) + "\n"))
 	return err
+}
+
+// withReferrersHint adds advice to the error of a place that takes no referrers.
+func withReferrersHint(object string, err error) error {
+	if !errors.Is(err, store.ErrNoReferrers) {
+		return option.WithSigningHint(object, err)
+	}
+	return &cmdline.Error{Class: cmdline.Classify(err), Object: object, Err: err, Hint: "nothing was attached: copy the image to a " +
+		"registry that lists referrers, or to a layout (oci:DIR)"}
 }
 
 // AttachedFile is the answer as JSON: the digest of the image, and the manifest that was attached to it.

@@ -90,7 +90,7 @@ func sign(ctx context.Context, p *option.Session, o *signOptions, name string) e
 	if err != nil {
 		return err
 	}
-	with, err := o.Options()
+	with, err := o.Options(p)
 	if err != nil {
 		return err
 	}
@@ -129,6 +129,7 @@ func attest(ctx context.Context, p *option.Session, o *attestOptions, name strin
 	top := true
 	a := &signature.Attesting{Keys: keys, Type: predicateType,
 		Legacy: o.LegacyAttestations, Created: created,
+		AttAlone: p.AttAlone,
 		// The statement is about what the name refers to. The images of an index are attested by their digests.
 		Predicate: func(context.Context, v1.Descriptor) (json.RawMessage, error) {
 			if !top {

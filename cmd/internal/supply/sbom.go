@@ -32,6 +32,8 @@ type Signing struct {
 	Keys signature.Keys
 	// Legacy also writes attestations to the .att tag.
 	Legacy bool
+	// AttAlone is that of [signature.Attesting].
+	AttAlone func(error)
 	// Created is the time in annotations; 1970 if zero.
 	Created time.Time
 
@@ -53,7 +55,7 @@ func (s *Signing) attest(ctx context.Context, to store.Writer, image store.Image
 		return nil
 	}
 	a := &signature.Attesting{Keys: s.Keys, Type: predicateType, Predicate: predicate,
-		Legacy: s.Legacy, Created: s.Created}
+		Legacy: s.Legacy, AttAlone: s.AttAlone, Created: s.Created}
 	err := a.Attach(ctx, to, image)
 	s.mu.Lock()
 	defer s.mu.Unlock()

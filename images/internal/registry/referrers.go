@@ -214,6 +214,11 @@ func (r *Repository) WriteManifest(ctx context.Context, text []byte, mediaType s
 		return err
 	case only != nil && hasStatus(err, http.StatusPreconditionFailed):
 		return ofClass(store.ErrChanged, err)
+	case subject != nil && !unseenBlob(err) && hasStatus(err, http.StatusBadRequest, http.StatusUnsupportedMediaType,
+		http.StatusUnprocessableEntity):
+		return ofClass(store.ErrNoReferrers, err) // a registry without OCI 1.1, or without artifacts
+	case subject == nil && noOCI(err, mediaType):
+		return ofClass(store.ErrNoOCI, err)
 	case err != nil || subject == nil:
 		return err
 	}
@@ -222,6 +227,15 @@ func (r *Repository) WriteManifest(ctx context.Context, text []byte, mediaType s
 		return nil
 	}
 	return r.list(ctx, d, subject.Digest, o.OverImage)
+}
+
+// noOCI tells whether a registry may have refused a manifest for its type: old ones know Docker's types only.
+func noOCI(err error, mediaType string) bool {
+	if mediaType != v1.MediaTypeImageManifest && mediaType != v1.MediaTypeImageIndex || unseenBlob(err) {
+		return false
+	}
+	return hasStatus(err, http.StatusUnsupportedMediaType) || hasStatus(err, http.StatusBadRequest,
+		http.StatusUnprocessableEntity) && hasCode(err, "MANIFEST_INVALID", "UNSUPPORTED")
 }
 
 // list lists a manifest that was pushed among the referrers of a subject, unless the registry does it.
@@ -237,10 +251,32 @@ func (r *Repository) list(ctx context.Context, d v1.Descriptor, subject digest.D
 		list, err := reflist.AddTag(old, subject, d)
 		return list, v1.MediaTypeImageIndex, err
 	})
+	if errors.Is(err, reflist.ErrNotList) {
+		err = ofClass(store.ErrNoReferrers, err)
+	}
 	if err != nil {
 		return fmt.Errorf("listing %s among the referrers of %s: %w", d.Digest, subject, err)
 	}
 	return nil
+}
+
+// takesReferrers tells whether a referrer of a subject can be listed: a registry without the referrers API lists it under
+// the fallback tag, which may be another image, such as the subject under the tag that a mirror gives it.
+func (r *Repository) takesReferrers(ctx context.Context, subject digest.Digest) error {
+	if there, err := r.hasAPI(ctx, subject); there || err != nil {
+		return err
+	}
+	text, _, err := r.Manifest(ctx, reflist.Tag(subject))
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, store.ErrHidden) {
+		return nil
+	}
+	if err == nil {
+		if _, err = reflist.ParseTag(text, subject); errors.Is(err, reflist.ErrNotList) {
+			err = ofClass(store.ErrNoReferrers, Wrap(fmt.Errorf("%s has no referrers API, and the tag %s, under which referrers "+
+				"are listed then, is an image", r.Name(), reflist.Tag(subject))))
+		}
+	}
+	return err
 }
 
 // hasAPI finds out whether the registry has the referrers API. It asks once.

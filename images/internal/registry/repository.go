@@ -355,6 +355,9 @@ func (r *Repository) Can() store.Abilities {
 	if refused := r.repo.host.noSparse.Load(); refused != nil {
 		can.NoSparse = *refused
 	}
+	if !r.source {
+		can.TakesReferrers = r.takesReferrers
+	}
 	return can
 }
 

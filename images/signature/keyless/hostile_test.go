@@ -158,7 +158,7 @@ func TestAuthorityThatRepeatsTheToken(t *testing.T) {
 		fmt.Fprint(w, r.Header, strings.Repeat("x", 1<<19))
 	})
 	token := s.Token(name, issuer)
-	signer, err := keyless.NewSigner(with, func(context.Context) (string, error) { return token, nil })
+	signer, err := keyless.NewSigner(with, func(context.Context) (string, error) { return token, nil }, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

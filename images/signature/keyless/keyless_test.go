@@ -40,7 +40,7 @@ func services(s *sigstoretest.Sigstore, log, timestamps bool) keyless.Services {
 
 func signerOf(t testing.TB, s *sigstoretest.Sigstore, with keyless.Services) *keyless.Signer {
 	t.Helper()
-	signer, err := keyless.NewSigner(with, func(context.Context) (string, error) { return s.Token(name, issuer), nil })
+	signer, err := keyless.NewSigner(with, func(context.Context) (string, error) { return s.Token(name, issuer), nil }, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

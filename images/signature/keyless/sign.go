@@ -35,6 +35,7 @@ import (
 // use. It implements [signature.Certified]: the same payload has the same signature as long as the Signer lives.
 type Signer struct {
 	services Services
+	root     *Root
 	token    func(context.Context) (string, error)
 
 	mu      sync.Mutex
@@ -45,13 +46,14 @@ type Signer struct {
 var _ signature.Certified = (*Signer)(nil)
 
 // NewSigner returns a signer. It asks no service before the first signature. token returns a token that is valid now,
-// which is sent to the certificate authority alone. Services whose signatures nobody could verify are an error.
-func NewSigner(s Services, token func(context.Context) (string, error)) (*Signer, error) {
+// which is sent to the certificate authority alone. root, unless nil, is what those trust who will verify. Services whose
+// signatures no one could verify are an error.
+func NewSigner(s Services, token func(context.Context) (string, error), root *Root) (*Signer, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
 	key, err := sign.NewEphemeralKeypair(nil)
-	return &Signer{services: s, token: token, current: &certified{Keypair: key}, made: map[digest.Digest]made{}}, err
+	return &Signer{services: s, root: root, token: token, current: &certified{Keypair: key}, made: map[digest.Digest]made{}}, err
 }
 
 // certified is a key with its certificate, which it does not have before it is needed.
