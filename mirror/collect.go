@@ -57,6 +57,7 @@ func collect(ctx context.Context, o *Options, report *report, from origin, input
 	if err == nil {
 		err = c.collect(ctx, templates)
 	}
+	c.found.items.byKey = nil // nothing is added from now on
 	return c.found, err
 }
 

@@ -35,7 +35,7 @@ type item struct {
 	cause   error // of account.Error
 	state   *itemState
 	// there is what the target has under the name of the image, when it was asked.
-	there    v1.Descriptor
+	there    *v1.Descriptor // nil if that is nothing
 	asked    bool
 	resolved atomic.Value // the digest.Digest that the tag of the source stands for, once it was read
 	asking   sync.Mutex   // guards there and asked

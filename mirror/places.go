@@ -132,7 +132,7 @@ func useDigestTag(report *report, i *item) {
 	was := i.destination.Name()
 	i.destination.Tag = imageset.DigestTag(i.source.Digest)
 	i.account.Destination = i.destination.String()
-	i.there, i.asked = v1.Descriptor{}, false
+	i.there, i.asked = nil, false
 	report.problem(filter.Warning, i.name(), "", "at the destination it is %s: the tag of %s is that of another image",
 		i.destination.Name(), was)
 }

@@ -112,7 +112,10 @@ func (p *presence) head(ctx context.Context, i *item) (v1.Descriptor, error) {
 	i.asking.Lock()
 	defer i.asking.Unlock()
 	if i.asked || p.writing() && !i.byDigest() {
-		return i.there, nil
+		if i.there == nil {
+			return v1.Descriptor{}, nil
+		}
+		return *i.there, nil
 	}
 	to, err := p.places.to.repository(i.destination)
 	if err != nil {
@@ -126,11 +129,11 @@ func (p *presence) head(ctx context.Context, i *item) (v1.Descriptor, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return v1.Descriptor{}, fmt.Errorf("%s: %w", i.destination.Name(), err)
 	}
-	if err == nil {
-		i.there = there
+	if i.asked = true; err != nil {
+		return v1.Descriptor{}, nil
 	}
-	i.asked = true
-	return i.there, nil
+	i.there = &there
+	return there, nil
 }
 
 // markIfComplete marks an image that the target has and that needs no more work: what is attached to it was copied

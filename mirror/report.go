@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/operator-bindery/bindery/internal/printable"
 	"github.com/operator-bindery/bindery/mirror/filter"
@@ -17,9 +18,15 @@ type report struct {
 	progress progress
 	moved    *tally.Tally // counts the bytes of the progress
 
+	causes atomic.Int32 // how many images failed
+
 	mu      sync.Mutex // guards the problems of the account
 	account *Account
 }
+
+// maxCauses is of how many images that fail the errors are kept, and not only their texts: the first one decides on the
+// advice.
+const maxCauses = 100
 
 func newReport(o *Options) *report {
 	r := &report{log: newLogger(o.Log), account: &Account{Mode: o.Mode, Config: o.Config, DryRun: o.DryRun,
@@ -56,6 +63,9 @@ func (r *report) imageDone(i *item, err error) {
 // imageFailed notes why an image is not copied. The log has only a line about it, as the end of the run says why.
 func (r *report) imageFailed(i *item, what string, err error) {
 	i.fail(err)
+	if r.causes.Add(1) > maxCauses {
+		i.cause = nil // the account has its text
+	}
 	r.log.warn(i.name() + " " + what)
 	r.log.debug(fmt.Sprintf("%s: %v", i.name(), err))
 }
@@ -84,6 +94,7 @@ func (r *report) finish(found *collection) *Account {
 	for _, c := range slices.Concat(found.catalogs, found.absent) {
 		r.account.Catalogs = append(r.account.Catalogs, c.account)
 	}
+	r.account.Images = slices.Grow(r.account.Images, len(found.items.list))
 	for _, i := range found.items.list {
 		if i.account.Source == "" { // the run ended before its images were looked at
 			i.startAccount(r.moved)

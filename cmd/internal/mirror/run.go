@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -254,9 +255,19 @@ func RunMirror(ctx context.Context, p *option.Session, o mirror.Options) (*mirro
 			p.Log.Debug("image", "source", e.Image, "status", e.Status)
 		}
 	}
+	if o.Set != nil && len(o.Set.AdditionalImages) > manyImages && os.Getenv("GOGC") == "" {
+		// What is kept of so many images lives as long as the run, and a heap of twice its size would exceed the limits.
+		defer debug.SetGCPercent(debug.SetGCPercent(manyImagesGC))
+	}
 	account, err := o.Run(ctx)
 	return account, archiveError(o, err)
 }
+
+const (
+	// manyImages is from how many images on that an image set names the heap grows by manyImagesGC percent only.
+	manyImages   = 10_000
+	manyImagesGC = 10
+)
 
 const damagedHint = "the archive is damaged, or not whole: copy all its files mirror_*.tar here again, and none of another one"
 

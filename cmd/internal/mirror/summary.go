@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
@@ -118,8 +119,10 @@ func Undelivered(a *mirror.Account) []string {
 	const most = 20
 	var lines, more []string
 	failed := map[string]bool{}
-	for _, i := range a.Images {
-		failed[strings.TrimPrefix(i.Source, "docker://")] = i.Status == mirror.Failed
+	if slices.ContainsFunc(a.Catalogs, func(c mirror.CatalogAccount) bool { return len(c.LeftOut) > 0 }) {
+		for _, i := range a.Images {
+			failed[strings.TrimPrefix(i.Source, "docker://")] = i.Status == mirror.Failed
+		}
 	}
 	for i := range a.Releases {
 		switch r := &a.Releases[i]; {

@@ -129,6 +129,9 @@ type repositoryKey struct {
 	path string
 }
 
+// maxRepositories is how many repositories are remembered with their tokens.
+const maxRepositories = 4096
+
 // repository is a repository in a registry, with the credentials for it.
 type repository struct {
 	host *host
@@ -161,6 +164,9 @@ func (r *Client) repository(from sysregistriesv2.PullSource) (*repository, error
 		return repo, nil
 	}
 	repo := &repository{host: host, path: key.path, name: name}
+	if len(r.repositories) >= maxRepositories {
+		clear(r.repositories) // of a list of very many images each is mostly in one of its own, which is asked once
+	}
 	r.repositories[key] = repo
 	return repo, nil
 }
