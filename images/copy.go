@@ -9,6 +9,7 @@ import (
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/operator-bindery/bindery/images/convert"
 	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/images/transport"
@@ -40,6 +41,8 @@ type CopyOptions struct {
 	// Platform selects the image of an index that is written to a store; by default that for this machine, else any for
 	// Linux.
 	Platform v1.Platform
+	// Format, unless empty, is what [Client.Copy] converts images to.
+	Format convert.Format
 	// Attachments are written beside the image in every destination, in their order. Destinations that keep none are
 	// refused before anything is written; see [transport.ErrNoAttachments].
 	Attachments []store.Attachment

@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/operator-bindery/bindery/images/convert"
 	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/images/transport"
@@ -41,6 +44,9 @@ func CheckCopy(ts transport.Table, name string, dest transport.Destination, what
 //
 // A destination that keeps no attachments is an [transport.ErrNoAttachments] before anything is written, unless none
 // are asked for or the source keeps none. The Attachments of the options are not used.
+//
+// With [CopyOptions.Format] the image is converted if it has another format. Then its digest is another, and an image
+// that something is attached to is a [convert.ErrAttached] unless no attachments are asked for.
 func (c *Client) Copy(ctx context.Context, name string, dest transport.Destination, what referrers.Kinds,
 	o CopyOptions) (_ CopyResult, err error) {
 	result := CopyResult{Source: redact.Text(name), Account: referrers.Account{Copied: []referrers.Copied{}}}
@@ -55,17 +61,46 @@ func (c *Client) Copy(ctx context.Context, name string, dest transport.Destinati
 		return result, err
 	}
 	defer func() { err = errors.Join(err, src.Close()) }()
-	if what != (referrers.Kinds{}) && src.Can().Attachments {
+	from, top, err := converted(ctx, src, what, o.Format)
+	if err != nil {
+		return result, src.opened.about(err)
+	}
+	if what != (referrers.Kinds{}) && src.Can().Attachments && top.Digest == src.Top.Digest {
 		o.Attachments = []store.Attachment{&copiedAttachments{from: src, what: what, account: &result.Account}}
 	}
-	done, err := Copy(ctx, src, src.Top, []transport.Destination{dest}, o)
+	done, err := Copy(ctx, from, top, []transport.Destination{dest}, o)
 	if len(done) > 0 {
 		result.Result = done[0]
 		if c.transports.Row(dest.Transport).Converts { // at the destination the image has no manifest with its digest
-			result.Digest, result.MediaType = src.Top.Digest, src.Top.MediaType
+			result.Digest, result.MediaType = top.Digest, top.MediaType
 		}
 	}
 	return result, err
+}
+
+// converted returns the image in a format, or as it is.
+func converted(ctx context.Context, src *Source, what referrers.Kinds, f convert.Format) (store.Reader, v1.Descriptor, error) {
+	if f == "" {
+		return src, src.Top, nil
+	}
+	from, top, err := convert.To(ctx, src, src.Top, f)
+	if err != nil || top.Digest == src.Top.Digest || what == (referrers.Kinds{}) || !src.Can().Attachments {
+		return from, top, err
+	}
+	image, err := src.Entries(ctx)
+	if err != nil {
+		return nil, top, err
+	}
+	tree, err := referrers.ReadTree(ctx, src, image, store.Limits{})
+	if err == nil && attached(tree) {
+		err = convert.ErrAttached
+	}
+	return from, top, err
+}
+
+// attached tells whether something is attached to an image, or to one in its index.
+func attached(t *referrers.Tree) bool {
+	return len(t.Attached) > 0 || slices.ContainsFunc(t.Instances, attached)
 }
 
 // copiedAttachments are what is attached to the image at its source. They implement [store.Attachment].

@@ -3,6 +3,7 @@ package mirror
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,12 +11,16 @@ import (
 	"strings"
 
 	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/build/indeximage"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/edit"
 	"github.com/operator-bindery/bindery/edit/change"
+	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/convert"
 	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/mirror/filter"
 	"github.com/operator-bindery/bindery/mirror/imageset"
 	"github.com/operator-bindery/bindery/mirror/resources"
@@ -46,6 +51,8 @@ type catalog struct {
 	// asIs tells that the image is copied as it is, not rebuilt. narrowed tells that what is read is not all of the
 	// source.
 	asIs, narrowed bool
+	// docker tells that the target refuses the types of OCI, so that it is rebuilt with Docker's.
+	docker bool
 	// onlyAsIs is why it cannot be rebuilt in its place.
 	onlyAsIs error
 	bundles  []catalogBundle
@@ -154,6 +161,34 @@ func (c *catalog) accountPackages() {
 // rebuiltContent stands for the digest of a rebuilt catalog, which is not known yet: it is that of no image.
 func (c *catalog) rebuiltContent() digest.Digest {
 	return digest.FromString("rebuilt " + c.digest.String() + " " + c.op.Catalog.String() + " " + c.account.FilterHash)
+}
+
+// notesOf returns what a rebuilt catalog says of itself: the annotations of its manifest or index, or in Docker's format,
+// which has none, the labels of its image.
+func notesOf(ctx context.Context, at store.Reader, text []byte, kind string) (map[string]string, error) {
+	var m struct {
+		Annotations map[string]string `json:"annotations"`
+	}
+	if err := json.Unmarshal(text, &m); err != nil {
+		return nil, fmt.Errorf("%w: manifest: %v", fault.ErrInvalid, err)
+	}
+	if convert.Of(kind) != convert.Docker {
+		return m.Annotations, nil
+	}
+	source, err := images.At(ctx, at, v1.Descriptor{MediaType: kind, Digest: digest.FromBytes(text), Size: int64(len(text))})
+	if err != nil {
+		return nil, err
+	}
+	image, err := source.Choose(ctx, func(entries []v1.Descriptor) (v1.Descriptor, error) {
+		if len(entries) == 0 {
+			return v1.Descriptor{}, fmt.Errorf("%w: the catalog has no images", fault.ErrInvalid)
+		}
+		return entries[0], nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return image.Config.Config.Labels, nil
 }
 
 // filterAnnotation has the hash of the filter of a rebuilt catalog.

@@ -2,7 +2,6 @@ package mirror
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/opencontainers/go-digest"
 
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/guard"
 	"github.com/operator-bindery/bindery/mirror/filter"
@@ -288,19 +288,17 @@ func (r *destinationCheck) replaces(ctx context.Context, p, s collisions.Pair) b
 	if err != nil {
 		return false
 	}
-	text, _, err := to.Manifest(ctx, p.Destination.Tag)
+	text, kind, err := to.Manifest(ctx, p.Destination.Tag)
 	if err != nil {
 		return !errors.Is(err, fs.ErrNotExist)
 	}
-	return digest.FromBytes(text) == was || p.Made && !isMirrored(text)
+	return digest.FromBytes(text) == was || p.Made && !isMirrored(ctx, to, text, kind)
 }
 
 // isMirrored tells whether a manifest is that of a catalog which this program has rebuilt.
-func isMirrored(text []byte) bool {
-	var m struct {
-		Annotations map[string]string `json:"annotations"`
-	}
-	return json.Unmarshal(text, &m) == nil && m.Annotations[filterAnnotation] != ""
+func isMirrored(ctx context.Context, at store.Reader, text []byte, kind string) bool {
+	notes, err := notesOf(ctx, at, text, kind)
+	return err == nil && notes[filterAnnotation] != ""
 }
 
 // errNoImages is the error about an image set without images.

@@ -8,13 +8,17 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/convert"
 	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/internal/redact"
+	"github.com/operator-bindery/bindery/layers"
 	"github.com/operator-bindery/bindery/mirror/filter"
 	"github.com/operator-bindery/bindery/mirror/imageset"
 	"github.com/operator-bindery/bindery/mirror/internal/outage"
@@ -30,6 +34,8 @@ type publisher struct {
 	places *places
 	copier *copier
 	work   *images.Workspace
+	// asDocker warns once of catalogs that are written with Docker's types.
+	asDocker sync.Once
 }
 
 // publishAll decides on each catalog after the images are copied, and publishes those that can be. A run of one shard
@@ -74,10 +80,35 @@ func (r *publisher) publish(ctx context.Context, c *catalog) error {
 	if c.asIs {
 		return r.publishAsIs(ctx, c)
 	}
-	if c.ready != nil && len(c.account.LeftOut) == 0 {
-		return r.write(ctx, c, c.ready.reader, c.ready.top)
+	err := r.publishMade(ctx, c)
+	if !errors.Is(err, store.ErrNoOCI) || c.docker {
+		return err
 	}
-	return r.rebuilt(ctx, c, func(b store.Reader, top v1.Descriptor) error { return r.write(ctx, c, b, top) })
+	// A registry that takes Docker's types alone has the images, which are copied as they are, and is to have the catalog.
+	c.docker = true
+	if r.publishMade(ctx, c) != nil {
+		return err
+	}
+	r.asDocker.Do(func() {
+		r.report.log.warn("catalogs are written with Docker's types, as the registry refuses those of OCI: " + redact.Error(err).Error())
+	})
+	return nil
+}
+
+// publishMade writes a catalog that was rebuilt, now or before it was put into an archive.
+func (r *publisher) publishMade(ctx context.Context, c *catalog) error {
+	write := func(b store.Reader, top v1.Descriptor) error { return r.write(ctx, c, b, top) }
+	if c.ready == nil || len(c.account.LeftOut) > 0 {
+		return r.rebuilt(ctx, c, write)
+	}
+	from, top := store.Reader(c.ready.reader), c.ready.top
+	if c.docker {
+		var err error
+		if from, top, err = convert.To(ctx, from, top, convert.Docker); err != nil {
+			return err
+		}
+	}
+	return write(from, top)
 }
 
 // write writes the image of a catalog to the target, with its signatures.
@@ -265,11 +296,13 @@ func rebuildCatalog(ctx context.Context, options *Options, c *catalog, dir strin
 			spec.Build.Annotations[v1.AnnotationBaseImageName] = c.op.Catalog.Name()
 		}
 	}
+	docker := c.docker
 	if c.index.Image != nil {
 		d, err := spec.Images.Describe(ctx, c.name)
 		if err != nil {
 			return nil, err
 		}
+		docker = docker || convert.Of(d.MediaType) == convert.Docker
 		if made := d.Variants[0].Config.Created; spec.Build.Created.IsZero() && made != nil {
 			spec.Build.Created = *made // the source's, whenever this runs
 		}
@@ -287,6 +320,15 @@ func rebuildCatalog(ctx context.Context, options *Options, c *catalog, dir strin
 				return nil, err
 			}
 		}
+	}
+	if docker { // which has no annotations
+		labels := maps.Clone(spec.Build.Labels)
+		if labels == nil {
+			labels = map[string]string{}
+		}
+		maps.Copy(labels, spec.Build.Annotations)
+		spec.Build.Labels, spec.Build.Annotations = labels, nil
+		spec.Build.Format, spec.Build.Compression = build.FormatDocker, layers.Gzip
 	}
 	o, err := spec.Edited(ctx, c.index, c.name, true, dir, options.Render)
 	if err != nil {

@@ -3,7 +3,6 @@ package mirror
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,7 +17,6 @@ import (
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/store"
-	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/guard"
 	"github.com/operator-bindery/bindery/mirror/filter"
 	"github.com/operator-bindery/bindery/mirror/imageset"
@@ -362,20 +360,18 @@ func (o *targetCheck) checkCatalog(ctx context.Context, ref imageset.Ref) (_ ver
 // was selected, and what was not there.
 func (c *catalog) compare(ctx context.Context, op imageset.Operator, at store.Reader, top digest.Digest,
 	out *verifiedCatalog) error {
-	text, _, err := at.Manifest(ctx, top.String())
+	text, kind, err := at.Manifest(ctx, top.String())
 	if err != nil {
 		return err
 	}
-	var made struct {
-		Annotations map[string]string `json:"annotations"`
+	made, err := notesOf(ctx, at, text, kind)
+	if err != nil {
+		return err
 	}
-	if err := json.Unmarshal(text, &made); err != nil {
-		return fmt.Errorf("%w: manifest: %v", fault.ErrInvalid, err)
-	}
-	selected := made.Annotations[filterAnnotation]
-	source := digest.Digest(made.Annotations[v1.AnnotationBaseImageDigest])
+	selected := made[filterAnnotation]
+	source := digest.Digest(made[v1.AnnotationBaseImageDigest])
 	if selected == op.FilterHash(source) || selected == op.FilterHash("") { // the source was no image
-		if lacks := made.Annotations[lacksAnnotation]; lacks != "" {
+		if lacks := made[lacksAnnotation]; lacks != "" {
 			out.Missing = strings.Split(lacks, "\n")
 		}
 		return nil

@@ -52,7 +52,7 @@ var narrow = map[string][]string{
 	"declcfg":          {"declcfg/property"},
 	"declcfg/property": {},
 	"edit":             {"declcfg", "declcfg/property", "bundle"},
-	"images":           {"images/referrers", "images/signature", "images/internal/trust"},
+	"images":           {"images/convert", "images/referrers", "images/signature", "images/internal/trust"},
 	"images/referrers": {},
 	"mirror/filter":    {"declcfg", "declcfg/property", "edit", "mirror/imageset"},
 	"mirror/imageset":  {"mirror/releases"},

@@ -3,6 +3,7 @@ package option
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 	"github.com/operator-bindery/bindery/internal/guard"
+	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/layers"
 )
 
@@ -151,6 +153,9 @@ func (o *Image) CopyImage(ctx context.Context, p *Session, image *build.Image, d
 		p.LogEvent(e)
 	}
 	results, err := image.Copy(ctx, dests, with)
+	if errors.Is(err, store.ErrNoOCI) && !p.Given("format") {
+		results, err = o.copyAsDocker(ctx, p, image, dests, with, err)
+	}
 	for _, r := range results {
 		text := "wrote " + r.Destination
 		if r.Traffic != nil {
@@ -165,6 +170,25 @@ func (o *Image) CopyImage(ctx context.Context, p *Session, image *build.Image, d
 		p.Log.Info(text)
 	}
 	return results, WithSigningHint("", err)
+}
+
+// copyAsDocker gives the image Docker's types, as a destination refuses those of OCI, and copies it again. The error is
+// that of the first copy if Docker's types do not help.
+func (o *Image) copyAsDocker(ctx context.Context, p *Session, image *build.Image, dests []transport.Destination,
+	with images.CopyOptions, refused error) ([]images.Result, error) {
+	if image.ToDocker() != nil {
+		return nil, refused
+	}
+	if err := p.supplies.read(ctx, image, true); err != nil {
+		return nil, err
+	}
+	results, err := image.Copy(ctx, dests, with)
+	if err != nil {
+		return nil, refused
+	}
+	p.WarnOnce(fmt.Sprintf("written with Docker's types, as a registry refuses those of OCI: %v; --format docker says so without "+
+		"this warning", redact.Error(refused)))
+	return results, nil
 }
 
 // Report writes the requested files and prints the destinations and the digest of the image.

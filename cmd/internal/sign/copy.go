@@ -15,6 +15,7 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/secret"
 	"github.com/operator-bindery/bindery/cmd/internal/sign/pairs"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/convert"
 	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/limit"
@@ -29,6 +30,7 @@ type copyOptions struct {
 	option.Images
 	with      cli.StringSlice
 	list      string // --from-file
+	format    string
 	keepGoing bool
 	jobs      int
 }
@@ -42,8 +44,8 @@ func CopyCommand(p *option.Session) *cli.Command {
 		ArgsUsage: "SOURCE DESTINATION",
 		Description: `Copies an image byte for byte and with all its platforms, from one of docker://NAME or
 NAME in a registry, ` + program.Forms(0, 4) + ",\n" + program.Forms(4, len(program.Transports)) + ` to another. The tags .sig, .att and .sbom that cosign derives from a digest, and all
-referrers, go with it: those of an index, of its images, and of referrers. No manifest is rewritten. What the
-destination has is not sent again: an interrupted copy goes on when it is repeated.
+referrers, go with it: those of an index, of its images, and of referrers. No manifest is rewritten, unless
+--format asks for other types. What the destination has is not sent again: an interrupted copy goes on when it is repeated.
 
 With --from-file the images are those of a file: each line has a source and a destination, separated by blanks
 or by an equals sign, as "registry mirror" prints them.` +
@@ -55,6 +57,9 @@ or by an equals sign, as "registry mirror" prints them.` +
 				DefaultText: "signatures,referrers", Destination: &o.with,
 				Usage: "copy `KINDS` of attachments (signatures|referrers|none): signatures are the tags .sig, .att " +
 					"and .sbom"},
+			&cli.StringFlag{Name: "format", Destination: &o.format,
+				Usage: "convert the image to the types of `FORMAT` (oci|docker), for registries that take one of them only: the " +
+					"digest changes, so that signatures and what else is attached do not go with it (--with none)"},
 			&cli.StringFlag{Name: "from-file", Destination: &o.list,
 				Usage: "`FILE` with a source and a destination on each line; \"-\" is standard input"},
 			&cli.BoolFlag{Name: "keep-going", Destination: &o.keepGoing,
@@ -88,6 +93,14 @@ func copyImages(ctx context.Context, p *option.Session, o *copyOptions, args []s
 			return p.WithAttachmentHint(pair.Destination.String(), err)
 		}
 	}
+	with := o.CopyOptions(p)
+	if o.format != "" {
+		if with.Format, err = convert.Parse(o.format); err != nil {
+			return cmdline.Usagef("invalid --format value %.40q, expected (oci|docker)", o.format)
+		}
+	} else if p.Given("format") {
+		return cmdline.Usagef("--format is empty")
+	}
 	client, err := o.Client(ctx, p)
 	if err != nil {
 		return err
@@ -99,7 +112,7 @@ func copyImages(ctx context.Context, p *option.Session, o *copyOptions, args []s
 	results := make([]copyOutcome, len(all))
 	failed, err := pairs.Copy(ctx, all, jobs, o.keepGoing, func(copying context.Context, i int) (err error) {
 		r := &results[i]
-		r.CopyResult, err = copyOne(copying, p, o.CopyOptions(p), client, all[i], what)
+		r.CopyResult, err = copyOne(copying, p, with, client, all[i], what)
 		if err == nil || !o.keepGoing || ctx.Err() != nil {
 			return err
 		}
@@ -167,7 +180,14 @@ func copyOne(ctx context.Context, p *option.Session, o images.CopyOptions, clien
 		p.LogEvent(e)
 	}
 	r, err := client.Copy(ctx, pair.Source, pair.Destination, what, o)
-	if err != nil {
+	switch {
+	case errors.Is(err, convert.ErrAttached):
+		return r, &cmdline.Error{Class: cmdline.ClassUsage, Object: r.Source, Err: err,
+			Hint: "--with none converts the image and leaves out what is attached; sign it again at its destination"}
+	case errors.Is(err, store.ErrNoOCI) && o.Format == "":
+		return r, &cmdline.Error{Class: cmdline.Classify(err), Object: pair.Destination.String(), Err: err,
+			Hint: "--format docker converts the image to the types that old registries take"}
+	case err != nil:
 		return r, err
 	}
 	text := fmt.Sprintf("copied %s to %s", r.Source, r.Destination)
