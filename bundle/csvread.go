@@ -1,11 +1,9 @@
 package bundle
 
 import (
-	"bytes"
 	stdjson "encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -130,24 +128,19 @@ func (p *csvReader) decode(field string, value []byte, into any, report func(fie
 	}
 }
 
-// release reads a release, which may be a string or a number.
+// release reads a release. An API server takes text alone, and a catalog what [declcfg.ParseRelease] parses.
 func (p *csvReader) release(value []byte) string {
-	if s, ok := jsonscan.Text(value); ok {
-		return s
-	}
-	if class[value[0]] != classNumber {
-		p.fatal("spec.release", "release field must be a string or number, not "+string(shape.Of(value)))
+	s, ok := jsonscan.Text(value)
+	if !ok {
+		p.fatal("spec.release", shape.Mismatch(shape.Of(value), shape.String, string(value)))
 		return ""
 	}
-	f, err := strconv.ParseFloat(string(value), 64)
-	if err != nil || !bytes.ContainsAny(value, ".eE") {
-		return string(value)
+	if s == "" {
+		p.fatal("spec.release", "is empty: remove it, or write a release such as \"1\"")
+	} else if _, err := declcfg.ParseRelease(s); err != nil {
+		p.fatal("spec.release", err.Error())
 	}
-	release := strconv.FormatFloat(f, 'f', -1, 64)
-	if release != string(value) {
-		p.r.warn(p.r.problem(RuleVersionNumber, p.place("spec.release"), numberMessage(string(value))))
-	}
-	return release
+	return s
 }
 
 func (p *csvReader) icon(value []byte) {

@@ -77,6 +77,10 @@ func (r *reader) checkOwn(d Declaration) {
 	if json.Unmarshal(d.Value, &says) != nil {
 		return // has been refused
 	}
+	if _, err := declcfg.ParseRelease(says.Release); err != nil && says.Release != is.Release {
+		r.refuse(d, []any{"release"}, false, err.Error())
+		return
+	}
 	var path []any
 	switch {
 	case says.PackageName != is.PackageName:

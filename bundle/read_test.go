@@ -146,7 +146,7 @@ func TestFatalProblems(t *testing.T) {
 			"dependencies: is an object, expected a list of types and values"},
 		{"properties that are no list", map[string]string{"metadata/properties.yaml": "properties: {type: a, value: b}"},
 			"properties: is an object, expected a list of types and values"},
-		{"a release that is a list", csvWith("  release: [1]\n"), "release field must be a string or number"},
+		{"a release that is a list", csvWith("  release: [1]\n"), "spec.release: is a list, expected a string"},
 		{"a spec that is a list",
 			map[string]string{"manifests/csv.yaml": "apiVersion: a/v1\nkind: ClusterServiceVersion\nmetadata: {name: " +
 				"a}\nspec: []\n"}, "spec: must be an object"},
@@ -220,6 +220,26 @@ func TestEveryFatalProblemIsTold(t *testing.T) {
 		"Could not find annotations file"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want also %q", err, want)
+		}
+	}
+}
+
+// What neither an API server nor a catalog takes is refused where the bundle is read, with its place.
+func TestRelease(t *testing.T) {
+	for value, want := range map[string]string{
+		`"2"`: "", `"1.a-b"`: "", "null": "",
+		"2":                       `7:12: spec.release: is a number, expected a string (write it in quotes: "2")`,
+		"1.5":                     `7:12: spec.release: is a number, expected a string (write it in quotes: "1.5")`,
+		"true":                    "7:12: spec.release: is a boolean, expected a string",
+		`"07"`:                    `7:12: spec.release: invalid release "07": segment 0: Numeric PreRelease version must not contain leading zeroes "07"`,
+		`""`:                      `7:12: spec.release: is empty: remove it, or write a release such as "1"`,
+		`"a..b"`:                  `7:12: spec.release: invalid release "a..b": segment 1: Prerelease is empty`,
+		`"a_b"`:                   `7:12: spec.release: invalid release "a_b": segment 0: Invalid character(s) found in prerelease "a_b"`,
+		`"123456789012345678901"`: `7:12: spec.release: invalid release "123456789012345678901": exceeds maximum length of 20 characters`,
+	} {
+		_, err := bundle.Read(t.Context(), sound(csvWith("  release: "+value+"\n")), bundle.ReadOptions{})
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v, want %q", value, err, want)
 		}
 	}
 }

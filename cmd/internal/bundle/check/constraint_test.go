@@ -42,7 +42,7 @@ func TestDependencies(t *testing.T) {
 			"version: Invalid semver format version: "},
 		{"package with a range of a megabyte", "olm.package",
 			`{"packageName":"etcd","version":"` + strings.Repeat(">1.0.0 ", 150_000) + `"}`,
-			"version: Invalid semver format version: longer than 16384 bytes"},
+			"version: Invalid semver format version: longer than 4096 bytes"},
 		{"label", "olm.label", `{"label":"x"}`, none},
 		{"empty label", "olm.label", `{}`, "Label information is missing"},
 		{"another type", "olm.crd", `{}`, "couldn't parse dependency of type olm.crd"},

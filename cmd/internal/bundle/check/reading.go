@@ -62,8 +62,6 @@ func (r *run) replaced(p bundle.Problem) bool {
 		return dir == path.Clean(r.b.ManifestsDir) || dir == path.Clean(r.b.MetadataDir)
 	case p.Rule == bundle.RuleName && strings.HasSuffix(p.Field, "["+bundle.AnnotationPackage+"]"):
 		return r.b.Package == ""
-	case p.Rule == bundle.RuleVersionNumber && p.Field == "spec.release":
-		return true // any number there is refused
 	case p.Rule == bundle.RuleCRD, p.Rule == bundle.RuleCSVSecond, p.Rule == bundle.RuleCSVMissing:
 		return r.o.Plain || p.Rule == bundle.RuleCRD && r.detected == bundle.RegistryV1
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/operator-framework/api/pkg/operators/v1alpha1"
 	crdv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -90,6 +91,11 @@ func (r *run) typedOne(o bundle.Object) object {
 
 // undecodable reports an object that cannot be decoded as its kind.
 func (r *run) undecodable(o bundle.Object, err error) {
+	if slices.ContainsFunc(r.b.Problems, func(p bundle.Problem) bool {
+		return p.Field == "spec.release" && p.File == o.File
+	}) {
+		return // that is the error, which the library says without its place
+	}
 	path, text := bundlefs.TypeProblem(o.JSON, err)
 	r.addFinding(finding{Problem: bundle.Problem{Severity: bundle.SeverityError, Rule: ruleObjectInvalid,
 		Message: fmt.Sprintf("%s %q cannot be read: %s", o.Kind, o.Name, text)},
