@@ -27,6 +27,7 @@ const (
 	RuleDefaultChannel = "default-channel" // a default channel that is unset or unknown
 	RuleEmpty          = "empty"           // a package without channels, a channel without bundles
 	RuleGraph          = "graph"           // heads, cycles, stranded bundles
+	RuleNoImage        = "no-image"        // a bundle with its manifests and no image; a note, not an error
 	RuleReplaces       = "replaces"        // a replaced bundle without an entry in the channel; a note, not an error
 	RuleSkipRange      = "skip-range"      // a skipRange that cannot be parsed
 	RuleDeprecation    = "deprecation"     // olm.deprecations entries

@@ -119,13 +119,22 @@ func (v *validator) dangling(at Problem, e *entryNode) {
 	if e.Replaces == "" || e.Channel.Entry(e.Replaces) != nil {
 		return
 	}
+	at.Bundle, at.path = e.Name, []any{"entries", e.index, "replaces"}
+	v.note(at, RuleReplaces, "entry %s of channel %s of package %s replaces %s, which has no entry in the channel",
+		e.Name, e.Channel.Name, e.Channel.Package.Name, e.Replaces)
+}
+
+// note adds a note, which names are quoted in. opm says nothing of it.
+func (v *validator) note(at Problem, rule, format string, names ...string) {
 	if len(v.notes) == maxNotes {
 		v.moreNotes++
 		return
 	}
-	at.Bundle, at.Rule, at.stage, at.path = e.Name, RuleReplaces, stageGraph, []any{"entries", e.index, "replaces"}
-	at.Message = fmt.Sprintf("entry %s of channel %s of package %s replaces %s, which has no entry in the channel",
-		fault.Quote(e.Name), fault.Quote(e.Channel.Name), fault.Quote(e.Channel.Package.Name), fault.Quote(e.Replaces))
+	quoted := make([]any, len(names))
+	for i, name := range names {
+		quoted[i] = fault.Quote(name)
+	}
+	at.Rule, at.stage, at.Message = rule, stageGraph, fmt.Sprintf(format, quoted...)
 	v.notes = append(v.notes, at)
 }
 
@@ -153,8 +162,11 @@ func (v *validator) validateEntry(at Problem, e *entryNode) {
 
 func (v *validator) validateBundle(at Problem, b *BundleNode) {
 	at.Bundle, at.Position = b.Name, b.Pos
-	if b.Image == "" && !b.HasObjects {
+	switch {
+	case b.Image == "" && !b.HasObjects:
 		v.report(at, RuleImage, "bundle image must be set")
+	case b.Image == "":
+		v.note(at, RuleNoImage, "bundle %s of package %s has no image: OLM v1 cannot install it", b.Name, b.Package)
 	}
 	if release := b.PackageProperty.Release; release != "" && len(b.Version.Release) > 0 {
 		if len(b.Version.Version.Build) > 0 {

@@ -20,6 +20,8 @@ type FetchedBundle struct {
 	// [Options.ImageTemplate], or empty.
 	Reference, Image string
 	Bundle           *bundle.Bundle
+	// PackageManifests says that the bundle comes from a directory with package manifests, whose bundles have no images.
+	PackageManifests bool
 }
 
 // Bundles reads bundles from images of every transport and from directories concurrently. as is called concurrently for

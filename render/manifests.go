@@ -90,7 +90,7 @@ func manifestBundles(ctx context.Context, dir string, o *Options, use func(Fetch
 		if err != nil {
 			return err
 		}
-		f, err := o.named(FetchedBundle{Reference: dir, Bundle: b})
+		f, err := o.named(FetchedBundle{Reference: dir, Bundle: b, PackageManifests: true})
 		if err != nil {
 			return err
 		}

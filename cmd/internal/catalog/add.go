@@ -119,6 +119,13 @@ func unreferenced(additions []edit.Addition) []edit.Problem {
 	return notes
 }
 
+// errUnreferenced is the error of a bundle that no cluster could pull.
+func errUnreferenced(name string) error {
+	return &cmdline.Error{Class: cmdline.ClassUsage, Object: name,
+		Err:  fmt.Errorf("no cluster could pull the bundle %q: it comes from no registry", name),
+		Hint: "name its image with --image-ref-template REGISTRY/NAME:v{{.Version}}, or add the image in place of its files"}
+}
+
 // modeError returns the error about an invalid --mode.
 func modeError(p *option.Session, mode string) error {
 	if p.Opm {
@@ -146,6 +153,9 @@ func (o *EditOptions) fetchAdditions(ctx context.Context, p *option.Session, ref
 	var fetched atomic.Int64
 	additions, err := render.Bundles(ctx, refs, with, func(b render.FetchedBundle) (edit.Addition, error) {
 		progress.Set(cmdline.State{What: "reading", Done: int(fetched.Add(1)), All: len(refs), Units: "bundles"})
+		if b.Image == "" && o.referenced && !b.PackageManifests {
+			return edit.Addition{}, errUnreferenced(b.Bundle.CSV.Name)
+		}
 		return edit.NewAddition(b.Bundle, b.Image)
 	})
 	var failed interface{ Unwrap() []error }

@@ -35,7 +35,7 @@ const catalogEditHelp = "CATALOG is a catalog directory or an index database, an
 	"--dry-run shows the changes, --explain their reasons."
 
 func catalogAddCommand(p *option.Session) *cli.Command {
-	o := &EditOptions{}
+	o := &EditOptions{referenced: true}
 	return &cli.Command{
 		Name:      "add",
 		Usage:     "add bundles to a catalog",

@@ -38,6 +38,7 @@ type EditOptions struct {
 	mode, imageTemplate                                         string
 	overwriteLatest, enableAlpha, keepManifests, resolveDigests bool
 	allowPackageRemoval                                         bool
+	referenced                                                  bool // each added bundle must have an image
 
 	undo []string // the commands that undo "catalog demote"
 }

@@ -37,6 +37,7 @@ var opmTitles = []struct{ rule, title, fix string }{
 	{declcfg.RuleSkipRange, "A skipRange is a range of versions.", "write a range such as \">=1.0.0 <1.2.0\""},
 	{declcfg.RuleDeprecation, "A deprecation names the package, a channel or a bundle that exists, and has a message.",
 		"name one of the package's channels or bundles, and give a message"},
+	{declcfg.RuleNoImage, "A bundle has an image.", "name the image, as --image-ref-template of \"catalog add\" does"},
 	{declcfg.RuleReplaces, "The bundle that an entry replaces is an entry too.", "add the entry, or use skips"},
 }
 
@@ -44,7 +45,7 @@ func opmRules() []Rule {
 	var out []Rule
 	for _, t := range opmTitles {
 		severity := Error
-		if t.rule == declcfg.RuleReplaces {
+		if t.rule == declcfg.RuleReplaces || t.rule == declcfg.RuleNoImage {
 			severity = Warning
 		}
 		out = append(out, Rule{ID: opmPrefix + t.rule, Severity: severity, Profiles: []Profile{OPM, Community},
