@@ -14,14 +14,13 @@ import (
 	"github.com/operator-bindery/bindery/images/blobcache"
 	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/transport"
-	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 )
 
 // A catalog image for two platforms is built and pushed to a registry. It has no server; a program built with
 // "make build" can choose build.ServerEmbedded.
 func ExampleCatalog() {
 	ctx := context.Background()
-	registry := testregistry.Start()
+	registry := startRegistry()
 	defer registry.Close()
 	work, err := images.NewWorkspace(ctx, "")
 	if err != nil {

@@ -49,7 +49,8 @@ type ClientOptions struct {
 	// PolicyFile is the policy.json to enforce. By default it is that of the containers tools; if there is none, every
 	// image is accepted.
 	PolicyFile string
-	// NoPolicy accepts every image, whatever the policy.json of the containers tools says.
+	// NoPolicy accepts every image, whatever the policy.json of the containers tools says. A program without Policy needs
+	// it on machines that have one, such as those with podman.
 	NoPolicy bool
 	// RequireSigned refuses images that the policy accepts without verifying a signature, and every image if there is
 	// no policy.
@@ -156,7 +157,8 @@ func (o *ClientOptions) readPolicy(ctx context.Context) (_ trust.Policy, err err
 	}
 	if o.Policy == nil {
 		return nil, &trust.PolicyFileError{File: file,
-			Err: errors.New("this program evaluates no policies: ClientOptions.Policy of package images is not set")}
+			Err: errors.New("this program evaluates no signature policies: give images.ClientOptions the field " +
+				"Policy: policy.Read, of package images/policy, or NoPolicy: true, which accepts every image")}
 	}
 	return o.Policy(ctx, file)
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/operator-bindery/bindery/images/policy"
 	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/transport"
-	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 )
 
 // plainHTTP is for registries in the memory of an example; the zero value of [registries.Config] is for real ones.
@@ -21,7 +20,7 @@ var plainHTTP = registries.Config{PlainHTTP: true, SkipTLSVerify: new(true)}
 
 // An image goes to a name in a registry.
 func ExampleCopy_push() {
-	registry := testregistry.Start()
+	registry := startRegistry()
 	defer registry.Close()
 	ctx, name := context.Background(), registry.Host()+"/acme/etcd:v0.9.4"
 
@@ -54,7 +53,7 @@ func ExampleCopy_push() {
 
 // The wanted files of an image are read without unpacking it.
 func ExampleImage_Extract() {
-	registry := testregistry.Start()
+	registry := startRegistry()
 	defer registry.Close()
 	ctx, name := context.Background(), registry.Host()+"/acme/etcd:v0.9.4"
 	push(ctx, name)
@@ -85,7 +84,7 @@ func ExampleImage_Extract() {
 
 // An image of a registry is copied to a layout on the disk and to another name at once: all of it or nothing.
 func ExampleCopy() {
-	registry := testregistry.Start()
+	registry := startRegistry()
 	defer registry.Close()
 	ctx, name := context.Background(), registry.Host()+"/acme/etcd:v0.9.4"
 	push(ctx, name)

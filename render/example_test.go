@@ -12,7 +12,6 @@ import (
 	"github.com/operator-bindery/bindery/images/policy"
 	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/transport"
-	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 	"github.com/operator-bindery/bindery/render"
 )
 
@@ -20,7 +19,7 @@ import (
 // configured for, the options can be empty.
 func ExampleOptions_Render() {
 	ctx := context.Background()
-	registry := testregistry.Start()
+	registry := startRegistry()
 	defer registry.Close()
 	pushBundle(ctx, registry.Host()+"/acme/etcd:v0.9.4")
 	client, err := images.NewClient(

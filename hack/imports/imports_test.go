@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"go/parser"
+	"go/token"
 	"io"
 	"io/fs"
 	"os"
@@ -351,4 +353,34 @@ func list(t *testing.T, env []string) []pkg {
 		t.Fatalf("go list found %d packages", len(all))
 	}
 	return all
+}
+
+// Examples of public packages show what another program can write: their files import nothing internal.
+func TestExamplesImportNothingInternal(t *testing.T) {
+	found := 0
+	for _, d := range directories {
+		err := filepath.WalkDir(filepath.Join("..", "..", d.name), func(name string, e fs.DirEntry, err error) error {
+			if err != nil || e.IsDir() || !strings.HasSuffix(name, "example_test.go") ||
+				strings.Contains(name, "/internal/") {
+				return err
+			}
+			found++
+			f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
+			if err != nil {
+				return err
+			}
+			for _, i := range f.Imports {
+				if strings.Contains(i.Path.Value, "/internal/") {
+					t.Errorf("%s imports %s", name, i.Path.Value)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	if found < 8 {
+		t.Errorf("there are %d files of examples", found)
+	}
 }
