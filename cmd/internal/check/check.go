@@ -207,6 +207,10 @@ func checkError(ref string, err error) error {
 		return &cmdline.Error{Class: cmdline.ClassInput, Object: ref, Err: err,
 			Hint: "convert a database with \"bindery migrate\" and check the catalog"}
 	}
+	if errors.Is(err, checkup.ErrNoRules) {
+		return &cmdline.Error{Class: cmdline.ClassUsage, Object: ref, Err: err,
+			Hint: "\"bindery check --list --profile NAME\" says what the rules of a profile are about"}
+	}
 	if errors.Is(err, checkup.ErrFrom) {
 		return &cmdline.Error{Class: cmdline.ClassInput, Object: ref, Err: err,
 			Hint: "--upgrades judges the upgrades of a catalog, and --from BUNDLE the one to a bundle of the same package"}

@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -126,10 +127,62 @@ func Check(ctx context.Context, ref string, o Options) (_ *rules.Report, err err
 	default:
 		err = fmt.Errorf("%q is a %s, %w", ref, kind, ErrKind)
 	}
+	if err == nil {
+		err = o.checkRules(run, scope, kind == render.Image)
+	}
 	if err != nil {
 		return nil, err
 	}
-	return run.Report(ref, scope), nil
+	report := run.Report(ref, scope)
+	if len(report.Rules) == 0 && len(report.NotRun) > 0 && len(report.Findings) == 0 {
+		return nil, fmt.Errorf("%w: none of the rules can be checked, the first one, %s, as %s", ErrNoRules,
+			report.NotRun[0].Rule, report.NotRun[0].Reason)
+	}
+	return report, nil
+}
+
+// ErrNoRules is the error for profiles without a rule that could be checked: nothing can be said to have passed.
+var ErrNoRules = errors.New("there is nothing to check")
+
+// checkRules refuses a profile that has no rule for what is checked, and a run of which no rule is left.
+func (o *Options) checkRules(run *rules.Run, scope rules.Scope, image bool) error {
+	left := false
+	for _, p := range o.Profiles {
+		var here bool
+		var elsewhere []rules.Scope
+		for _, r := range Rules() {
+			switch {
+			case !r.In(p), strings.HasPrefix(r.ID, "waiver."): // those are about the waivers
+			case r.On(scope) || image && r.On(rules.OnImage):
+				here = true
+				left = left || run.Wants(r)
+			default:
+				elsewhere = append(elsewhere, r.Scopes...)
+			}
+		}
+		if !here {
+			slices.Sort(elsewhere)
+			return fmt.Errorf("%w: the profile %s has no rule for a %s, it is for a %s", ErrNoRules, p, scope,
+				strings.Join(scopeNames(slices.Compact(elsewhere)), ", or for a "))
+		}
+	}
+	if !left {
+		return fmt.Errorf("%w: every rule for a %s is left out by --skip", ErrNoRules, scope)
+	}
+	return nil
+}
+
+// scopeNames are scopes in words: images are those of catalogs and bundles.
+func scopeNames(scopes []rules.Scope) []string {
+	var names []string
+	for _, s := range scopes {
+		if s == rules.OnImage {
+			names = append(names, "catalog or bundle in an image")
+		} else {
+			names = append(names, string(s))
+		}
+	}
+	return names
 }
 
 func (c *checkup) catalogDirectory(ctx context.Context, dir string) error {
