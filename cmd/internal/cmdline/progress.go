@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mattn/go-runewidth"
 	"github.com/vbauerster/mpb/v8"
 
 	"github.com/operator-bindery/bindery/internal/printable"
@@ -79,7 +80,7 @@ func (p *Progress) Update(change func(*State)) {
 		return
 	}
 	if p.bar == nil {
-		p.bar = p.out.add(p.text)
+		p.bar = p.out.add(p.drawn)
 	}
 	bar := p.bar
 	done, all := p.state.share()
@@ -118,52 +119,125 @@ func (s State) share() (done, all int64) {
 	return int64(s.Done), int64(s.All)
 }
 
-func (p *Progress) text() string {
+// drawn is what is shown in that many columns.
+func (p *Progress) drawn(width int) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.state.text(time.Since(p.begin)) + " "
+	return p.state.fit(time.Since(p.begin), width)
 }
 
 // maxNow is how much of [State.Now] is shown, in characters.
 const maxNow = 40
 
-// text is the state with the rate and the time that is left.
-func (s State) text(spent time.Duration) string {
-	var parts []string
-	things := ""
+// barWidth is the width of a bar in columns.
+const barWidth = 24
+
+// parts are what is said of a state, each empty if it is unknown.
+type parts struct{ what, things, bytes, rate, left, now string }
+
+// parts returns what is said, in full or, with short, in as few columns as possible.
+func (s State) parts(spent time.Duration, short bool) parts {
+	of, about, after := " of ", "about ", " left"
+	if short {
+		of, about = "/", ""
+	}
+	p := parts{what: s.What}
 	switch {
 	case s.All > 0:
-		things = fmt.Sprintf("%d of %d", s.Done, s.All)
+		p.things = fmt.Sprintf("%d%s%d", s.Done, of, s.All)
 	case s.Done > 0:
-		things = fmt.Sprint(s.Done)
+		p.things = fmt.Sprint(s.Done)
 	}
-	if things != "" {
-		parts = append(parts, strings.TrimSpace(things+" "+s.Units))
+	if p.things != "" {
+		p.things = strings.TrimSpace(p.things + " " + s.Units)
+	}
+	done, all := FormatSize(s.Bytes), FormatSize(max(s.AllBytes, s.Bytes))
+	if _, unit, _ := strings.Cut(all, " "); short && s.AllBytes > 0 {
+		done = strings.TrimSuffix(done, " "+unit) // 1.2/8.3 GiB
 	}
 	switch {
+	case s.AllBytes > 0 && s.Counting && !short:
+		p.bytes = done + " of at least " + all
 	case s.AllBytes > 0 && s.Counting:
-		parts = append(parts, FormatSize(s.Bytes)+" of at least "+FormatSize(max(s.AllBytes, s.Bytes)))
+		p.bytes = done + "/>" + all
 	case s.AllBytes > 0:
-		parts = append(parts, FormatSize(s.Bytes)+" of "+FormatSize(max(s.AllBytes, s.Bytes)))
+		p.bytes = done + of + all
 	case s.Bytes > 0:
-		parts = append(parts, FormatSize(s.Bytes))
+		p.bytes = done
 	}
 	if spent >= time.Second {
 		if s.Bytes > 0 {
-			parts = append(parts, FormatSize(int64(float64(s.Bytes)/spent.Seconds()))+"/s")
+			p.rate = FormatSize(int64(float64(s.Bytes)/spent.Seconds())) + "/s"
 		}
 		if done, all := s.share(); !s.Counting && all > done && meaningful(done, all, spent) {
 			left := time.Duration(float64(spent) * float64(all-done) / float64(done))
-			parts = append(parts, fmt.Sprintf("about %s left", left.Round(time.Second)))
+			p.left = about + left.Round(time.Second).String() + after
 		}
 	}
 	if s.Now != "" {
-		parts = append(parts, cut(printable.Cell(s.Now), maxNow))
+		p.now = cut(printable.Cell(s.Now), maxNow)
 	}
-	if s.What == "" {
-		return strings.Join(parts, ", ")
+	return p
+}
+
+// join returns the known parts as one text.
+func (p parts) join(between string) string {
+	var known []string
+	for _, text := range []string{p.things, p.bytes, p.rate, p.left, p.now} {
+		if text != "" {
+			known = append(known, text)
+		}
 	}
-	return strings.TrimSuffix(s.What+": "+strings.Join(parts, ", "), ": ")
+	rest := strings.Join(known, between)
+	if p.what == "" || rest == "" {
+		return p.what + rest
+	}
+	return p.what + ": " + rest
+}
+
+// text is the state with the rate and the time that is left.
+func (s State) text(spent time.Duration) string { return s.parts(spent, false).join(", ") }
+
+// fit is the state in at most that many columns, with a bar where there is room. What gives way first is what is worked on,
+// then the bar, then words: what is done of how much, the bytes, the rate and the time that is left come first.
+func (s State) fit(spent time.Duration, width int) string {
+	long, short := s.parts(spent, false), s.parts(spent, true)
+	quiet := long
+	quiet.now = ""
+	for _, text := range []string{long.join(", "), quiet.join(", ")} {
+		if bar := s.bar(); bar != "" && runewidth.StringWidth(text)+1+barWidth <= width {
+			return text + " " + bar
+		}
+	}
+	short.now = ""
+	bare := short
+	bare.things = strings.TrimSuffix(short.things, " "+s.Units)
+	unnamed := bare
+	unnamed.what = ""
+	for _, p := range []struct {
+		parts
+		between string
+	}{{quiet, ", "}, {short, ", "}, {short, " "}, {bare, " "}} {
+		if text := p.join(p.between); runewidth.StringWidth(text) <= width {
+			return text
+		}
+	}
+	return runewidth.Truncate(unnamed.join(" "), width, "…")
+}
+
+// bar draws how much is done; empty if that is unknown.
+func (s State) bar() string {
+	done, all := s.share()
+	if all <= 0 {
+		return ""
+	}
+	const inside = barWidth - 2
+	full := int(float64(inside) * float64(min(max(done, 0), all)) / float64(all))
+	head := ""
+	if full > 0 && full < inside {
+		full, head = full-1, ">"
+	}
+	return "[" + strings.Repeat("=", full) + head + strings.Repeat("-", inside-full-len(head)) + "]"
 }
 
 // meaningful reports whether what is done says something about the rest: a tenth, or in a long task a hundredth.

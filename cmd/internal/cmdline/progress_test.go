@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/mattn/go-runewidth"
 )
 
 func TestStateText(t *testing.T) {
@@ -37,6 +39,35 @@ func TestStateText(t *testing.T) {
 	} {
 		if got := c.state.text(c.spent); got != c.want {
 			t.Errorf("%+v: %q instead of %q", c.state, got, c.want)
+		}
+	}
+}
+
+// In any width a person sees how many of how many, the bytes, the rate and the time that is left.
+func TestStateFits(t *testing.T) {
+	state := State{What: "mirroring", Done: 27, All: 408, Units: "images", Bytes: 1288490188, AllBytes: 8912896000, Now: "quay.io/a/b"}
+	counting := state
+	counting.Counting = true
+	for _, c := range []struct {
+		state State
+		width int
+		want  string
+	}{
+		{state, 160, "mirroring: 27 of 408 images, 1.2 GiB of 8.3 GiB, 12.3 MiB/s, about 9m52s left, quay.io/a/b [==>-------------------]"},
+		{state, 110, "mirroring: 27 of 408 images, 1.2 GiB of 8.3 GiB, 12.3 MiB/s, about 9m52s left [==>-------------------]"},
+		{state, 100, "mirroring: 27 of 408 images, 1.2 GiB of 8.3 GiB, 12.3 MiB/s, about 9m52s left"},
+		{state, 70, "mirroring: 27/408 images, 1.2/8.3 GiB, 12.3 MiB/s, 9m52s left"},
+		{state, 59, "mirroring: 27/408 images 1.2/8.3 GiB 12.3 MiB/s 9m52s left"},
+		{state, 52, "mirroring: 27/408 1.2/8.3 GiB 12.3 MiB/s 9m52s left"},
+		{state, 45, "27/408 1.2/8.3 GiB 12.3 MiB/s 9m52s left"},
+		{state, 20, "27/408 1.2/8.3 GiB …"},
+		{counting, 60, "mirroring: 27/408 images, 1.2/>8.3 GiB, 12.3 MiB/s"},
+		{State{What: "reading", Done: 3, Units: "files"}, 60, "reading: 3 files"},
+		{State{What: "packing", Done: 1, All: 1}, 60, "packing: 1 of 1 [======================]"},
+		{State{What: "packing", All: 9}, 60, "packing: 0 of 9 [----------------------]"},
+	} {
+		if got := c.state.fit(100*time.Second, c.width); got != c.want || runewidth.StringWidth(got) > c.width {
+			t.Errorf("%d columns:\n%q instead of\n%q", c.width, got, c.want)
 		}
 	}
 }

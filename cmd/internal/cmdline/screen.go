@@ -45,16 +45,31 @@ func (s *Screen) Write(text []byte) (int, error) {
 	return s.w.Write(text)
 }
 
-// add draws a bar with a text before it.
-func (s *Screen) add(text func() string) *mpb.Bar {
+// width returns the columns of the terminal, which may change while something is drawn; 80 if it has no size.
+func (s *Screen) width() int {
+	if f, ok := s.w.(interface{ Fd() uintptr }); ok {
+		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
+			return width
+		}
+	}
+	return 80
+}
+
+// widest is the width that the library is given: lines are fitted to the terminal before it has them, as it takes only the
+// standard streams themselves for terminals.
+const widest = 1 << 12
+
+// add draws a line, which is asked for with the width that it may have.
+func (s *Screen) add(line func(width int) string) *mpb.Bar {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.bars == nil {
-		s.bars = mpb.New(mpb.WithOutput(fromStart{s.w}), mpb.WithWidth(24), mpb.WithAutoRefresh())
+		s.bars = mpb.New(mpb.WithOutput(fromStart{s.w}), mpb.WithWidth(widest), mpb.WithAutoRefresh())
 	}
 	s.count++
-	return s.bars.AddBar(0, mpb.BarRemoveOnComplete(),
-		mpb.PrependDecorators(decor.Any(func(decor.Statistics) string { return text() })))
+	// The last column stays free: a terminal that has one more character to show there goes on in the next line.
+	return s.bars.New(0, mpb.NopStyle(), mpb.BarRemoveOnComplete(), mpb.BarFillerTrim(),
+		mpb.PrependDecorators(decor.Any(func(decor.Statistics) string { return line(s.width() - 1) })))
 }
 
 // fromStart writes from the start of a line what moves the cursor up to draw over the bars: the terminal may have shown
