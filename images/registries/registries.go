@@ -46,6 +46,13 @@ type Uploads = registry.Uploads
 //   - UserAgent is sent with every request.
 type Config = registry.Config
 
+// Accounts is the file in which credentials are kept, with the credential helpers that are named there; its methods Keep,
+// Forget and ForgetAll change it. [Config.Accounts] returns it.
+type Accounts = registry.Accounts
+
+// ErrNotLoggedIn is the error of [Accounts.Forget] for a registry without credentials.
+var ErrNotLoggedIn = registry.ErrNotLoggedIn
+
 // Throttle limits the requests and bytes of all clients that have it. It is safe for concurrent use; nil limits
 // nothing.
 type Throttle = registry.Throttle

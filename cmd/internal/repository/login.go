@@ -8,14 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 	"go.podman.io/image/v5/docker/reference"
-	"go.podman.io/image/v5/pkg/docker/config"
-	"go.podman.io/image/v5/types"
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
@@ -35,23 +31,21 @@ func (o *accountOptions) flags() []cli.Flag {
 		Usage: "write docker's configuration `FILE` in place of podman's"})
 }
 
-// store returns where credentials are kept: the file of --authfile, of --compat-auth-file, of $REGISTRY_AUTH_FILE or of
-// $DOCKER_CONFIG, else podman's default, which is what podman, skopeo and buildah write.
-func (o *accountOptions) store(p *option.Session) (*types.SystemContext, error) {
+// accounts returns where credentials are kept: the file of --authfile or of --compat-auth-file, else the one that is read
+// first, as podman decides: that of $REGISTRY_AUTH_FILE or of $DOCKER_CONFIG, else podman's default.
+func (o *accountOptions) accounts(p *option.Session) (*registries.Accounts, error) {
 	with := o.Config(p)
-	sys := &types.SystemContext{SystemRegistriesConfPath: with.RegistriesConf}
-	dir := os.Getenv("DOCKER_CONFIG")
-	switch {
-	case o.compatFile != "" && o.AuthFile != "":
-		return nil, cmdline.Usagef("--authfile and --compat-auth-file are mutually exclusive")
-	case o.compatFile != "":
-		sys.DockerCompatAuthFilePath = o.compatFile
-	case with.AuthFile != "":
-		sys.AuthFilePath = with.AuthFile
-	case dir != "":
-		sys.DockerCompatAuthFilePath = filepath.Join(dir, "config.json")
+	if o.compatFile != "" {
+		if o.AuthFile != "" {
+			return nil, cmdline.Usagef("--authfile and --compat-auth-file are mutually exclusive")
+		}
+		with.AuthFile = o.compatFile
 	}
-	return sys, nil
+	a, err := with.Accounts()
+	if err == nil && (o.compatFile != "" || o.AuthFile != "") {
+		a.Docker = o.compatFile != ""
+	}
+	return a, err
 }
 
 // registryOf checks HOST[:PORT][/PATH], for which credentials are kept. The scheme of a URL is dropped, as podman does.
@@ -103,9 +97,12 @@ func (o *loginOptions) run(ctx context.Context, p *option.Session, text string) 
 	if err != nil {
 		return err
 	}
-	sys, err := o.store(p)
+	accounts, err := o.accounts(p)
 	if err != nil {
 		return err
+	}
+	if err := accounts.Check(ctx); err != nil {
+		return &cmdline.Error{Class: cmdline.ClassLocal, Object: accounts.File, Err: fmt.Errorf("what logins are written to: %w", err)}
 	}
 	user, secret, err := o.credentials(p, at)
 	if err != nil {
@@ -127,7 +124,7 @@ func (o *loginOptions) run(ctx context.Context, p *option.Session, text string) 
 		}
 		return err
 	}
-	where, err := config.SetCredentials(sys, at, user, secret)
+	where, err := accounts.Keep(ctx, at, user, secret)
 	if err != nil {
 		return &cmdline.Error{Class: cmdline.ClassLocal, Object: at, Err: fmt.Errorf("the credentials cannot be kept: %w", err)}
 	}

@@ -7,11 +7,11 @@ import (
 	"os"
 
 	"github.com/urfave/cli/v2"
-	"go.podman.io/image/v5/pkg/docker/config"
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
+	"github.com/operator-bindery/bindery/images/registries"
 )
 
 // logoutOptions are the flags of "logout".
@@ -33,25 +33,26 @@ Credentials that are only in another file, such as docker's, stay: that is an er
 		Flags: program.Flags([]cli.Flag{
 			&cli.BoolFlag{Name: "all", Aliases: []string{"a"}, Usage: "forget all registries", Destination: &o.all},
 		}, o.flags()),
-		Action: program.Between(0, 1, p.Action(func(_ context.Context, args []string) error { return o.run(p, args) })),
+		Action: program.Between(0, 1, p.Action(func(ctx context.Context, args []string) error { return o.run(ctx, p, args) })),
 	}
 }
 
-func (o *logoutOptions) run(p *option.Session, args []string) error {
+func (o *logoutOptions) run(ctx context.Context, p *option.Session, args []string) error {
 	if o.all == (len(args) == 1) {
 		return cmdline.Usagef("expected a registry, or --all")
 	}
-	sys, err := o.store(p)
+	accounts, err := o.accounts(p)
 	if err != nil {
 		return err
 	}
-	for _, file := range []string{sys.AuthFilePath, sys.DockerCompatAuthFilePath} {
-		if _, err := os.Stat(file); file != "" && err != nil { // the library would make it
+	with := o.Config(p)
+	if named := o.compatFile != "" || with.AuthFile != ""; named {
+		if _, err := os.Stat(accounts.File); err != nil {
 			return &cmdline.Error{Class: cmdline.ClassLocal, Err: err}
 		}
 	}
 	if o.all {
-		if err := config.RemoveAllAuthentication(sys); err != nil {
+		if err := accounts.ForgetAll(ctx); err != nil {
 			return &cmdline.Error{Class: cmdline.ClassLocal, Err: err}
 		}
 		p.Log.Info("logged out of all registries")
@@ -61,12 +62,19 @@ func (o *logoutOptions) run(p *option.Session, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := config.RemoveAuthentication(sys, at); err != nil {
-		e := &cmdline.Error{Class: cmdline.ClassLocal, Object: at, Err: fmt.Errorf("%s: %w", at, err)}
-		if other, _ := config.GetCredentials(sys, at); errors.Is(err, config.ErrNotLoggedIn) && other.Username != "" {
-			e.Hint = "the credentials are in another file, such as docker's: --compat-auth-file FILE"
-		}
-		return e
+	err = accounts.Forget(ctx, at)
+	if err != nil && !errors.Is(err, registries.ErrNotLoggedIn) {
+		return &cmdline.Error{Class: cmdline.ClassLocal, Object: at, Err: fmt.Errorf("%s: %w", at, err)}
+	}
+	other, _ := with.Elsewhere(ctx, at) // an unreadable one is reported by those who need it
+	switch {
+	case err != nil && other != "":
+		return &cmdline.Error{Class: cmdline.ClassLocal, Object: at, Err: fmt.Errorf("%s: %w by %s", at, err, accounts.File),
+			Hint: "credentials for it come from " + other + ": name that file with --authfile, or docker's with --compat-auth-file"}
+	case err != nil:
+		return &cmdline.Error{Class: cmdline.ClassLocal, Object: at, Err: fmt.Errorf("%s: %w", at, err)}
+	case other != "":
+		p.Log.Warn(fmt.Sprintf("credentials for %s still come from %s", at, other))
 	}
 	p.Log.Info(fmt.Sprintf("logged out of %s", at))
 	return nil

@@ -45,9 +45,9 @@ type Config struct {
 // Env fills what is not set from the environment, as podman and docker do:
 //
 //   - AuthFile from REGISTRY_AUTH_FILE;
-//   - AuthFiles with $XDG_RUNTIME_DIR/containers/auth.json (on Linux /run/containers/UID/auth.json without that
-//     variable), $XDG_CONFIG_HOME/containers/auth.json or $HOME/.config/containers/auth.json, $DOCKER_CONFIG/config.json or
-//     $HOME/.docker/config.json, and $HOME/.dockercfg;
+//   - AuthFiles with $DOCKER_CONFIG/config.json, $XDG_RUNTIME_DIR/containers/auth.json (on Linux
+//     /run/containers/UID/auth.json without that variable), $XDG_CONFIG_HOME/containers/auth.json or
+//     $HOME/.config/containers/auth.json, without DOCKER_CONFIG $HOME/.docker/config.json, and $HOME/.dockercfg;
 //   - CertDirs with $XDG_CONFIG_HOME/containers/certs.d or $HOME/.config/containers/certs.d;
 //   - RegistriesConf from CONTAINERS_REGISTRIES_CONF.
 //
@@ -64,8 +64,9 @@ func (r Config) Env(getenv func(string) string) Config {
 	if config == "" && home != "" {
 		config = filepath.Join(home, ".config")
 	}
+	var dotDocker string
 	if dockerConfig == "" && home != "" {
-		dockerConfig = filepath.Join(home, ".docker")
+		dotDocker = filepath.Join(home, ".docker")
 	}
 	if run != "" {
 		run = filepath.Join(run, "containers")
@@ -73,8 +74,8 @@ func (r Config) Env(getenv func(string) string) Config {
 		run = fmt.Sprintf("/run/containers/%d", userns.UID())
 	}
 	if r.AuthFiles == nil {
-		for _, place := range [][2]string{{run, "auth.json"}, {config, "containers/auth.json"},
-			{dockerConfig, "config.json"}, {home, ".dockercfg"}} {
+		for _, place := range [][2]string{{dockerConfig, "config.json"}, {run, "auth.json"},
+			{config, "containers/auth.json"}, {dotDocker, "config.json"}, {home, ".dockercfg"}} {
 			if place[0] != "" {
 				r.AuthFiles = append(r.AuthFiles, filepath.Join(place[0], filepath.FromSlash(place[1])))
 			}

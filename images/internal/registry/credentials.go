@@ -153,9 +153,9 @@ func hostNames(host string) []string {
 // fromHelper runs a credential helper, the program docker-credential-NAME, and returns the credentials for the first
 // host that it knows.
 func fromHelper(ctx context.Context, name, by string, hosts ...string) (credentials, error) {
-	if name == "" || strings.ContainsAny(name, `/\`) || !printable.NoControl(name) {
-		return credentials{}, fmt.Errorf("%w: %s: invalid name %.80q of a credential helper", fault.ErrInvalid, by,
-			name)
+	program, err := helperProgram(name, by)
+	if err != nil {
+		return credentials{}, err
 	}
 	type answer struct {
 		found *helpers.Credentials
@@ -165,7 +165,7 @@ func fromHelper(ctx context.Context, name, by string, hosts ...string) (credenti
 	for _, host := range hosts {
 		done := make(chan answer, 1)
 		go func() {
-			found, err := client.Get(client.NewShellProgramFunc("docker-credential-"+name), host)
+			found, err := client.Get(program, host)
 			done <- answer{found, err}
 		}()
 		var a answer
@@ -185,6 +185,14 @@ func fromHelper(ctx context.Context, name, by string, hosts ...string) (credenti
 		}
 	}
 	return credentials{}, nil
+}
+
+// helperProgram returns the program docker-credential-NAME, which by names.
+func helperProgram(name, by string) (client.ProgramFunc, error) {
+	if name == "" || strings.ContainsAny(name, `/\`) || !printable.NoControl(name) {
+		return nil, fmt.Errorf("%w: %s: invalid name %.80q of a credential helper", fault.ErrInvalid, by, name)
+	}
+	return client.NewShellProgramFunc("docker-credential-" + name), nil
 }
 
 // Homeless tells whether an error is only that the user has no home directory, as users in clusters often have no entry

@@ -66,9 +66,9 @@ func TestPlacesOfCredentials(t *testing.T) {
 	auths := func(user string) string { return `{"auths":` + entry(user) + `}` }
 	places := []struct{ name, path, text string }{
 		{"legacy", "home/.dockercfg", entry("legacy")},
-		{"docker", "docker/config.json", auths("docker")},
 		{"config", "config/containers/auth.json", auths("config")},
 		{"runtime", "run/containers/auth.json", auths("runtime")},
+		{"docker", "docker/config.json", auths("docker")},
 	}
 	options := func() Config { return Config{}.Env(func(name string) string { return env[name] }) }
 	if got, err := find(t, options(), "quay.io/a/b"); err != nil || got != (credentials{}) {
