@@ -25,6 +25,7 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
 	"github.com/operator-bindery/bindery/cmd/internal/rootless"
+	"github.com/operator-bindery/bindery/cmd/internal/secret"
 	"github.com/operator-bindery/bindery/internal/guard"
 )
 
@@ -83,6 +84,11 @@ func Run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	}
 
 	line, err := cmdline.Parse(app, args)
+	var flags []cli.Flag
+	if leaf := line.Leaf(); leaf != nil {
+		flags = leaf.Flags
+	}
+	p.Secrets = secret.TakeEnvironment(args, flags)
 	wait, others := grace, []os.Signal(nil)
 	if leaf := line.Leaf(); leaf != nil && leaf.Name == "serve" {
 		wait, others = serverGrace, []os.Signal{syscall.SIGHUP}

@@ -12,6 +12,7 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
+	"github.com/operator-bindery/bindery/cmd/internal/secret"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 )
 
@@ -132,7 +133,7 @@ func manSections() []cmdline.ManSection {
 		}},
 		{Title: "ENVIRONMENT", Items: [][2]string{
 			{"BINDERY_*", "Defaults of the flags that name them above; a flag overrides its variable."},
-			{option.PassphraseVariable, "The passphrase of the keys of --sign-key."},
+			{secret.PassphraseVariable, "The passphrase of the keys of --sign-key."},
 			{"SIGSTORE_ID_TOKEN, ACTIONS_ID_TOKEN_REQUEST_URL, ACTIONS_ID_TOKEN_REQUEST_TOKEN",
 				"The identity token of --sign-keyless, and where a job of GitHub Actions gets one."},
 			{"CI", "If it is set, --provenance without --builder-id is a warning."},

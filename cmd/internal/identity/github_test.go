@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/cmd/internal/secret"
 )
 
 // GitHub is asked as it wants it, again while it fails, and for another token when one is near its end.
@@ -59,8 +60,8 @@ func TestGitHub(t *testing.T) {
 			defer server.Close()
 			clean(t)
 			t.Setenv(githubURL, server.URL+"/path?s="+inQuery)
-			t.Setenv(githubToken, bearer)
-			s, err := Options{pause: time.Nanosecond}.Find(t.Context())
+			t.Setenv(secret.GitHubVariable, bearer)
+			s, err := Options{pause: time.Nanosecond, Secrets: taken("")}.Find(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -23,10 +23,8 @@ const (
 	defaultIssuer   = "https://oauth2.sigstore.dev/auth"    // of the public instance
 	defaultClientID = "sigstore"                            // there
 	audience        = "sigstore"                            // whom a token is for that the program asks for
-	tokenVariable   = "SIGSTORE_ID_TOKEN"                   // of cosign, which GitLab sets too
 	mountedToken    = "/var/run/sigstore/cosign/oidc-token" // as cosign has it
 	githubURL       = "ACTIONS_ID_TOKEN_REQUEST_URL"        // where a job asks for its token
-	githubToken     = "ACTIONS_ID_TOKEN_REQUEST_TOKEN"      // what it asks with
 )
 
 // jwt finds what looks like a token.
@@ -38,39 +36,35 @@ type Options struct {
 	Issuer, ClientID string       // of the device flow; the public instance's if empty
 	Terminal         bool         // somebody can log in
 	Tell             func(string) // prints a line for them; needed if Terminal
+	Secrets          secret.Environment
 
 	mounted string        // in place of mountedToken, in tests
 	pause   time.Duration // before GitHub is asked again; a second if 0
 }
 
 // Find decides where the token is from: the flag, $SIGSTORE_ID_TOKEN, GitHub, the file that Kubernetes mounts, or the
-// device flow. A token in a file, a descriptor or the environment is read and checked at once. Variables with secrets are
-// unset, so that programs which libraries start do not inherit them: Find is for once in a process.
+// device flow. A token in a file, a descriptor or the environment is read and checked at once.
 func (o Options) Find(ctx context.Context) (*Source, error) {
 	if jwt().MatchString(o.Token) {
 		e := cmdline.Usagef("--identity-token has a token itself, which other users of this machine can see in lists of processes")
-		e.Hint = "a token in the variable " + tokenVariable + " needs no flag; else name the file or the variable with it: " +
+		e.Hint = "a token in the variable " + secret.TokenVariable + " needs no flag; else name the file or the variable with it: " +
 			"--identity-token FILE, env://VARIABLE or fd:N"
 		return nil, e
 	}
-	var given string // before the variable that it is in is taken
-	variable, fromVariable := strings.CutPrefix(o.Token, "env://")
-	if fromVariable {
-		if _, set := os.LookupEnv(variable); !set {
+	if variable, ok := secret.Variable(o.Token); ok {
+		text, set := o.Secrets.Lookup(variable)
+		if !set {
 			return nil, cmdline.Usagef("--identity-token %s: the environment variable %s is not set", o.Token, variable)
 		}
-		given = take(variable)
+		return static("--identity-token "+o.Token, text)
 	}
-	text, bearer := take(tokenVariable), take(githubToken)
-	switch {
-	case fromVariable:
-		return static("--identity-token "+o.Token, given)
-	case o.Token != "":
+	if o.Token != "" {
 		return o.given(ctx)
 	}
-	if text != "" {
-		return static("$"+tokenVariable, text)
+	if text, _ := o.Secrets.Lookup(secret.TokenVariable); text != "" {
+		return static("$"+secret.TokenVariable, text)
 	}
+	bearer, _ := o.Secrets.Lookup(secret.GitHubVariable)
 	if address := os.Getenv(githubURL); address != "" && bearer != "" {
 		return o.github(address, bearer)
 	}
@@ -85,7 +79,7 @@ func (o Options) Find(ctx context.Context) (*Source, error) {
 	if os.Getenv("GITHUB_ACTIONS") == "true" {
 		e.Hint = "give the job the permission \"id-token: write\", or name a token with --identity-token"
 	} else {
-		e.Hint = "name one with --identity-token FILE, env://VARIABLE or fd:N, or set $" + tokenVariable +
+		e.Hint = "name one with --identity-token FILE, env://VARIABLE or fd:N, or set $" + secret.TokenVariable +
 			" (GitLab: below id_tokens, with \"aud: " + audience + "\"); a job of GitHub Actions needs the permission " +
 			"\"id-token: write\", a pod a projected token at " + mountedToken + "; on a terminal you can log in"
 	}
@@ -103,13 +97,6 @@ func (o Options) given(ctx context.Context) (*Source, error) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return static(name, string(text))
-}
-
-// take returns a variable of the environment and removes it there.
-func take(variable string) string {
-	text := os.Getenv(variable)
-	_ = os.Unsetenv(variable) // it fails for names alone that no variable has
-	return text
 }
 
 // Source gives a token while that is valid, and then fetches another one. It is safe for concurrent use.

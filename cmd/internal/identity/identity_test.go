@@ -8,7 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/urfave/cli/v2"
+
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/cmd/internal/secret"
 	"github.com/operator-bindery/bindery/internal/testing/sigstoretest"
 )
 
@@ -25,9 +28,15 @@ func (k tokens) of(name string, valid time.Duration) string {
 // clean is an environment without tokens, whatever runs the test.
 func clean(t *testing.T) {
 	t.Helper()
-	for _, name := range []string{tokenVariable, githubURL, githubToken, "GITHUB_ACTIONS"} {
+	for _, name := range []string{secret.TokenVariable, githubURL, secret.GitHubVariable, "GITHUB_ACTIONS"} {
 		t.Setenv(name, "")
 	}
+}
+
+// taken takes the secrets from the environment, as the program does at its start.
+func taken(token string) secret.Environment {
+	return secret.TakeEnvironment([]string{"--identity-token", token},
+		[]cli.Flag{&cli.StringFlag{Name: "identity-token", Usage: secret.InVariable}})
 }
 
 // noSecret fails if an error has a part of a token in its text or hint.
@@ -70,15 +79,15 @@ func TestFind(t *testing.T) {
 		name, want   string // the token
 		message, why string // or the error and the end of its hint
 	}{
-		{rule: "a file", token: ok, env: map[string]string{tokenVariable: variable}, name: "--identity-token " + ok,
+		{rule: "a file", token: ok, env: map[string]string{secret.TokenVariable: variable}, name: "--identity-token " + ok,
 			want: given},
 		{rule: "a variable", token: "env://THE_TOKEN", env: map[string]string{"THE_TOKEN": " " + given + "\r\n"},
 			name: "--identity-token env://THE_TOKEN", want: given},
-		{rule: "the variable of cosign", env: map[string]string{tokenVariable: variable,
-			githubURL: "https://github.example.com", githubToken: "bearer"}, mounted: file("below", mount),
-			name: "$" + tokenVariable, want: variable},
+		{rule: "the variable of cosign", env: map[string]string{secret.TokenVariable: variable,
+			githubURL: "https://github.example.com", secret.GitHubVariable: "bearer"}, mounted: file("below", mount),
+			name: "$" + secret.TokenVariable, want: variable},
 		{rule: "GitHub before the mounted file", env: map[string]string{githubURL: "https://github.example.com?a=b",
-			githubToken: "bearer"}, mounted: ok, name: "GitHub Actions"},
+			secret.GitHubVariable: "bearer"}, mounted: ok, name: "GitHub Actions"},
 		{rule: "the mounted file before a login", mounted: file("mounted", mount), terminal: true,
 			name: filepath.Join(dir, "mounted"), want: mount},
 		{rule: "a login", mounted: none, terminal: true, name: "the issuer oauth2.sigstore.dev"},
@@ -90,22 +99,22 @@ func TestFind(t *testing.T) {
 		{rule: "an unset variable", token: "env://NOT_SET", message: "the environment variable NOT_SET is not set"},
 		{rule: "an empty variable", token: "env://EMPTY", env: map[string]string{"EMPTY": ""}, message: "is empty"},
 		{rule: "a token itself", token: given, message: "has a token itself", why: "env://VARIABLE or fd:N"},
-		{rule: "a file, beside variables with secrets", token: ok, env: map[string]string{tokenVariable: variable,
-			githubToken: "bearer"}, name: "--identity-token " + ok, want: given},
-		{rule: "a variable, beside others", token: "env://" + tokenVariable, env: map[string]string{tokenVariable: variable,
-			githubToken: "bearer"}, name: "--identity-token env://" + tokenVariable, want: variable},
+		{rule: "a file, beside variables with secrets", token: ok, env: map[string]string{secret.TokenVariable: variable,
+			secret.GitHubVariable: "bearer"}, name: "--identity-token " + ok, want: given},
+		{rule: "a variable, beside others", token: "env://" + secret.TokenVariable, env: map[string]string{secret.TokenVariable: variable,
+			secret.GitHubVariable: "bearer"}, name: "--identity-token env://" + secret.TokenVariable, want: variable},
 		{rule: "no file", token: none, message: "--identity-token " + none + ": "},
 		{rule: "a directory", token: dir, message: "--identity-token " + dir + ": "},
 		{rule: "no descriptor", token: "fd:x", message: "expected fd:N"},
 		{rule: "a large file", token: file("large", strings.Repeat("a", 64<<10+1)), message: "longer than 65536 bytes"},
 		{rule: "an expired token", token: file("expired", expired), message: "expired at 20",
 			why: "check this machine's clock"},
-		{rule: "an expired variable, whatever else there is", env: map[string]string{tokenVariable: expired}, mounted: ok,
+		{rule: "an expired variable, whatever else there is", env: map[string]string{secret.TokenVariable: expired}, mounted: ok,
 			message: "the identity token of $SIGSTORE_ID_TOKEN expired at 20"},
 		{rule: "a mounted file that is no token", mounted: file("bad", "no token"), terminal: true, message: "is no JWT"},
 		{rule: "GitHub in the clear", env: map[string]string{githubURL: "http://github.example.com/?s=" + given,
-			githubToken: "bearer"}, message: "is not encrypted"},
-		{rule: "GitHub at no URL", env: map[string]string{githubURL: "https://" + given + "%zz/", githubToken: "bearer"},
+			secret.GitHubVariable: "bearer"}, message: "is not encrypted"},
+		{rule: "GitHub at no URL", env: map[string]string{githubURL: "https://" + given + "%zz/", secret.GitHubVariable: "bearer"},
 			message: "$ACTIONS_ID_TOKEN_REQUEST_URL: invalid: it is no URL"},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
@@ -113,7 +122,7 @@ func TestFind(t *testing.T) {
 			for name, value := range c.env {
 				t.Setenv(name, value)
 			}
-			s, err := Options{Token: c.token, Terminal: c.terminal, mounted: c.mounted}.Find(t.Context())
+			s, err := Options{Token: c.token, Terminal: c.terminal, mounted: c.mounted, Secrets: taken(c.token)}.Find(t.Context())
 			if c.message != "" {
 				if err == nil || !strings.Contains(err.Error(), c.message) {
 					t.Fatal(err)
@@ -133,7 +142,7 @@ func TestFind(t *testing.T) {
 					}
 				}
 			}
-			read := []string{tokenVariable, githubToken}
+			read := []string{secret.TokenVariable, secret.GitHubVariable}
 			if variable, ok := strings.CutPrefix(c.token, "env://"); ok {
 				read = append(read, variable)
 			}

@@ -70,7 +70,7 @@ func (o *Keyless) open(ctx context.Context, p *Session) (signature.Keys, error) 
 		return nil, err
 	}
 	source, err := identity.Options{Token: o.Token, Issuer: cmp.Or(o.Issuer, o.found.Issuer), ClientID: o.ClientID,
-		Terminal: p.Terminal() != nil, Tell: func(line string) { fmt.Fprintln(p.Stderr, line) }}.Find(ctx)
+		Secrets: p.Secrets, Terminal: p.Terminal() != nil, Tell: func(line string) { fmt.Fprintln(p.Stderr, line) }}.Find(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"sync"
 
 	"github.com/urfave/cli/v2"
@@ -17,9 +16,6 @@ import (
 	"github.com/operator-bindery/bindery/images/signature"
 	"github.com/operator-bindery/bindery/internal/guard"
 )
-
-// PassphraseVariable is the environment variable with the passphrase of encrypted keys.
-const PassphraseVariable = "BINDERY_SIGN_PASSPHRASE"
 
 // Keys are the private keys to sign with.
 type Keys struct {
@@ -33,7 +29,7 @@ type Keys struct {
 func (o *Keys) Flags(name, group string) []cli.Flag {
 	return append([]cli.Flag{
 		&cli.StringSliceFlag{Name: name, Category: group, EnvVars: program.Env("sign-key"), Destination: &o.Files,
-			Usage: "sign with the private key in `FILE` (PEM), in env://VARIABLE, or on standard input (-); can be " +
+			Usage: "sign with the private key in `FILE` (PEM), in " + secret.InVariable + ", or on standard input (-); can be " +
 				"repeated"},
 		o.PassphraseFlag(group),
 		&cli.BoolFlag{Name: "allow-plain-key", Category: group, EnvVars: program.Env("allow-plain-key"),
@@ -45,7 +41,7 @@ func (o *Keys) Flags(name, group string) []cli.Flag {
 func (o *Keys) PassphraseFlag(group string) cli.Flag {
 	return &cli.StringFlag{Name: "sign-passphrase-file", Category: group, EnvVars: program.Env("sign-passphrase-file"),
 		Destination: &o.PassphraseFile, Usage: "read the passphrase of all keys from `FILE` or from the descriptor fd:N " +
-			"(default $" + PassphraseVariable + ")"}
+			"(default $" + secret.PassphraseVariable + ")"}
 }
 
 // Open opens the private keys of a flag, or finds the services that sign by an identity. Opening an encrypted key takes a
@@ -125,7 +121,7 @@ func keyError(flag, name string, err error) error {
 	e := &cmdline.Error{Class: cmdline.ClassInput, Object: name, Err: fmt.Errorf("--%s %s: %w", flag, name, err)}
 	switch {
 	case errors.Is(err, signature.ErrPassphrase):
-		e.Hint = "give the passphrase with --sign-passphrase-file FILE or $" + PassphraseVariable
+		e.Hint = "give the passphrase with --sign-passphrase-file FILE or $" + secret.PassphraseVariable
 	case errors.Is(err, signature.ErrPlainKey):
 		e.Hint = "--allow-plain-key accepts it; \"bindery keys generate\" makes an encrypted one"
 	}
@@ -137,8 +133,8 @@ func (p *Session) keyText(ctx context.Context, name string) ([]byte, error) {
 	if name == "-" {
 		return secret.ReadAtMost(p.Stdin, secret.MaxSize)
 	}
-	if variable, ok := strings.CutPrefix(name, "env://"); ok {
-		text, set := os.LookupEnv(variable)
+	if variable, ok := secret.Variable(name); ok {
+		text, set := p.Secrets.Lookup(variable)
 		if !set {
 			return nil, cmdline.Usagef("the environment variable %s is not set", variable)
 		}
@@ -157,17 +153,13 @@ func (o *Keys) Passphrase(ctx context.Context, p *Session, twice bool) ([]byte, 
 		}
 		return secret.WithoutLineEnd(text), nil
 	}
-	if text, set := os.LookupEnv(PassphraseVariable); set {
-		// Processes that the containers libraries start, such as credential helpers, do not inherit it.
-		if err := os.Unsetenv(PassphraseVariable); err != nil {
-			return nil, err
-		}
+	if text, set := p.Secrets.Lookup(secret.PassphraseVariable); set {
 		return []byte(text), nil
 	}
 	in := p.Terminal()
 	if in == nil {
 		e := cmdline.Usagef("the key needs a passphrase")
-		e.Hint = "give it with --sign-passphrase-file FILE or $" + PassphraseVariable
+		e.Hint = "give it with --sign-passphrase-file FILE or $" + secret.PassphraseVariable
 		return nil, e
 	}
 	return p.askPassphrase(in, twice)

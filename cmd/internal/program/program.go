@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/cmd/internal/secret"
 )
 
 // Program is what all commands share: the streams, the logger and the name the program was started under.
@@ -24,8 +25,10 @@ type Program struct {
 	Stderr io.Writer
 	Log    *slog.Logger
 	Quiet  bool
-	bars   bool            // whether progress is drawn
-	screen *cmdline.Screen // standard error, with the bars
+	// Secrets were in the environment, from which they are gone.
+	Secrets secret.Environment
+	bars    bool            // whether progress is drawn
+	screen  *cmdline.Screen // standard error, with the bars
 	// noProgress shows no lines of progress either.
 	noProgress bool
 	// PlainHTTP and SkipTLSVerify are the global flags --use-http and --skip-tls-verify.

@@ -13,6 +13,7 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
+	"github.com/operator-bindery/bindery/cmd/internal/secret"
 	"github.com/operator-bindery/bindery/images/signature"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 	"github.com/operator-bindery/bindery/internal/printable"
@@ -38,7 +39,7 @@ func keysGenerateCommand(p *option.Session) *cli.Command {
 		Name:  "generate",
 		Usage: "make a key pair to sign images with",
 		Description: `Writes NAME.key, the private key, encrypted with a passphrase as cosign does it, and
-NAME.pub, the public key. Neither may exist. The passphrase is read from --sign-passphrase-file, from $` + option.PassphraseVariable +
+NAME.pub, the public key. Neither may exist. The passphrase is read from --sign-passphrase-file, from $` + secret.PassphraseVariable +
 			` or from the terminal. Every verifier takes ECDSA P-256, the default; signatures of other keys
 are not taken by all.` +
 			program.Examples("bindery keys generate --sign-passphrase-file passphrase.txt",
@@ -48,7 +49,7 @@ are not taken by all.` +
 			&cli.StringFlag{Name: "algorithm", Value: kinds[0], Destination: &o.algorithm,
 				Usage: "`ALGORITHM` of the key (" + strings.Join(kinds, "|") + ")"},
 			&cli.StringFlag{Name: "sign-passphrase-file", EnvVars: program.Env("sign-passphrase-file"),
-				Destination: &o.PassphraseFile, Usage: "read the passphrase from `FILE` or from the descriptor fd:N (default $" + option.PassphraseVariable +
+				Destination: &o.PassphraseFile, Usage: "read the passphrase from `FILE` or from the descriptor fd:N (default $" + secret.PassphraseVariable +
 					", else the terminal)"},
 		},
 		Action: program.Exactly(0, p.Action(func(ctx context.Context, _ []string) error { return generateKeys(ctx, p, o) })),
