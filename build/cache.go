@@ -30,29 +30,35 @@ import (
 // An entry may disappear at any time: the layer is then built again. It is safe for concurrent use, also by several
 // processes. A nil *Cache is empty.
 //
-// The bytes of a blob are verified, notes are not: a user who can write to the directory of the notes controls the
-// content of images.
+// Nobody who can write to the directory alone decides what is built: the bytes of a blob are verified, notes count with
+// the seal alone, and hints say only where a registry may have a layer.
 type Cache struct {
-	notes *blobcache.Notes // keys of layers, and of files and packages
+	hints *blobcache.Hints // repositories of layers
+	notes *blobcache.Notes // keys of layers, and of files and packages; nil without a seal
 	blobs *blobcache.Cache
 }
 
-// NewCache opens the cache whose layers are among cached blobs; its notes are in a directory beside them. warn, unless
-// nil, is called once if notes can no longer be written. The caller closes the blobs after the cache.
-func NewCache(blobs *blobcache.Cache, warn func(error)) (*Cache, error) {
-	notes, err := blobs.OpenNotes(warn)
+// NewCache opens the cache whose layers are among cached blobs; its hints and notes are in a directory beside them. seal
+// is the secret key of the notes, of at least [blobcache.MinSeal] bytes: without one no result of an earlier build is
+// reused or kept, as anyone who can write to the directory could have made it. warn, unless nil, is called once if hints
+// and notes can no longer be written. The caller closes the blobs after the cache.
+func NewCache(blobs *blobcache.Cache, seal []byte, warn func(error)) (*Cache, error) {
+	hints, err := blobs.OpenHints(warn)
 	if err != nil {
 		return nil, err
 	}
-	return &Cache{notes, blobs}, nil
+	return &Cache{hints, hints.Sealed(seal), blobs}, nil
 }
 
-// Close closes the notes.
+// remembers reports whether results of earlier builds are reused and kept.
+func (k *Cache) remembers() bool { return k != nil && k.notes != nil }
+
+// Close closes the hints and notes.
 func (k *Cache) Close() error {
 	if k == nil {
 		return nil
 	}
-	return k.notes.Close()
+	return k.hints.Close()
 }
 
 // knownLayer is the note of a layer.
@@ -76,7 +82,7 @@ func noteKey(kind string, about ...string) digest.Digest {
 }
 
 func (k *Cache) find(key digest.Digest, c layers.Compression) (knownLayer, bool) {
-	if k == nil || key == "" {
+	if !k.remembers() || key == "" {
 		return knownLayer{}, false
 	}
 	text, ok := k.notes.Get(layerNote(key))
@@ -104,7 +110,7 @@ func (l knownLayer) plausible(c layers.Compression) bool {
 // storeLayer caches a layer in a file. The blob is stored first: a note without its blob costs more than a blob without
 // a note.
 func (k *Cache) storeLayer(key digest.Digest, b layers.Blob, path string, notices []string) {
-	if k == nil || key == "" {
+	if !k.remembers() || key == "" {
 		return
 	}
 	k.keepBlob(b, path)

@@ -63,8 +63,8 @@ func ExampleCatalog() {
 	// packages [kairos-operator]
 }
 
-// A bundle image is built twice; its labels are the bundle's annotations. The layers are cached in a directory: the
-// second image is not packed again.
+// A bundle image is built twice; its labels are the bundle's annotations. The layers are cached in a directory, and
+// what is recorded about them is sealed with a secret: the second image is not packed again.
 func ExampleBundle() {
 	ctx := context.Background()
 	work, err := images.NewWorkspace(ctx, "")
@@ -77,7 +77,7 @@ func ExampleBundle() {
 		log.Fatal(err)
 	}
 	defer blobs.Close()
-	cache, err := build.NewCache(blobs, nil)
+	cache, err := build.NewCache(blobs, []byte("a secret that is not in the cache"), nil)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -56,7 +56,7 @@ func (k *Cache) repositories(d digest.Digest) []string {
 	if k == nil {
 		return nil
 	}
-	text, ok := k.notes.Get(repositoriesNote(d))
+	text, ok := k.hints.Get(repositoriesNote(d))
 	var repositories []string
 	if !ok || json.Unmarshal(text, &repositories) != nil || len(repositories) > maxRepositories {
 		return nil
@@ -72,6 +72,6 @@ func (k *Cache) addRepository(d digest.Digest, repository string) {
 	}
 	now := append([]string{repository}, slices.DeleteFunc(had, func(r string) bool { return r == repository })...)
 	if text, err := json.Marshal(now[:min(len(now), maxRepositories)]); err == nil {
-		k.notes.Put(repositoriesNote(d), text)
+		k.hints.Put(repositoriesNote(d), text)
 	}
 }

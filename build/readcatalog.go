@@ -92,7 +92,7 @@ type warning struct {
 }
 
 // remembers reports whether results are cached.
-func (r *reading) remembers() bool { return r.o.Cache != nil && r.o.Program != "" }
+func (r *reading) remembers() bool { return r.o.Cache.remembers() && r.o.Program != "" }
 
 // readInPieces reads the files that are not cached. It fails with errReadAll if the result might differ from that of
 // reading everything.

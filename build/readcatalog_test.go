@@ -28,11 +28,10 @@ func knownIn(t testing.TB, dir string) *Cache {
 	if err != nil {
 		t.Fatal(err)
 	}
-	notes, err := blobs.OpenNotes(warn)
+	k, err := NewCache(blobs, []byte("the secret of the tests"), warn)
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := &Cache{notes: notes, blobs: blobs}
 	t.Cleanup(func() { k.Close(); blobs.Close() })
 	return k
 }

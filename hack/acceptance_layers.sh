@@ -25,7 +25,7 @@ END_CONFIG
 
 # layered runs the command with a cache and temporary files in places of their own. layered_exec is the program itself.
 layered() { (layered_exec "$@"); }
-layered_exec() { exec env XDG_CACHE_HOME="${layers_cache:-$layers_dir/cache}" TMPDIR="$layers_dir/tmp" "$bindery" "$@" -q --use-http; }
+layered_exec() { exec env SEAL=what-seals-the-records BINDERY_CACHE_KEY=env://SEAL XDG_CACHE_HOME="${layers_cache:-$layers_dir/cache}" TMPDIR="$layers_dir/tmp" "$bindery" "$@" -q --use-http; }
 layered_digest() { local last; last=$(layered build catalog "$@" | tail -n 1); echo "${last#*@}"; }
 
 # asked REGEX counts the requests since the last layers_mark. The log is written just after the answer.
@@ -252,7 +252,7 @@ layers_reproducible() {
         while read -r umask tz uid cores cache; do
             mkdir -p "$at/home-$uid" "$at/tmp"; chown "$uid" "$at/home-$uid"; chmod 1777 "$at/tmp"
             [ "$cache" = warm ] || rm -rf "$at/home-$uid/cache"
-            got=$(umask "$umask"; env -i PATH="$PATH" TZ="$tz" GOMAXPROCS="$cores" HOME="$at/home-$uid" XDG_CACHE_HOME="$at/home-$uid/cache" TMPDIR="$at/tmp" \
+            got=$(umask "$umask"; env -i SEAL=what-seals-the-records BINDERY_CACHE_KEY=env://SEAL PATH="$PATH" TZ="$tz" GOMAXPROCS="$cores" HOME="$at/home-$uid" XDG_CACHE_HOME="$at/home-$uid/cache" TMPDIR="$at/tmp" \
                 setpriv --reuid "$uid" --regid 0 --clear-groups "$bindery" build catalog "$at/catalog" -t a/b:v1 --dry-run -q --compression $compression \
                 $([ $compression = gzip ] || echo --server none) $([ "$cache" = none ] && echo --no-cache) --jobs "$cores" | tail -n 1)
             n=$((n + 1)); [ -n "${got#*@}" ]

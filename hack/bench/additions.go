@@ -52,7 +52,7 @@ func (b *bench) additions(ctx context.Context) error {
 			args = []string{"sh", "-ec", `for b in $1; do "$0" -q registry add --use-http -d "$2" -b "$b"; done`,
 				b.bindery, strings.Join(refs, " "), to}
 		}
-		return command{args: args, dir: work, env: []string{"XDG_CACHE_HOME=" + cache, "TMPDIR=" + b.dir},
+		return command{args: args, dir: work, env: []string{"SEAL=what-seals-the-records", "BINDERY_CACHE_KEY=env://SEAL", "XDG_CACHE_HOME=" + cache, "TMPDIR=" + b.dir},
 			before: func() error {
 				err := removing(work)()
 				if cold {

@@ -81,7 +81,7 @@ func (b *bench) bundles(ctx context.Context) error {
 	render := func(flags ...string) command {
 		return command{
 			args: append(append([]string{b.bindery, "-q", "render", "--use-http"}, flags...), refs...),
-			env:  []string{"XDG_CACHE_HOME=" + cache, "TMPDIR=" + tmp},
+			env:  []string{"SEAL=what-seals-the-records", "BINDERY_CACHE_KEY=env://SEAL", "XDG_CACHE_HOME=" + cache, "TMPDIR=" + tmp},
 			before: func() error {
 				if err := clean(); err != nil {
 					return err

@@ -186,7 +186,7 @@ func (b *bench) pushOne(ctx context.Context, catalog, name, cache string, flags 
 	args := append([]string{b.bindery, "-q", "--use-http", "build", "catalog", catalog, "-t", name, "--push",
 		"--server", "none", "--metadata-file", file}, flags...)
 	var a account
-	s, err := command{args: args, env: []string{"XDG_CACHE_HOME=" + cache}}.once(ctx)
+	s, err := command{args: args, env: []string{"SEAL=what-seals-the-records", "BINDERY_CACHE_KEY=env://SEAL", "XDG_CACHE_HOME=" + cache}}.once(ctx)
 	if err != nil {
 		return s, a, err
 	}

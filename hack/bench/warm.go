@@ -37,7 +37,7 @@ func (b *bench) warm(ctx context.Context) error {
 				if kind.dry {
 					c.args = without(without(c.args, "--output"), "oci:"+b.layout()+":v1")
 				}
-				c.env = []string{"XDG_CACHE_HOME=" + cache}
+				c.env = []string{"SEAL=what-seals-the-records", "BINDERY_CACHE_KEY=env://SEAL", "XDG_CACHE_HOME=" + cache}
 				if cold {
 					c.before = removing(cache, b.layout())
 				}
@@ -90,7 +90,7 @@ func (b *bench) pushedAgain(ctx context.Context) error {
 			args := []string{b.bindery, "-q", "--use-http", "build", "catalog", b.in.catalog, "--push", "--compression",
 				compression, "-t", ""}
 			name := func() string { return fmt.Sprintf("%s/bench/repository%d:v1", host, repositories) }
-			c := command{args: args, env: []string{"XDG_CACHE_HOME=" + cache}}
+			c := command{args: args, env: []string{"SEAL=what-seals-the-records", "BINDERY_CACHE_KEY=env://SEAL", "XDG_CACHE_HOME=" + cache}}
 			c.before = func() error {
 				if cold {
 					repositories++

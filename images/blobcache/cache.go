@@ -1,8 +1,8 @@
 // Package blobcache stores blobs of registries and layers by digest in a directory that all processes of one user
-// share. Next to them it stores notes: small values by key.
+// share. Next to them it stores hints and notes: small values by key.
 //
-// Nothing in the directory is trusted: blobs are verified against their digest when they are read. An unusable cache
-// behaves like an empty one.
+// Nothing in the directory is trusted: blobs are verified against their digest when they are read, notes are sealed with
+// a key that is elsewhere, and hints decide nothing. An unusable cache behaves like an empty one.
 package blobcache
 
 import (
@@ -78,15 +78,22 @@ type Cache struct {
 }
 
 // DefaultDir returns the directory of a user's blobs: $XDG_CACHE_HOME/bindery/blobs, else $HOME/.cache/bindery/blobs.
-// It returns false if neither variable is an absolute path (XDG base directory specification).
+// Where the directory bindery is another user's, as on a volume that many use, it is bindery-UID instead. DefaultDir
+// returns false if neither variable is an absolute path (XDG base directory specification).
 func DefaultDir(getenv func(string) string) (string, bool) {
-	if base := getenv("XDG_CACHE_HOME"); filepath.IsAbs(base) {
-		return filepath.Join(base, "bindery", "blobs"), true
+	base := getenv("XDG_CACHE_HOME")
+	if !filepath.IsAbs(base) {
+		home := getenv("HOME")
+		if !filepath.IsAbs(home) {
+			return "", false
+		}
+		base = filepath.Join(home, ".cache")
 	}
-	if home := getenv("HOME"); filepath.IsAbs(home) {
-		return filepath.Join(home, ".cache", "bindery", "blobs"), true
+	own := filepath.Join(base, "bindery")
+	if info, err := os.Lstat(own); err == nil && info.IsDir() && !ownedBy(info, os.Geteuid()) {
+		own = fmt.Sprintf("%s-%d", own, os.Geteuid())
 	}
-	return "", false
+	return filepath.Join(own, "blobs"), true
 }
 
 // Open opens the cache in a directory, which is created when the first blob is stored. It fails if the path cannot be a

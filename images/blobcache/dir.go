@@ -103,8 +103,9 @@ func openCacheDir(dir string) (*os.Root, error) {
 	return root, nil
 }
 
-// checkCacheParents refuses places where another user could replace the cache: notes, which name the content of layers,
-// are trusted. Symbolic links above the cache are accepted only if they belong to root, such as /tmp on some systems.
+// checkCacheParents refuses a directory above the cache that is a link or another user's. Those above it may be anyone's, as
+// volumes are: no content of the cache is trusted. Symbolic links above the cache are accepted only if they belong to root,
+// such as /tmp on some systems.
 func checkCacheParents(dir string) error {
 	parent := filepath.Dir(dir)
 	info, err := os.Lstat(parent)
@@ -114,17 +115,19 @@ func checkCacheParents(dir string) error {
 	if info.Mode()&fs.ModeSymlink != 0 && filepath.Dir(parent) != filepath.Dir(filepath.Dir(parent)) {
 		return fmt.Errorf("%s is a symbolic link, which is not followed", parent)
 	}
-	for _, d := range []string{parent, filepath.Dir(parent)} {
-		info, err := os.Stat(d)
-		if err != nil {
-			return err
-		}
-		othersWrite := info.Mode()&0o002 != 0 && info.Mode()&fs.ModeSticky == 0
-		if !ownedBy(info, os.Geteuid()) && (othersWrite || !ownedBy(info, 0)) {
-			return fmt.Errorf("%s belongs to another user, who can replace what is in it", d)
-		}
+	if info, err = os.Stat(parent); err != nil {
+		return err
+	}
+	if !ownedBy(info, os.Geteuid()) {
+		return othersError(parent, info)
 	}
 	return nil
+}
+
+// othersError is the error about a directory of another user.
+func othersError(dir string, info fs.FileInfo) error {
+	owner, _, _ := atomicfs.Owner(info)
+	return fmt.Errorf("%s belongs to another user (uid %d, mode %04o)", dir, owner, info.Mode().Perm())
 }
 
 // ownedBy tells whether a file belongs to a user, or the system has no numeric owners.

@@ -3,8 +3,10 @@ package blobcache
 import (
 	"bytes"
 	"context"
+	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
+	"hash"
 	"io"
 	"path/filepath"
 
@@ -16,56 +18,102 @@ import (
 // maxNote is the maximum length of a note in bytes.
 const maxNote = 1 << 20
 
-// Notes stores short texts by key in a directory that all processes of one user share. A note holds a result about
-// content whose digest is part of the key, so that it need not be computed again. A truncated or accidentally changed
-// note counts as missing. There is no protection against a user who can write to the directory.
+// Hints stores short texts by key in a directory that all processes of one user share. Anyone who can write to the
+// directory can write a hint: it may save a question or cost a useless one, and never decides what is built. A truncated
+// or accidentally changed hint counts as missing.
 //
-// It is a [Cache] with different file names: bounded, shared and pruned in the same way. A nil *Notes is always empty.
+// It is a [Cache] with different file names: bounded, shared and pruned in the same way. A nil *Hints is always empty.
 // Methods are safe for concurrent use, also by several processes.
-type Notes Cache
+type Hints Cache
 
-// NotesDir returns the directory of the notes that belong to the cache: next to it.
-func (c *Cache) NotesDir() string { return filepath.Join(filepath.Dir(c.Dir()), "layers") }
+// HintsDir returns the directory of the hints and notes that belong to the cache: next to it.
+func (c *Cache) HintsDir() string { return filepath.Join(filepath.Dir(c.Dir()), "layers") }
 
-// openNotes opens the notes in a directory, as [Open] does.
-func openNotes(dir string, o Options) (*Notes, error) {
+// openHints opens the hints in a directory, as [Open] does.
+func openHints(dir string, o Options) (*Hints, error) {
 	o.MaxBlob = maxNote
 	c, err := Open(dir, o)
-	return (*Notes)(c), err
+	return (*Hints)(c), err
 }
 
 // notesShare is the size of a blob cache divided by that of its notes.
 const notesShare = 16
 
-// OpenNotes opens the notes next to the cache. Warn is as in [Options].
-func (c *Cache) OpenNotes(warn func(error)) (*Notes, error) {
-	return openNotes(c.NotesDir(), Options{MaxBytes: max(1, c.MaxBytes()/notesShare), Warn: warn})
+// OpenHints opens the hints next to the cache. Warn is as in [Options].
+func (c *Cache) OpenHints(warn func(error)) (*Hints, error) {
+	return openHints(c.HintsDir(), Options{MaxBytes: max(1, c.MaxBytes()/notesShare), Warn: warn})
 }
 
 // Close closes the descriptors. Nothing more is found or stored.
-func (n *Notes) Close() error { return (*Cache)(n).Close() }
+func (h *Hints) Close() error { return (*Cache)(h).Close() }
 
-// Info counts the notes.
-func (n *Notes) Info() (Info, error) { return (*Cache)(n).Info() }
+// Info counts the hints and notes.
+func (h *Hints) Info() (Info, error) { return (*Cache)(h).Info() }
 
-// Prune removes the least recently used notes, as [Cache.Prune] does. The options are those for the blobs, of whose size
-// the notes have a share.
-func (n *Notes) Prune(ctx context.Context, o PruneOptions) (Pruned, error) {
+// Prune removes the least recently used hints and notes, as [Cache.Prune] does. The options are those for the blobs, of
+// whose size they have a share.
+func (h *Hints) Prune(ctx context.Context, o PruneOptions) (Pruned, error) {
 	o.MaxBytes /= notesShare
-	return (*Cache)(n).Prune(ctx, o)
+	return (*Cache)(h).Prune(ctx, o)
 }
 
-// noteSum returns the header of a note: a digest of its key and text, which detects a note stored under another key.
-func noteSum(key digest.Digest, text []byte) []byte {
-	h := sha256.New()
+// Get returns the hint of a key.
+func (h *Hints) Get(key digest.Digest) ([]byte, bool) { return h.get(sha256.New(), key) }
+
+// Put stores a hint and replaces that of the same key. A hint that is too long is not stored.
+func (h *Hints) Put(key digest.Digest, text []byte) { h.put(sha256.New(), key, text) }
+
+// MinSeal is the smallest length in bytes of the key of a seal.
+const MinSeal = 16
+
+// Notes stores results about content whose digest is part of the key, so that they need not be computed again: they
+// decide what is built. So each note is sealed with a key that is not in the directory (HMAC-SHA-256, RFC 2104): a note
+// that was written without this key counts as missing. A nil *Notes is always empty. Methods are safe for concurrent use,
+// also by several processes.
+type Notes struct {
+	hints *Hints
+	seal  []byte
+}
+
+// Sealed returns the notes with a seal, in the directory of the hints; nil if the key is shorter than [MinSeal].
+func (h *Hints) Sealed(key []byte) *Notes {
+	if h == nil || len(key) < MinSeal {
+		return nil
+	}
+	return &Notes{h, bytes.Clone(key)}
+}
+
+// Get returns the note of a key.
+func (n *Notes) Get(key digest.Digest) ([]byte, bool) {
+	if n == nil {
+		return nil, false
+	}
+	return n.hints.get(hmac.New(sha256.New, n.seal), key)
+}
+
+// Put stores a note and replaces that of the same key. A note that is too long is not stored.
+func (n *Notes) Put(key digest.Digest, text []byte) {
+	if n != nil {
+		n.hints.put(hmac.New(sha256.New, n.seal), key, text)
+	}
+}
+
+// Forget removes a note.
+func (n *Notes) Forget(key digest.Digest) {
+	if n != nil && verify.Digest(key) == nil {
+		(*Cache)(n.hints).remove(key)
+	}
+}
+
+// sum returns the header of an entry, made of its key and text by h.
+func sum(h hash.Hash, key digest.Digest, text []byte) []byte {
 	io.WriteString(h, key.String()+"\n")
 	h.Write(text)
 	return append(hex.AppendEncode(nil, h.Sum(nil)), '\n')
 }
 
-// Get returns the note of a key.
-func (n *Notes) Get(key digest.Digest) ([]byte, bool) {
-	c := (*Cache)(n)
+func (h *Hints) get(by hash.Hash, key digest.Digest) ([]byte, bool) {
+	c := (*Cache)(h)
 	f, info, ok := c.find(key, -1)
 	if !ok {
 		return nil, false
@@ -75,32 +123,23 @@ func (n *Notes) Get(key digest.Digest) ([]byte, bool) {
 	if err != nil {
 		return nil, false
 	}
-	const sum = 2*sha256.Size + 1
-	if len(all) < sum || !bytes.Equal(noteSum(key, all[sum:]), all[:sum]) {
-		c.remove(key)
-		return nil, false
+	const header = 2*sha256.Size + 1
+	if len(all) < header || !hmac.Equal(sum(by, key, all[header:]), all[:header]) {
+		return nil, false // the next Put replaces it; it may be good for another key
 	}
 	c.stamp(key, info)
-	return all[sum:], true
+	return all[header:], true
 }
 
-// Put stores a note and replaces that of the same key. A note that is too long is not stored.
-func (n *Notes) Put(key digest.Digest, text []byte) {
-	c := (*Cache)(n)
+func (h *Hints) put(by hash.Hash, key digest.Digest, text []byte) {
+	c := (*Cache)(h)
 	if c == nil || c.off.Load() || verify.Digest(key) != nil {
 		return
 	}
-	all := append(noteSum(key, text), text...)
+	all := append(sum(by, key, text), text...)
 	if len(all) > maxNote {
 		return
 	}
 	s := &storer{c: c, want: key, buf: all, n: int64(len(all))}
 	s.replaceBlob()
-}
-
-// Forget removes a note.
-func (n *Notes) Forget(key digest.Digest) {
-	if n != nil && verify.Digest(key) == nil {
-		(*Cache)(n).remove(key)
-	}
 }

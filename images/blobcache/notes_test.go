@@ -1,6 +1,8 @@
 package blobcache
 
 import (
+	"crypto/hmac"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,12 +20,52 @@ func notesIn(t testing.TB, dir string, o Options) *Notes {
 	if o.Warn == nil {
 		o.Warn = func(err error) { t.Errorf("warning: %v", err) }
 	}
-	n, err := openNotes(dir, o)
+	h, err := openHints(dir, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { n.Close() })
-	return n
+	t.Cleanup(func() { h.Close() })
+	return h.Sealed([]byte("a key of many bytes"))
+}
+
+// A note counts only if it was sealed with the key of its reader: whoever can write to the directory alone decides
+// nothing.
+func TestNotesAreSealed(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "layers")
+	mine := notesIn(t, dir, Options{})
+	key, text := noteNumber(1)
+	forged := []byte("forged")
+	for name, write := range map[string]func(){
+		"as a hint":           func() { mine.hints.Put(key, forged) },
+		"with another key":    func() { mine.hints.Sealed([]byte("another key of many bytes")).Put(key, forged) },
+		"with the digest":     func() { overwrite(t, dir, key, append(sum(sha256.New(), key, forged), forged...)) },
+		"with an empty key":   func() { overwrite(t, dir, key, append(sum(hmac.New(sha256.New, nil), key, forged), forged...)) },
+		"without any header":  func() { overwrite(t, dir, key, forged) },
+		"under the good seal": func() { overwrite(t, dir, key, append(sum(hmac.New(sha256.New, mine.seal), key, text), forged...)) },
+	} {
+		mine.Put(key, text)
+		if got, ok := mine.Get(key); !ok || string(got) != string(text) {
+			t.Fatalf("%s: before: %q, %v", name, got, ok)
+		}
+		write()
+		if got, ok := mine.Get(key); ok {
+			t.Errorf("%s: got %q", name, got)
+		}
+	}
+	if mine.hints.Sealed([]byte("short")) != nil {
+		t.Error("a short key seals")
+	}
+	if got, ok := mine.hints.Get(key); ok {
+		t.Errorf("a note counts as a hint: %q", got)
+	}
+}
+
+// overwrite replaces the file of an entry.
+func overwrite(t *testing.T, dir string, key digest.Digest, text []byte) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, blobEntry(key)), text, 0o600); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func noteNumber(i int) (digest.Digest, []byte) {
@@ -71,7 +113,7 @@ func TestNotesAreKept(t *testing.T) {
 	var none *Notes
 	none.Put(key, text)
 	none.Forget(key)
-	if _, ok := none.Get(key); ok || none.Close() != nil {
+	if _, ok := none.Get(key); ok {
 		t.Error("no notes at all are not empty")
 	}
 	noPartials(t, dir)
@@ -129,11 +171,11 @@ func TestManyWritersOfNotes(t *testing.T) {
 	}
 	wg.Wait()
 	n := notesIn(t, dir, Options{MaxBytes: bound})
-	info, err := n.Info()
+	info, err := n.hints.Info()
 	if err != nil || info.Blobs == 0 || info.Bytes > bound*9/8 {
 		t.Errorf("%+v, %v", info, err)
 	}
-	if p, err := n.Prune(t.Context(), PruneOptions{}); err != nil || p.Blobs != info.Blobs || p.LeftBlobs != 0 {
+	if p, err := n.hints.Prune(t.Context(), PruneOptions{}); err != nil || p.Blobs != info.Blobs || p.LeftBlobs != 0 {
 		t.Errorf("%+v, %v", p, err)
 	}
 	noPartials(t, dir)

@@ -41,7 +41,7 @@ func (o *options) flags() []cli.Flag {
 		o.CompatFlag("what"),
 		o.AllowEmptyFlag("what"),
 		o.DryRunFlag(),
-		o.NoCacheFlag(), o.CacheSizeFlag(),
+		o.NoCacheFlag(), o.CacheSizeFlag(), o.CacheKeyFlag(),
 		option.JobsFlag(&o.Jobs, "work"),
 		&cli.BoolFlag{Name: "plan", Category: "execution", Destination: &o.plan,
 			Usage: "print the layers with their packages and sizes, without building; --metadata-file - prints JSON"},

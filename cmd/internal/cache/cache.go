@@ -145,10 +145,10 @@ func countOf(i blobcache.Info, what string) cacheCount {
 }
 
 // userNotes opens the notes for the cache commands.
-func userNotes(p *option.Session, blobs *blobcache.Cache) (*blobcache.Notes, error) {
-	notes, err := blobs.OpenNotes(p.NotesFailed)
+func userNotes(p *option.Session, blobs *blobcache.Cache) (*blobcache.Hints, error) {
+	notes, err := blobs.OpenHints(p.NotesFailed)
 	if err != nil {
-		return nil, &cmdline.Error{Class: cmdline.ClassLocal, Object: blobs.NotesDir(), Err: err}
+		return nil, &cmdline.Error{Class: cmdline.ClassLocal, Object: blobs.HintsDir(), Err: err}
 	}
 	return notes, nil
 }
@@ -219,7 +219,7 @@ func pruneCache(ctx context.Context, p *option.Session, o *options) error {
 	}
 	if format == "json" {
 		return p.PrintJSON(Pruned{cache.Dir(), prune.DryRun, done.Blobs, done.Bytes, done.LeftBlobs, done.LeftBytes,
-			prunedNotes{cache.NotesDir(), forgotten.Blobs, forgotten.Bytes, forgotten.LeftBlobs,
+			prunedNotes{cache.HintsDir(), forgotten.Blobs, forgotten.Bytes, forgotten.LeftBlobs,
 				forgotten.LeftBytes}})
 	}
 	removed := "REMOVED"
@@ -229,6 +229,6 @@ func pruneCache(ctx context.Context, p *option.Session, o *options) error {
 	return p.PrintTable([]string{"DIRECTORY", removed, "SIZE", "LEFT", "SIZE"},
 		[]string{cache.Dir(), strconv.Itoa(done.Blobs), cmdline.FormatSize(done.Bytes), strconv.Itoa(done.LeftBlobs),
 			cmdline.FormatSize(done.LeftBytes)},
-		[]string{cache.NotesDir(), strconv.Itoa(forgotten.Blobs), cmdline.FormatSize(forgotten.Bytes),
+		[]string{cache.HintsDir(), strconv.Itoa(forgotten.Blobs), cmdline.FormatSize(forgotten.Bytes),
 			strconv.Itoa(forgotten.LeftBlobs), cmdline.FormatSize(forgotten.LeftBytes)})
 }

@@ -24,7 +24,7 @@ func (o *EditOptions) IndexFlags() []cli.Flag {
 	return program.Flags([]cli.Flag{o.PlatformsFlag(group, "those of the edited index, else this machine's architecture")},
 		o.Base.Flags(group),
 		[]cli.Flag{o.outputFormatFlag()}, o.Form.Flags(group), o.Layers.Flags(group),
-		[]cli.Flag{o.AllowEmptyFlag(group)})
+		[]cli.Flag{o.AllowEmptyFlag(group), o.CacheKeyFlag()})
 }
 
 // ImageEdit is an edit of a catalog from which an image is built.

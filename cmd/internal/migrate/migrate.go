@@ -79,7 +79,7 @@ func (o *options) flags() []cli.Flag {
 // imageFlags are those about an image, but for its destinations.
 func (o *options) imageFlags() []cli.Flag {
 	return program.Flags(o.Base.Flags("image"), o.Form.Flags("image"), o.Layers.Flags("image"), o.Result.Flags(),
-		o.Supply.Flags())
+		o.Supply.Flags(), []cli.Flag{o.CacheKeyFlag()})
 }
 
 // Command returns "migrate".

@@ -132,7 +132,7 @@ func CatalogSpec(ctx context.Context, p *option.Session, o *option.Image, base m
 			return nil, err
 		}
 	}
-	if s.Build.Cache, err = o.Known(p); err != nil {
+	if s.Build.Cache, err = o.Known(ctx, p); err != nil {
 		return nil, err
 	}
 	s.Images, err = o.Client(ctx, p)

@@ -1,6 +1,7 @@
 package option
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
+	"github.com/operator-bindery/bindery/cmd/internal/secret"
 	"github.com/operator-bindery/bindery/images/blobcache"
 	"github.com/operator-bindery/bindery/internal/userns"
 )
@@ -23,6 +25,39 @@ func (o *Images) CacheSizeFlag() cli.Flag {
 func (o *Images) NoCacheFlag() cli.Flag {
 	return &cli.BoolFlag{Name: "no-cache", Usage: "do not read or write the cache directory", EnvVars: program.Env("no-cache"),
 		Category: "execution", Destination: &o.NoCache}
+}
+
+// CacheKeyFlag names the key of the notes about built layers.
+func (o *Images) CacheKeyFlag() cli.Flag {
+	return &cli.StringFlag{Name: "cache-key", EnvVars: program.Env("cache-key"), Category: "work", Destination: &o.CacheKey,
+		Usage: "reuse layers of builds that were given the same secret, in `FILE`, " + secret.InVariable + " or fd:N; without " +
+			"one they are built each time"}
+}
+
+// cacheKey reads the secret with which notes about built layers are sealed; nil without one.
+func (o *Images) cacheKey(ctx context.Context, p *Session) ([]byte, error) {
+	if o.CacheKey == "" {
+		return nil, nil
+	}
+	var text []byte
+	var err error
+	if variable, ok := secret.Variable(o.CacheKey); ok {
+		value, set := p.Secrets.Lookup(variable)
+		if !set {
+			return nil, cmdline.Usagef("--cache-key %s: the environment variable %s is not set", o.CacheKey, variable)
+		}
+		text = []byte(value)
+	} else if text, err = secret.Read(ctx, o.CacheKey); err != nil {
+		return nil, fmt.Errorf("--cache-key %s: %w", o.CacheKey, err)
+	}
+	text = secret.WithoutLineEnd(text)
+	if len(text) < blobcache.MinSeal {
+		e := cmdline.Usagef("--cache-key %s: a secret of %d bytes is too short: at least %d are needed", o.CacheKey, len(text),
+			blobcache.MinSeal)
+		e.Hint = "\"openssl rand -hex 32\" makes one"
+		return nil, e
+	}
+	return text, nil
 }
 
 // CacheDir returns the directory of the blob cache; false if neither HOME nor XDG_CACHE_HOME gives one.
@@ -83,12 +118,16 @@ func (p *Session) NotesFailed(err error) {
 }
 
 // Known returns the stored results of earlier builds, as far as the flags allow; nil if nothing is to be stored.
-func (o *Images) Known(p *Session) (*build.Cache, error) {
+func (o *Images) Known(ctx context.Context, p *Session) (*build.Cache, error) {
+	key, err := o.cacheKey(ctx, p)
+	if err != nil {
+		return nil, err
+	}
 	blobs, err := o.blobCache(p)
 	if err != nil || blobs == nil {
 		return nil, err
 	}
-	cache, err := build.NewCache(blobs, p.NotesFailed)
+	cache, err := build.NewCache(blobs, key, p.NotesFailed)
 	if err != nil {
 		p.Log.Warn(fmt.Sprintf("layers are not recorded: %v", err))
 		return nil, nil

@@ -20,6 +20,7 @@ type Images struct {
 	Registry
 	Lock                                                  string
 	NoCache                                               bool
+	CacheKey                                              string
 	CacheSize, MaxImageSize, MaxDownloadSize, MaxFileSize string
 	MaxRatio, MaxEntries                                  int
 	// Platform is that to read of a multi-platform image, for commands with [Images.PlatformFlag]. Commands that write

@@ -150,7 +150,7 @@ func (o *Image) CatalogOptions(ctx context.Context, p *Session) (build.Options, 
 		err = o.SetCaches(p, &with)
 	}
 	if err == nil {
-		with.Cache, err = o.Known(p)
+		with.Cache, err = o.Known(ctx, p)
 	}
 	return with, err
 }

@@ -1,7 +1,11 @@
 package option_test
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -30,10 +34,13 @@ type layerCache struct {
 	dir string
 }
 
+// seal is the secret of the notes in tests.
+const seal = "the secret of the tests"
+
 func (l layerCache) run(args ...string) clitest.Result {
 	l.t.Helper()
 	cmd := clitest.Command(l.dir, "bindery", args...)
-	cmd.Env = append(cmd.Env, "XDG_CACHE_HOME="+filepath.Join(l.dir, "cache"))
+	cmd.Env = append(cmd.Env, "XDG_CACHE_HOME="+filepath.Join(l.dir, "cache"), "BINDERY_CACHE_KEY=env://SEAL", "SEAL="+seal)
 	got := clitest.Finish(l.t, cmd)
 	if got.Status != 0 {
 		l.t.Fatalf("%v: %+v", args, got)
@@ -102,11 +109,12 @@ func TestImageIsRightInSpiteOfWrongNotes(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer blobs.Close()
-	notes, err := blobs.OpenNotes(nil)
+	hints, err := blobs.OpenHints(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer notes.Close()
+	defer hints.Close()
+	notes := hints.Sealed([]byte(seal))
 	lies := 0
 	err = filepath.WalkDir(filepath.Join(dir, "sha256"), func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -135,6 +143,69 @@ func TestImageIsRightInSpiteOfWrongNotes(t *testing.T) {
 	got := l.run(words...)
 	if got.Stdout != want.Stdout || clitest.Snapshot(t, out) != tree {
 		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
+// A run that may only write the cache rewrites the note of a layer, with the blob of another catalog: neither a build with
+// a key nor one without takes it, and the notes of one key are not those of another.
+func TestForgedNotesDecideNothing(t *testing.T) {
+	l := layerCache{t, clitest.WorkDir(t)}
+	words := strings.Fields("build catalog cat --server none -t acme/c:v1 --dry-run")
+	want := l.run(words...)
+	run := func(key string) clitest.Result {
+		t.Helper()
+		args := words
+		if key != "" {
+			args = append(args, "--cache-key", key)
+		}
+		cmd := clitest.Command(l.dir, "bindery", args...)
+		cmd.Env = append(cmd.Env, "XDG_CACHE_HOME="+filepath.Join(l.dir, "cache"), "SEAL="+seal, "OTHER=another secret of the tests",
+			"SHORT=secret")
+		return clitest.Finish(t, cmd)
+	}
+	for _, c := range []struct {
+		key    string
+		cached bool
+	}{{"env://SEAL", true}, {"", false}, {"env://OTHER", false}, {"env://OTHER", true}} {
+		got := run(c.key)
+		if got.Status != 0 || got.Stdout != want.Stdout || strings.Contains(got.Stderr, " cached)") != c.cached {
+			t.Errorf("%q: %+v, want cached: %v", c.key, got, c.cached)
+		}
+	}
+	dir := l.info().Layers.Directory
+	forged := 0
+	err := filepath.WalkDir(filepath.Join(dir, "sha256"), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		_, text, _ = bytes.Cut(text, []byte("\n"))
+		var layer map[string]any
+		if json.Unmarshal(text, &layer) != nil || layer["diffID"] == nil {
+			return nil
+		}
+		layer["digest"] = digest.FromString("another layer")
+		text, err = json.Marshal(layer)
+		sum := sha256.Sum256([]byte("sha256:" + d.Name() + "\n" + string(text)))
+		forged++
+		return errors.Join(err, os.WriteFile(path, fmt.Appendf(nil, "%x\n%s", sum, text), 0o600))
+	})
+	if err != nil || forged == 0 {
+		t.Fatalf("%d notes of layers, %v", forged, err)
+	}
+	for _, key := range []string{"", "env://SEAL", "env://OTHER"} {
+		if got := run(key); got.Status != 0 || got.Stdout != want.Stdout {
+			t.Errorf("%q: %+v, want %q", key, got, want.Stdout)
+		}
+	}
+	if got := run("env://SHORT"); got.Status == 0 || !strings.Contains(got.Stderr, "too short") {
+		t.Errorf("%+v", got)
+	}
+	if got := run("env://MISSING"); got.Status == 0 || !strings.Contains(got.Stderr, "MISSING is not set") {
+		t.Errorf("%+v", got)
 	}
 }
 
