@@ -33,6 +33,10 @@ func bundleValidateCommand(p *option.Session) *cli.Command {
 	o := &validateOptions{}
 	flags := []cli.Flag{
 		&cli.StringSliceFlag{Name: "select", Aliases: []string{"s"}, Destination: &o.selected, Usage: "also run the validator `NAME`"},
+		&cli.StringFlag{Name: "select-optional", Destination: &o.labels, Hidden: p.Opm,
+			Usage: "also run the validators with the `LABELS`, as operator-sdk: name=NAME or suite=operatorframework"},
+		&cli.StringSliceFlag{Name: "optional-values", Destination: &o.values, Hidden: p.Opm,
+			Usage: "`KEY=VALUE` for validators, as operator-sdk: k8s-version=1.25 is --kubernetes-version; can be repeated"},
 		&cli.StringFlag{Name: "kubernetes-version", Destination: &o.kubernetes,
 			Usage: "report APIs that `VERSION` does not have as errors, such as 1.25"},
 		&cli.BoolFlag{Name: "plain", Destination: &o.plain, Usage: "check it as a plain+v0 bundle, regardless of its annotations"},
@@ -73,6 +77,8 @@ type validateOptions struct {
 	selected                                   cli.StringSlice
 	kubernetes, ref, builder, output, optional string
 	plain, strict                              bool
+	labels                                     string
+	values                                     cli.StringSlice
 	jobs                                       int
 }
 
@@ -97,6 +103,16 @@ func validate(ctx context.Context, p *option.Session, o *validateOptions, args [
 	}
 	selected, err := cmdline.List(append(o.selected.Value(), o.optional))
 	if err != nil {
+		return err
+	}
+	if p.Given("select-optional") {
+		names, err := check.SelectByLabels(o.labels)
+		if err != nil {
+			return cmdline.Usagef("--select-optional: %w", err)
+		}
+		selected = append(selected, names...)
+	}
+	if err := o.readValues(); err != nil {
 		return err
 	}
 	with := check.Options{
@@ -143,6 +159,25 @@ func validate(ctx context.Context, p *option.Session, o *validateOptions, args [
 		err = errors.New(report.OpmMessage())
 	}
 	return &cmdline.Error{Class: class, Object: ref, Hint: hint.OfBundle(ref), Err: err}
+}
+
+// readValues reads --optional-values.
+func (o *validateOptions) readValues() error {
+	values, err := cmdline.List(o.values.Value())
+	if err != nil {
+		return err
+	}
+	for _, v := range values {
+		key, value, ok := strings.Cut(v, "=")
+		switch {
+		case !ok || key != "k8s-version":
+			return cmdline.Usagef("--optional-values: no validator takes %q, only k8s-version=VERSION", v)
+		case o.kubernetes != "" && o.kubernetes != value:
+			return cmdline.Usagef("--optional-values: k8s-version is %s, and another one is %s", value, o.kubernetes)
+		}
+		o.kubernetes = value
+	}
+	return nil
 }
 
 // placed returns a problem as a line. The file of a bundle directory is named so that the terminal can open it.

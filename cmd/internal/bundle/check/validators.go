@@ -1,12 +1,14 @@
 package check
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/operator-framework/api/pkg/manifests"
 	"github.com/operator-framework/api/pkg/validation"
 	apierrors "github.com/operator-framework/api/pkg/validation/errors"
 	interfaces "github.com/operator-framework/api/pkg/validation/interfaces"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/operator-bindery/bindery/bundle"
 )
@@ -57,6 +59,33 @@ func Validators() (out []Validator) {
 		out = append(out, v.Validator)
 	}
 	return out
+}
+
+// frameworkSuite is operator-sdk's name for the validators of OperatorHub.io.
+const frameworkSuite = "operatorframework"
+
+// SelectByLabels returns the names of the optional validators that operator-sdk selects by labels: name=NAME, or
+// suite=operatorframework, in the syntax of Kubernetes. A selector that no validator matches is an error.
+func SelectByLabels(selector string) ([]string, error) {
+	s, err := labels.Parse(selector)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, v := range optionals() {
+		set := labels.Set{"name": v.Name}
+		if v.Name == "operatorhub" { // it runs the others of the suite
+			set["suite"] = frameworkSuite
+		}
+		if !s.Empty() && s.Matches(set) {
+			names = append(names, v.Name)
+		}
+	}
+	if len(names) == 0 {
+		return nil, fmt.Errorf("selector %q does not match any validator labels: they are name=NAME and suite=%s", selector,
+			frameworkSuite)
+	}
+	return names, nil
 }
 
 // validators runs the library's validators that opm runs and those that were selected.
