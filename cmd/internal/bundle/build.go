@@ -145,7 +145,7 @@ func buildBundle(ctx context.Context, p *option.Session, o *buildOptions, args [
 			return nil, err
 		}
 		p.Log.Info(fmt.Sprintf("assembled the bundle in %s, %s, in %s", program.Count(image.Totals.Layers, "layer"),
-			program.Count(int(image.Totals.Size), "byte"), time.Since(start).Round(time.Millisecond)))
+			cmdline.FormatSize(image.Totals.Size), time.Since(start).Round(time.Millisecond)))
 		return image, nil
 	})
 }

@@ -109,9 +109,9 @@ func Add(p *program.Program, err error) error {
 		return err // the registry knows the user and explains the refusal
 	case errors.As(err, &answer) && answer.Status == http.StatusUnauthorized && answer.Credentials != "":
 		text = "the registry refused the user name or the password from " + answer.Credentials +
-			"; \"bindery login REGISTRY\" writes new ones"
+			"; \"" + loginCommand(answer) + "\" writes new ones"
 	case errors.As(err, &unauthorized), registries.IsUnauthorized(err):
-		text = "provide credentials with --authfile FILE or $REGISTRY_AUTH_FILE; \"bindery login REGISTRY\" writes them"
+		text = "provide credentials with --authfile FILE or $REGISTRY_AUTH_FILE; \"" + loginCommand(answer) + "\" writes them"
 	case errors.As(err, &limit) && p.HasFlag(string(limit.Limit)):
 		text = fmt.Sprintf("--%s raises the limit", limit.Limit)
 	case errors.As(err, &name):
@@ -241,4 +241,12 @@ func codecOf(path string) string {
 	head := make([]byte, 8)
 	n, _ := f.ReadAt(head, 0) // a shorter file is not compressed
 	return archive.Codec(head[:n])
+}
+
+// loginCommand is the command that logs in to the registry that has answered; answer may be nil.
+func loginCommand(answer *registries.StatusError) string {
+	if answer != nil && answer.Host() != "" {
+		return "bindery login " + answer.Host()
+	}
+	return "bindery login REGISTRY"
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 	"github.com/operator-bindery/bindery/mirror/medium"
@@ -144,14 +145,17 @@ func proxyHint() string {
 func networkHint(err error) string {
 	var name *net.DNSError
 	var answer *registries.StatusError
+	var pull *images.PullError
 	var connection *net.OpError
 	switch {
 	case errors.As(err, &connection) && connection.Op == "proxyconnect":
 		return proxyHint()
 	case errors.Is(err, graphimage.ErrData):
 		return "--graph-data names the graph data elsewhere: a URL, or a file that was downloaded before"
-	case errors.As(err, &name):
+	case errors.As(err, &name) && errors.As(err, &pull):
 		return "check the name of the host; a mirror of it is set in registries.conf, a proxy by HTTPS_PROXY"
+	case errors.As(err, &name): // what is pushed goes to no mirror
+		return "check the name of the host; a proxy is set by HTTPS_PROXY"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "nothing listens there: check host and port, and that the registry runs"
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):

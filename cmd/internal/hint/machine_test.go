@@ -20,6 +20,7 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/mirror/medium"
@@ -62,7 +63,9 @@ func TestMachineHints(t *testing.T) {
 		"an absolute path":   {file("/nosuch", syscall.ENOENT), ""},
 		"a directory beside": {file(os.TempDir()+"x", syscall.EROFS), "choose an output"},
 		"no such host": {dial(&net.DNSError{Name: "registry.example.com", IsNotFound: true}),
-			"check the name of the host"},
+			"check the name of the host; a proxy is set by HTTPS_PROXY"},
+		"no such host to pull from": {&images.PullError{Name: "a", Err: dial(&net.DNSError{Name: "registry.example.com", IsNotFound: true})},
+			"a mirror of it is set in registries.conf"},
 		"a dead proxy": {&net.OpError{Op: "proxyconnect", Net: "tcp", Err: dial(syscall.ECONNREFUSED)},
 			"the proxy of $HTTPS_PROXY cannot be reached"},
 		"a proxy without a name": {&net.OpError{Op: "proxyconnect", Net: "tcp", Err: dial(&net.DNSError{IsNotFound: true})},

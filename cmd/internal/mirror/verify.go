@@ -142,8 +142,8 @@ func (o *verifyOptions) verify(ctx context.Context, p *option.Session, dest stri
 	}
 	v, err := with.Verify(ctx)
 	if errors.Is(err, mirror.ErrNoCatalog) {
-		return nil, &cmdline.Error{Class: cmdline.ClassUsage, Err: err,
-			Hint: "-c FILE is the image set that was mirrored, --workspace DIR the directory of its run, and " +
+		return nil, &cmdline.Error{Class: cmdline.ClassUsage, Err: fmt.Errorf("what should be at %s is not known: %w", dest, err),
+			Hint: "say it by one of these: -c FILE is the image set that was mirrored, --workspace DIR the directory of its run, and " +
 				"--catalog REGISTRY/PATH:TAG a catalog"}
 	}
 	return v, err

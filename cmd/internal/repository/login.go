@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"strings"
 
@@ -119,8 +120,12 @@ func (o *loginOptions) run(ctx context.Context, p *option.Session, text string) 
 	defer func() { err = errors.Join(err, remote.Close()) }()
 	if err := remote.Login(ctx, at, user, secret); err != nil {
 		if registries.IsUnauthorized(err) {
-			return &cmdline.Error{Class: cmdline.Classify(err), Object: at, Err: err,
+			e := &cmdline.Error{Class: cmdline.Classify(err), Object: at, Err: err,
 				Hint: "the registry refused the user name or the password; nothing was written"}
+			if answer := (*registries.StatusError)(nil); errors.As(err, &answer) && answer.Status == http.StatusForbidden {
+				e.Hint = "the registry forbids it, to this user or from this machine: ask who runs it; nothing was written"
+			}
+			return e
 		}
 		return err
 	}

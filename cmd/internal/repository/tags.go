@@ -64,6 +64,10 @@ func (o *tagsOptions) run(ctx context.Context, p *option.Session, name string) (
 	case o.limit < 0:
 		return cmdline.Usagef("invalid --limit value %d, expected 0 or more", o.limit)
 	}
+	if host := strings.TrimPrefix(name, "docker://"); !strings.Contains(host, "/") && strings.ContainsAny(host, ".:") &&
+		!program.Transports.Has(host) {
+		return cmdline.Usagef("%.300q is a registry: expected a repository in it, such as %.300s/NAME", name, host)
+	}
 	named, err := parseName(name)
 	if err != nil {
 		return err
@@ -148,7 +152,8 @@ func open(ctx context.Context, p *option.Session, at *option.Registry, named ref
 func repositoryError(name string, err error) error {
 	e := &cmdline.Error{Class: cmdline.Classify(err), Object: name, Err: err}
 	if errors.Is(err, fs.ErrNotExist) {
-		e.Hint = "check the name; a registry may hide what the user must not see: \"bindery login REGISTRY\""
+		host, _, _ := strings.Cut(name, "/")
+		e.Hint = "check the name; a registry may hide what the user must not see: \"bindery login " + host + "\""
 	}
 	return e
 }

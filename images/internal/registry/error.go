@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -66,6 +67,19 @@ type StatusError struct {
 
 	text       string
 	retryAfter time.Duration
+}
+
+// Host returns the registry HOST[:PORT] that answered, as users name it; empty if it is unknown.
+func (e *StatusError) Host() string {
+	_, address, _ := strings.Cut(e.Request, " ")
+	u, err := url.Parse(address)
+	switch {
+	case err != nil:
+		return ""
+	case u.Host == "registry-1.docker.io":
+		return "docker.io"
+	}
+	return u.Host
 }
 
 func (e *StatusError) Error() string {
@@ -150,6 +164,8 @@ func refusal(resp *http.Response, known bool, creds credentials, shown bool) err
 		e.text += " (sent without credentials: the registry named no way to show them)"
 	case creds == credentials{}:
 		e.text += " (no credentials were found for it)"
+	case !shown && creds.user != "":
+		e.text += " (the registry refuses before it asks for credentials)"
 	case !shown:
 		e.text += fmt.Sprintf(" (sent without credentials: those of %s are a token, "+
 			"and the registry asks for a user and a password)", creds.source)
