@@ -198,13 +198,6 @@ func (s *Site) serveIcon(c *Content, w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, "", c.modified, bytes.NewReader(icon.data))
 }
 
-// picture is an icon as it is sent.
-type picture struct {
-	kind   string // the media type; empty for one that is not shown
-	data   []byte
-	zipped bool
-}
-
 // readIcon reads the icon of a package, compressed if that is requested and makes it smaller, and ends the turn.
 func (s *Site) readIcon(c *Content, b *blob, zip bool) (picture, error) {
 	defer s.next()
@@ -212,12 +205,8 @@ func (s *Site) readIcon(c *Content, b *blob, zip bool) (picture, error) {
 	if err != nil {
 		return picture{}, err
 	}
-	kind := iconType(pkg.Icon)
-	if kind == "" {
-		return picture{}, nil
-	}
-	p := picture{kind: kind, data: pkg.Icon.Data}
-	if zip && kind == "image/svg+xml" && len(p.data) >= smallest { // the other kinds are compressed
+	p := pictureOf(pkg.Icon)
+	if zip && p.kind == svgType && len(p.data) >= smallest { // the other kinds are compressed
 		p.data, p.zipped = s.zips.compress(p.data), true
 	}
 	return p, nil

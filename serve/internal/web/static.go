@@ -135,8 +135,6 @@ func (s *staticSite) writeAssets(context.Context) error {
 }
 
 func (s *staticSite) writeIcons(ctx context.Context) error {
-	extensions := map[string]string{"image/png": ".png", "image/jpeg": ".jpg", "image/gif": ".gif",
-		"image/svg+xml": ".svg"}
 	for i := range s.c.packages {
 		p := &s.c.packages[i]
 		if ctx.Err() != nil {
@@ -149,12 +147,9 @@ func (s *staticSite) writeIcons(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		kind := iconType(pkg.Icon)
-		if !harmless(kind, pkg.Icon.Data) {
-			continue
-		}
-		s.icons[p.name] = fileName("icon"+extensions[kind], []string{"name", p.name})
-		if err := s.write(s.icons[p.name], pkg.Icon.Data); err != nil {
+		icon := pictureOf(pkg.Icon)
+		s.icons[p.name] = fileName("icon"+extensions[icon.kind], []string{"name", p.name})
+		if err := s.write(s.icons[p.name], icon.data); err != nil {
 			return err
 		}
 	}

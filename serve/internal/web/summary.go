@@ -106,7 +106,7 @@ func (c *Content) summary(name string) (packageSummary, bool, error) {
 		channel, _ = read.(*declcfg.Channel)
 	}
 	s.defaultChannel = strings.Clone(pkg.DefaultChannel)
-	s.hasIcon = iconType(pkg.Icon) != ""
+	s.hasIcon = pictureOf(pkg.Icon).kind != ""
 	var facts csv
 	var kinds []string
 	if channel != nil {
@@ -209,21 +209,4 @@ func head(ch *declcfg.Channel) string {
 		return heads[0]
 	}
 	return ""
-}
-
-// icons are the displayed media types and the headers sent with them.
-var icons = map[string]string{
-	"image/png": "image/png", "image/jpeg": "image/jpeg", "image/jpg": "image/jpeg", "image/gif": "image/gif",
-	"image/svg+xml": "image/svg+xml",
-}
-
-// maxIcon is the maximum size of a displayed icon in bytes.
-const maxIcon = 1 << 20
-
-// iconType returns the media type of an icon that can be displayed; empty if it cannot.
-func iconType(i *declcfg.Icon) string {
-	if i == nil || len(i.Data) == 0 || len(i.Data) > maxIcon {
-		return ""
-	}
-	return icons[strings.ToLower(strings.TrimSpace(i.MediaType))]
 }
