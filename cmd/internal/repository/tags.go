@@ -43,7 +43,8 @@ func TagsCommand(p *option.Session) *cli.Command {
 		Usage:     "list the tags of a repository",
 		ArgsUsage: "REPOSITORY",
 		Description: `Lists all tags of a repository in a registry, one per line. Those that are versions come
-first, the highest at the top, and then the others by name; "--sort name" sorts all by name.` +
+first, the highest at the top, then the others by name, and last those of signatures and other
+attachments (sha256-...); "--sort name" sorts all by name.` +
 			program.Examples("bindery tags registry.example.com/acme/catalog",
 				"bindery tags registry.example.com/acme/catalog --limit 3 -o json"),
 		Flags: program.Flags([]cli.Flag{
@@ -105,21 +106,64 @@ func (o *tagsOptions) run(ctx context.Context, p *option.Session, name string) (
 	return err
 }
 
-// byVersion orders tags: versions of two or three numbers, with or without a "v", from the highest to the lowest, and
-// then the others.
+// byVersion orders tags: versions of two or three numbers, with or without a "v", from the highest to the lowest, then
+// the others by name, in which numbers count as such, and last those of signatures and other attachments.
 func byVersion(a, b string) int {
 	va, errA := semver.ParseTolerant(a)
 	vb, errB := semver.ParseTolerant(b)
-	switch {
-	case errA == nil && errB == nil:
-		return cmp.Or(vb.Compare(va), cmp.Compare(len(a), len(b)))
-	case errA == nil:
-		return -1
-	case errB == nil:
-		return 1
+	rank := func(tag string, err error) int {
+		switch {
+		case attachmentTag(tag):
+			return 2
+		case err != nil:
+			return 1
+		}
+		return 0
 	}
-	return 0
+	if c := cmp.Compare(rank(a, errA), rank(b, errB)); c != 0 {
+		return c
+	}
+	if errA == nil && errB == nil {
+		return cmp.Or(vb.Compare(va), cmp.Compare(len(a), len(b)))
+	}
+	return naturally(a, b)
 }
+
+// attachmentTag reports whether a tag is one by which attachments of an image are found: sha256-HEX, and cosign's with
+// an ending such as .sig.
+func attachmentTag(tag string) bool {
+	hex, ok := strings.CutPrefix(tag, "sha256-")
+	hex, _, _ = strings.Cut(hex, ".")
+	return ok && len(hex) == 64 && strings.Trim(hex, "0123456789abcdef") == ""
+}
+
+// naturally compares names in which numbers count as such: rc9 is before rc10.
+func naturally(a, b string) int {
+	for a != "" && b != "" {
+		partA, partB := leading(a), leading(b)
+		a, b = a[len(partA):], b[len(partB):]
+		c := cmp.Compare(partA, partB)
+		if isDigit(partA[0]) && isDigit(partB[0]) {
+			numA, numB := strings.TrimLeft(partA, "0"), strings.TrimLeft(partB, "0")
+			c = cmp.Or(cmp.Compare(len(numA), len(numB)), cmp.Compare(numA, numB), c)
+		}
+		if c != 0 {
+			return c
+		}
+	}
+	return cmp.Compare(len(a), len(b))
+}
+
+// leading returns the digits that a text begins with, or its first byte.
+func leading(text string) string {
+	n := 1
+	for isDigit(text[0]) && n < len(text) && isDigit(text[n]) {
+		n++
+	}
+	return text[:n]
+}
+
+func isDigit(b byte) bool { return b >= '0' && b <= '9' }
 
 // parseName reads the name of an image or a repository in a registry.
 func parseName(name string) (reference.Named, error) {
