@@ -46,6 +46,8 @@ func TestCopying(t *testing.T) {
 		{"a link that leads nowhere is nothing on the way of a pattern", "COPY */*.conf /c/",
 			[]string{"755 0:0 c/", `644 0:0 c/1.conf "1"`, `644 0:0 c/2.conf "2"`}},
 		{"** is any depth", "COPY **/*.md /c/", []string{"755 0:0 c/", `644 0:0 c/y.md "Y"`}},
+		{"a mode of an argument", "ARG M=0640\nCOPY --chmod=${M} a /x/y", []string{"755 0:0 x/", `640 0:0 x/y "A"`}},
+		{"a mode of the environment", "ARG M=0640\nENV M=0600\nCOPY --chmod=$M a /x/y", []string{"755 0:0 x/", `600 0:0 x/y "A"`}},
 		{"owner and mode", "COPY --chown=1:2 --chmod=4750 a /x/y", []string{"755 1:2 x/", `4750 1:2 x/y "A"`}},
 		{"a number without a group is both", "COPY --chown=7 a /y", []string{`644 7:7 y "A"`}},
 		{"relative to the working directory", "WORKDIR /w\nCOPY a b ./",
@@ -86,6 +88,10 @@ func TestCopying(t *testing.T) {
 		{"a URL to COPY", "COPY https://example.com/x /", "COPY takes no URL; use ADD with --checksum"},
 		{"a URL that is not known", "ADD https://u:secret@example.com/x /",
 			`"https://u:xxxxx@example.com/x": a checksum is required`},
+		{"a checksum that is none", "ADD --checksum=sha512:12 https://example.com/x /",
+			`--checksum=sha512:12 is no digest of sha256, sha384 or sha512: invalid checksum digest length; add --checksum`},
+		{"a mode of an argument that is none", "ARG M=u+x\nCOPY --chmod=${M} a /", "--chmod=u+x is no mode; give up to four octal digits"},
+		{"a mode of an argument that is not there", "COPY --chmod=${M} a /", "--chmod= is no mode; give up to four octal digits"},
 		{"a stage that comes later", "COPY --from=1 a /", "--from=1: there is no such stage"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -345,6 +351,16 @@ func TestWhatIsFetchedIsKnown(t *testing.T) {
 	_, got, err := evaluate(t, "FROM scratch\nADD --checksum="+sum+" "+server.URL+"/f.txt /d/", Options{})
 	if want := []string{"755 0:0 d/", `600 0:0 d/f.txt "fetched"`}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("%v %q", err, got)
+	}
+	for _, a := range []digest.Algorithm{digest.SHA384, digest.SHA512} {
+		_, again, err := evaluate(t, "FROM scratch\nADD --checksum="+a.FromString("fetched").String()+" "+server.URL+"/f.txt /d/", Options{})
+		if err != nil || !slices.Equal(again, got) {
+			t.Errorf("%s: %v %q", a, err, again)
+		}
+		if _, _, err := evaluate(t, "FROM scratch\nADD --checksum="+a.FromString("else").String()+" "+server.URL+"/f.txt /d/",
+			Options{}); err == nil || !strings.Contains(err.Error(), "digest mismatch: "+string(a)) {
+			t.Errorf("%s: %v", a, err)
+		}
 	}
 	for url, want := range map[string]string{server.URL + "/f.txt": "digest mismatch: " + sum,
 		server.URL + "/none": "404"} {

@@ -4,7 +4,8 @@ package evaluator
 
 import (
 	"context"
-	"crypto/sha256"
+	_ "crypto/sha256" // the algorithms of digests that are known
+	_ "crypto/sha512"
 	"errors"
 	"fmt"
 	"io"
@@ -44,10 +45,14 @@ func (e *Evaluator) download(ctx context.Context, src, checksum string) (_ *node
 		return nil, "", newMendError("check it out first and copy the directory",
 			"%.200q: fetching repositories is not supported", shown)
 	}
+	const mend = "add --checksum=sha256:... , or put the file into the context"
 	want, err := digest.Parse(checksum)
-	if checksum == "" || err != nil || want.Algorithm() != digest.SHA256 {
-		return nil, "", newMendError("add --checksum=sha256:... , or put the file into the context",
-			"%.200q: a checksum is required", shown)
+	switch {
+	case checksum == "":
+		return nil, "", newMendError(mend, "%.200q: a checksum is required", shown)
+	case err != nil:
+		return nil, "", newMendError(mend, "%.200q: --checksum=%.200s is no digest of sha256, sha384 or sha512: %w", shown, checksum,
+			err)
 	}
 	if name = path.Base(u.Path); name == "/" || name == "." || name == ".." {
 		name = "index.html"
@@ -64,12 +69,12 @@ func (e *Evaluator) download(ctx context.Context, src, checksum string) (_ *node
 	if answer.Status != http.StatusOK {
 		return nil, "", fmt.Errorf("%.200q: %d %s", shown, answer.Status, http.StatusText(answer.Status))
 	}
-	h := sha256.New()
+	h := want.Algorithm().Hash()
 	c, size, err := e.spool.addAll(ctx, io.TeeReader(body, h), maxDownload)
 	if err != nil {
 		return nil, "", fmt.Errorf("%.200q: %w", shown, err)
 	}
-	if got := digest.NewDigest(digest.SHA256, h); got != want {
+	if got := digest.NewDigest(want.Algorithm(), h); got != want {
 		return nil, "", fmt.Errorf("%.200q: digest mismatch: %s instead of %s", shown, got, want)
 	}
 	return &node{kind: layers.KindFile, mode: 0o600, size: size, data: c}, name, nil

@@ -201,7 +201,11 @@ func (s *stage) precheck(step *imagebuilder.Step) error {
 			name == "--checksum" || name == "--platform"):
 			return newMendError("write "+name+"=VALUE", "%s has no value", name)
 		case name == "--chmod":
-			if _, err := chmodOf(f[len("--chmod="):]); err != nil {
+			mode, err := imagebuilder.ProcessWord(f[len("--chmod="):], s.variables(step))
+			if err != nil {
+				return fmt.Errorf("%s: %w", f, err)
+			}
+			if _, err := chmodOf(mode); err != nil {
 				return err
 			}
 		}
@@ -223,6 +227,17 @@ func (s *stage) precheck(step *imagebuilder.Step) error {
 		}
 	}
 	return nil
+}
+
+// variables are those that the library expands in the flags of an instruction: of one name the first counts.
+func (s *stage) variables(step *imagebuilder.Step) []string {
+	all := slices.Clone(step.Env)
+	for _, name := range slices.Sorted(maps.Keys(s.ib.Args)) {
+		if _, declared := s.ib.AllowedArgs[name]; declared {
+			all = append(all, name+"="+s.ib.Args[name])
+		}
+	}
+	return all
 }
 
 // isPort reports whether a text is a port or a range of ports, optionally with a protocol.
