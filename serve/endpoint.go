@@ -11,6 +11,8 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"github.com/operator-bindery/bindery/serve/internal/web"
 )
 
 // Limits of HTTP services next to the catalog's gRPC service.
@@ -39,8 +41,8 @@ type endpoint struct {
 }
 
 // openEndpoint listens on l, or on addr if l is nil. flag is the flag that asked for it. Without config it uses plain
-// HTTP.
-func openEndpoint(ctx context.Context, flag, addr string, l net.Listener, config *tls.Config, h http.Handler,
+// HTTP. hosts are the names for which requests over loopback are answered.
+func openEndpoint(ctx context.Context, flag, addr string, l net.Listener, config *tls.Config, hosts web.Hosts, h http.Handler,
 	connections int, logger *slog.Logger) (*endpoint, error) {
 	if l == nil {
 		var err error
@@ -51,7 +53,7 @@ func openEndpoint(ctx context.Context, flag, addr string, l net.Listener, config
 	g := newGate(l, connections, 0, httpWait)
 	e := &endpoint{name: flag, l: g, served: make(chan struct{}), log: logger}
 	e.server = &http.Server{
-		Handler:           limitReadTime(limitRequests(h, httpRequests)),
+		Handler:           limitReadTime(limitRequests(hosts.Guard(h), httpRequests)),
 		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: httpStreams},
 		TLSConfig:         config,
 		ConnState:         g.observe,

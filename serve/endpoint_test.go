@@ -98,7 +98,7 @@ func TestEndpointDrainsAndIsBounded(t *testing.T) {
 		<-goOn
 		io.WriteString(w, "whole")
 	})
-	e, err := openEndpoint(t.Context(), "test", "127.0.0.1:0", nil, nil, h, DefaultHTTPConnections, slog.New(slog.DiscardHandler))
+	e, err := openEndpoint(t.Context(), "test", "127.0.0.1:0", nil, nil, nil, h, DefaultHTTPConnections, slog.New(slog.DiscardHandler))
 	do(t, err)
 	got := make(chan string, 1)
 	go func() {
@@ -249,5 +249,31 @@ func TestSilentClientOfMetricsDoesNotKeepTheServer(t *testing.T) {
 	do(t, s.stop())
 	if all := (Limits{}).withDefaults().Drain + time.Second + metricsDrain; all >= 20*time.Second {
 		t.Errorf("a server may take %v to end", all)
+	}
+}
+
+// Every HTTP service over loopback refuses the names of other sites, and answers those that are given.
+func TestHTTPServicesRefuseNamesOfOtherSites(t *testing.T) {
+	pprof := listenLocally(t)
+	profiles := pprof.Addr().String()
+	do(t, pprof.Close())
+	site, metrics := listenLocally(t), listenLocally(t)
+	o := Options{HTTPListener: site, MetricsListener: metrics, PprofAddr: profiles}
+	do(t, o.SetHTTPHosts("catalog.test"))
+	catalog, _ := sampleDirs(t)
+	start(t, directory(t, catalog), o)
+	for _, at := range []string{site.Addr().String() + "/api/v1/all", site.Addr().String() + "/",
+		metrics.Addr().String() + "/metrics", profiles + "/debug/pprof/"} {
+		for host, want := range map[string]int{"": 200, "localhost": 200, "catalog.test:80": 200, "evil.test": 421} {
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+at, nil)
+			do(t, err)
+			r.Host = host
+			answer, err := http.DefaultClient.Do(r)
+			do(t, err)
+			answer.Body.Close()
+			if answer.StatusCode != want {
+				t.Errorf("%s as %q: %s", at, host, answer.Status)
+			}
+		}
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/net/netutil"
+
+	"github.com/operator-bindery/bindery/serve/internal/web"
 )
 
 // profiles are offered over HTTP to developers of the program.
@@ -27,7 +29,7 @@ type profiles struct {
 
 // openProfiles listens on an address. A catalog is served even if the port is in use. With capture, a CPU profile is
 // taken from now until [profiles.started].
-func openProfiles(addr string, capture bool, log *slog.Logger) *profiles {
+func openProfiles(addr string, capture bool, hosts web.Hosts, log *slog.Logger) *profiles {
 	p := &profiles{log: log}
 	if addr == "" {
 		if capture {
@@ -53,7 +55,7 @@ func openProfiles(addr string, capture bool, log *slog.Logger) *profiles {
 	mux.HandleFunc("/debug/pprof/trace", httppprof.Trace)
 	mux.HandleFunc("/debug/pprof/symbol", httppprof.Symbol)
 	mux.HandleFunc("/debug/pprof/startup/cpu", p.serveStart)
-	p.server = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second,
+	p.server = &http.Server{Handler: hosts.Guard(mux), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second,
 		IdleTimeout: time.Minute, MaxHeaderBytes: 8 << 10}
 	log.Info("listening", "for", "pprof-addr", "address", l.Addr().String())
 	go func() {

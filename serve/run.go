@@ -90,6 +90,14 @@ type Options struct {
 	Ready func(net.Addr)
 
 	httpGates web.Gates // hide routes of catalogd's API below /catalogs/
+	httpHosts web.Hosts // names that requests over loopback may have
+}
+
+// SetHTTPHosts sets names of this server, separated by commas. Over loopback the HTTP services answer no other names
+// than these, localhost and addresses, and the sitemap has no other.
+func (o *Options) SetHTTPHosts(text string) (err error) {
+	o.httpHosts, err = web.ParseHosts(text)
+	return err
 }
 
 // CheckHTTPName refuses an HTTPName that is no DNS subdomain (RFC 1123), which no ClusterCatalog can have.
@@ -114,7 +122,7 @@ func Run(ctx context.Context, src Source, o Options) (err error) {
 		t := openTerminationLog(o.TerminationLog, o.Log)
 		defer func() { t.close(err) }()
 	}
-	profiles := openProfiles(o.PprofAddr, o.PprofCapture, o.Log)
+	profiles := openProfiles(o.PprofAddr, o.PprofCapture, o.httpHosts, o.Log)
 	defer profiles.close()
 	if o.CacheOnly {
 		return errors.Join(fillCache(ctx, src, o), src.Close())
@@ -171,7 +179,7 @@ func (r *running) open(ctx context.Context, src Source) (err error) {
 		if r.site != nil {
 			h.http = &r.requests
 		}
-		if r.metrics, err = openEndpoint(ctx, "metrics-addr", r.MetricsAddr, r.MetricsListener, nil, h,
+		if r.metrics, err = openEndpoint(ctx, "metrics-addr", r.MetricsAddr, r.MetricsListener, nil, r.httpHosts, h,
 			r.Limits.HTTP, r.Log); err != nil {
 			return err
 		}

@@ -17,9 +17,9 @@ func (r *running) openSite(ctx context.Context) (err error) {
 		return nil
 	}
 	r.site = web.New(web.Options{Title: r.HTTPTitle, Log: r.Log, Name: r.HTTPName, Gates: r.httpGates,
-		Judge: r.Judge})
+		Judge: r.Judge, Hosts: r.httpHosts})
 	r.loader.site = r.site
-	r.http, err = openEndpoint(ctx, "http-addr", r.HTTPAddr, r.HTTPListener, r.cert.config(), r.requests.count(r.site),
+	r.http, err = openEndpoint(ctx, "http-addr", r.HTTPAddr, r.HTTPListener, r.cert.config(), r.httpHosts, r.requests.count(r.site),
 		r.Limits.HTTP, r.Log)
 	return err
 }

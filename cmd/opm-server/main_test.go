@@ -102,6 +102,7 @@ func TestMistakes(t *testing.T) {
 		{[]string{"serve", "a", "--max-connections=0"}, "invalid --max-connections value 0"},
 		{[]string{"registry", "serve", "--max-streams", "-1"}, "invalid --max-streams value -1"},
 		{[]string{"serve", "a", "--http-name", "x"}, "--http-name has no effect without --http-addr"},
+		{[]string{"serve", "a", "--http-addr", "x", "--http-host", "a:80"}, `invalid --http-host value: "a:80" is no name of a host`},
 		{[]string{"serve", "a", "--title", "x"}, "--title has no effect without --http-addr"},
 		{[]string{"serve", "a", "--http-addr", "x", "--http-name", "A_"},
 			`invalid --http-name value "A_": invalid catalog name`},

@@ -24,6 +24,7 @@ type common struct {
 	debug     bool
 	logFormat string
 	httpGates string
+	httpHosts string
 }
 
 func (c *common) define(p *parser) {
@@ -38,6 +39,7 @@ func (c *common) define(p *parser) {
 	p.stringVar(&c.HTTPAddr, "http-addr", "", "")
 	p.stringVar(&c.HTTPName, "http-name", "", "")
 	p.stringVar(&c.HTTPTitle, "title", "", "")
+	p.stringVar(&c.httpHosts, "http-host", "", "")
 	p.stringVar(&c.httpGates, "http-gates", "", "metas,graphql")
 	p.stringVar(&c.MetricsAddr, "metrics-addr", "", "")
 	p.IntVar(&c.Limits.Connections, "max-connections", serve.DefaultConnections, "")
@@ -77,6 +79,10 @@ func (c *common) check(p *parser) error {
 func (c *common) checkHTTP(p *parser) (err error) {
 	p.Visit(func(f *flag.Flag) {
 		switch {
+		case f.Name == "http-host": // of metrics and profiles too
+			if wrong := c.SetHTTPHosts(c.httpHosts); wrong != nil {
+				err = fmt.Errorf("invalid --http-host value: %w", wrong)
+			}
 		case f.Name != "http-name" && f.Name != "http-gates" && f.Name != "title":
 		case c.HTTPAddr == "":
 			err = fmt.Errorf("--%s has no effect without --http-addr", f.Name)

@@ -36,6 +36,7 @@ Flags:
       --tls-key string             key file of the certificate (PEM)
       --http-addr string           address of the web pages and catalogd's API (default none)
       --http-name string           the catalog's only name for catalogd's API (default any name)
+      --http-host string           names that requests over loopback may have (default addresses and localhost alone)
       --http-gates string          what is on of catalogd's API: metas, graphql, or none (default "metas,graphql")
       --title string               what the web pages call the catalog (default "Operator catalog")
       --metrics-addr string        address of Prometheus metrics, path /metrics (default none)

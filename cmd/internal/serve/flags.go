@@ -21,10 +21,10 @@ import (
 // server has the flags of every command that serves a catalog.
 type server struct {
 	option.Catalogs
-	port, maxConnections, maxStreams              int
-	address, terminationLog, tlsCert, tlsKey      string
-	httpAddr, httpName, httpGates, title, metrics string
-	reloadEvery                                   time.Duration
+	port, maxConnections, maxStreams                         int
+	address, terminationLog, tlsCert, tlsKey                 string
+	httpAddr, httpName, httpHosts, httpGates, title, metrics string
+	reloadEvery                                              time.Duration
 }
 
 func (o *server) flags() []cli.Flag {
@@ -44,6 +44,8 @@ func (o *server) flags() []cli.Flag {
 			Usage: "serve the catalog over HTTP at `ADDRESS`: web pages, and the API of OLM v1's catalogd"},
 		&cli.StringFlag{Name: "http-name", Destination: &o.httpName,
 			Usage: "answer catalogd's API for the catalog `NAME` alone; other names get 404 (default any name)"},
+		&cli.StringFlag{Name: "http-host", Destination: &o.httpHosts,
+			Usage: "`NAMES` with commas that requests over loopback may have in their header Host (default addresses and localhost alone)"},
 		&cli.StringFlag{Name: "http-gates", Value: "metas,graphql", Destination: &o.httpGates,
 			Usage: "`GATES` of catalogd's API that are on: metas, graphql, both with a comma, or none"},
 		&cli.StringFlag{Name: "title", DefaultText: serve.DefaultTitle, Destination: &o.title,
@@ -101,6 +103,11 @@ func (o *server) httpOptions(p *option.Session, with *serve.Options) (err error)
 	if p.Given("http-name") {
 		if err := with.CheckHTTPName(); err != nil {
 			return cmdline.Usagef("invalid --http-name value %q: %v", with.HTTPName, err)
+		}
+	}
+	if p.Given("http-host") {
+		if err := with.SetHTTPHosts(o.httpHosts); err != nil {
+			return cmdline.Usagef("invalid --http-host value: %v", err)
 		}
 	}
 	if err := with.SetHTTPGates(o.httpGates); err != nil {

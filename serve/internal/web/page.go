@@ -25,6 +25,7 @@ type page struct {
 	base  string          // the absolute address of the page; empty if it is not known
 
 	request *http.Request // nil in a static site
+	hosts   Hosts         // by which the server is asked
 	files   files         // of a static site; nil on the server
 }
 
@@ -57,7 +58,7 @@ func (s *Site) page(build func(*page) error) func(*Content, http.ResponseWriter,
 			return
 		}
 		zip := acceptsGzip(r.Header)
-		p := &page{ctx: ctx, c: c, site: s.title, query: r.URL.Query(), request: r, judge: s.judge}
+		p := &page{ctx: ctx, c: c, site: s.title, query: r.URL.Query(), request: r, hosts: s.hosts, judge: s.judge}
 		code, body, err := s.build(p, build, zip)
 		switch {
 		case ctx.Err() != nil:

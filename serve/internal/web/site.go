@@ -33,6 +33,7 @@ type Site struct {
 	name    string
 	gates   Gates
 	judge   upgrade.Judge
+	hosts   Hosts
 	log     *slog.Logger
 	current atomic.Pointer[Content]
 	mux     *http.ServeMux
@@ -53,6 +54,8 @@ type Options struct {
 	Name string
 	// Gates hide routes below /catalogs/.
 	Gates Gates
+	// Hosts are names of the server, which its sitemap may have.
+	Hosts Hosts
 	// Judge says what OLM v1 refuses of the changes of definitions. Nil leaves that open.
 	Judge upgrade.Judge
 }
@@ -68,7 +71,7 @@ func New(o Options) *Site {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Site{title: cmp.Or(strings.TrimSpace(o.Title), DefaultTitle), name: o.Name, gates: o.Gates, judge: o.Judge,
+	s := &Site{title: cmp.Or(strings.TrimSpace(o.Title), DefaultTitle), name: o.Name, gates: o.Gates, judge: o.Judge, hosts: o.Hosts,
 		log:    o.Log,
 		mux:    http.NewServeMux(),
 		making: make(chan struct{}, runtime.GOMAXPROCS(0)), zips: newCompressors(maxZips)}

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"errors"
 	"net/http"
 	"net/url"
 	"strings"
@@ -12,14 +11,11 @@ import (
 // maxSitemap is the maximum number of addresses in a sitemap (https://www.sitemaps.org/protocol.html).
 const maxSitemap = 50_000
 
-// errHost is returned for a request from which no absolute address can be made.
-var errHost = errors.New("the header Host is no host with an optional port")
-
 // sitemapPage lists the absolute addresses of the pages of the catalog, its packages, their channels and newest
 // bundles, one per line.
 func sitemapPage(p *page) error {
 	if p.files == nil {
-		if p.base = baseOf(p.request); p.base == "" {
+		if p.base = p.hosts.baseOf(p.request); p.base == "" {
 			return errHost
 		}
 	}
@@ -48,9 +44,9 @@ func sitemapPage(p *page) error {
 	return nil
 }
 
-// baseOf returns the absolute address of a request's page, from the header Host and from what a proxy in front of the
-// server says; empty if that is no address.
-func baseOf(r *http.Request) string {
+// baseOf returns the absolute address of a request's page, from the header Host, if that names this server, and from
+// what a proxy in front of the server says; empty if that is no address.
+func (h Hosts) baseOf(r *http.Request) string {
 	u := url.URL{Scheme: "http", Host: r.Host, Path: r.URL.Path}
 	if r.TLS != nil || strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https") {
 		u.Scheme = "https"
@@ -59,7 +55,7 @@ func baseOf(r *http.Request) string {
 		return !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.ContainsRune(".-_:[]", c))
 	}
 	read, err := url.Parse(u.String())
-	if err != nil || read.Hostname() == "" || read.Host != r.Host || strings.ContainsFunc(r.Host, bad) {
+	if err != nil || !h.know(r.Host) || read.Hostname() == "" || read.Host != r.Host || strings.ContainsFunc(r.Host, bad) {
 		return ""
 	}
 	return u.String()
