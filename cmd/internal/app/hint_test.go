@@ -17,6 +17,12 @@ func TestHints(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"images cat", `hint: did you mean "bindery list images"?`},
 		{"unpack x", `hint: did you mean "bindery bundle unpack"?`},
+		{"manifest inspect x", `hint: did you mean "inspect IMAGE"?`},
+		{"login -p secret registry.example.com", "hint: other users of the machine read what is on a command line: pipe the password to --password-stdin"},
+		{"sign --key k.key oci:x:v1", "hint: the private key is that of --sign-key"},
+		{"sign -v oci:x:v1", `hint: "--log-level debug" says more`},
+		{"catalog prune -p a,b cat", "hint: the packages that stay are those of --keep"},
+		{"catalog prune --packages a,b cat", "hint: the packages that stay are those of --keep"},
 		{"template semver x.yaml", "hint: its commands are render, convert\n"},
 		{"bundle generate cat --default-channel x", `hint: did you mean "--default"?`},
 		{"list bundles small.db ectd", `hint: did you mean "etcd"?`},

@@ -289,9 +289,27 @@ var otherNames = map[string]string{
 	"history":       "inspect IMAGE",
 	"inspect --raw": "inspect IMAGE -o json",
 	"ls":            "tags REPOSITORY",
+	"manifest":      "inspect IMAGE",
 	"pull":          "copy NAME oci:DIR:TAG",
 	"push":          "copy oci:DIR:TAG docker://NAME",
 	"rmi":           "untag NAME:TAG",
+}
+
+// otherWays are flags that other programs have for a command, with what to do here in their place.
+var otherWays = map[string]string{
+	"login -p":         "other users of the machine read what is on a command line: pipe the password to --password-stdin",
+	"prune -p":         "the packages that stay are those of --keep, separated by commas",
+	"prune --package":  "the packages that stay are those of --keep, separated by commas",
+	"prune --packages": "the packages that stay are those of --keep, separated by commas",
+	"sign --key":       "the private key is that of --sign-key; --key of \"verify\" is the public one",
+}
+
+// otherWay returns what to do in place of a flag; empty if that is not known.
+func (p *parser) otherWay(flag string) string {
+	if last := len(p.line.Path) - 1; last >= 0 && p.program == "bindery" {
+		return otherWays[p.line.Path[last].Name+" "+flag]
+	}
+	return ""
 }
 
 func (p *parser) unknownCommand(name string) error {
@@ -362,6 +380,8 @@ func (p *parser) unknownFlag(name string, flags []cli.Flag) error {
 		command = p.line.Path[last].Name + " " + name
 	}
 	switch {
+	case p.otherWay(name) != "":
+		e.Hint = p.otherWay(name)
 	case otherNames[command] != "":
 		e.Hint = "did you mean \"" + otherNames[command] + "\"?"
 	case ok:
@@ -381,6 +401,9 @@ func (p *parser) unknownShort(short, arg string, flags []cli.Flag) error {
 	}
 	e := Usagef("unknown shorthand flag: '%s' in %s", short, arg)
 	e.Object = arg
+	if e.Hint = p.otherWay("-" + short); e.Hint == "" && short == "v" && p.program == "bindery" {
+		e.Hint = "\"--log-level debug\" says more"
+	}
 	return e
 }
 
