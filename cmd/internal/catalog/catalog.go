@@ -130,7 +130,7 @@ higher than that of the current head. The channel is created if it does not exis
 			program.Examples("bindery catalog promote index.db etcdoperator.v0.9.4 --channel stable",
 				"bindery catalog promote index.db etcd/etcdoperator.v0.9.4 --channel stable --default --explain"),
 		Flags: o.catalogFlags([]cli.Flag{
-			&cli.StringSliceFlag{Name: "channel", Destination: &channels, Aliases: []string{"c"}, Usage: "add the bundles to `CHANNEL`"},
+			&cli.StringSliceFlag{Name: "channel", Destination: &channels, Aliases: []string{"c"}, Usage: "add the bundles to `CHANNEL`, or PACKAGE/CHANNEL"},
 			&cli.BoolFlag{Name: "default", Destination: &asDefault, Usage: "make it the package's default channel"},
 		}),
 		Action: program.AtLeast(2, WithList(p, "channel", &channels, func(ctx context.Context, args, channels []string) error {
@@ -183,7 +183,7 @@ removed from their channels. A database stores no messages, and deprecations of 
 		Flags: o.catalogFlags([]cli.Flag{
 			&cli.StringFlag{Name: "message", Destination: &m.message, Aliases: []string{"m"},
 				Usage: "`TEXT` that explains the deprecation to users"},
-			&cli.StringSliceFlag{Name: "channel", Destination: &channels, Usage: "deprecate the channels `PACKAGE/CHANNEL`"},
+			&cli.StringSliceFlag{Name: "channel", Destination: &channels, Usage: "deprecate the channels `PACKAGE/CHANNEL`, or CHANNEL of the only package that has it"},
 			&cli.StringSliceFlag{Name: "package", Destination: &packages, Usage: "deprecate `PACKAGES`"},
 			&cli.BoolFlag{Name: "undo", Destination: &undo, Usage: "remove deprecations"},
 			&cli.BoolFlag{Name: "truncate", Destination: &m.truncate, Usage: "remove everything below the bundles from their channels"},

@@ -26,8 +26,12 @@ func promote(bundles, channels []string, asDefault bool) (change.Edit, error) {
 			if err != nil {
 				return nil, nil, err
 			}
+			bare, err := bareChannels(names, channels)
+			if err != nil {
+				return nil, nil, err
+			}
 			var promotions []edit.Promotion
-			for _, i := range edit.InChannels(names, channels) {
+			for _, i := range edit.InChannels(names, bare) {
 				promotions = append(promotions, edit.Promotion{Package: i.Package, Bundle: i.Bundle, Channel: i.Channel,
 					Default: asDefault})
 			}
@@ -35,7 +39,26 @@ func promote(bundles, channels []string, asDefault bool) (change.Edit, error) {
 		}}, nil
 }
 
-// marks are the items to deprecate: bundles as in [bundleNames], PACKAGE/CHANNEL, packages.
+// bareChannels returns the names of channels, of which some are written as PACKAGE/CHANNEL. The package must be that of
+// the bundles.
+func bareChannels(bundles []edit.Name, channels []string) ([]string, error) {
+	bare := slices.Clone(channels)
+	for i, text := range channels {
+		pkg, channel, ok := strings.Cut(text, "/")
+		if !ok {
+			continue
+		}
+		for _, b := range bundles {
+			if b.Package != pkg {
+				return nil, cmdline.Usagef("--channel %s: the bundle %s is in the package %s", text, b.Bundle, b.Package)
+			}
+		}
+		bare[i] = channel
+	}
+	return bare, nil
+}
+
+// marks are the items to deprecate: bundles as in [bundleNames], channels as CHANNEL or PACKAGE/CHANNEL, packages.
 type marks struct {
 	bundles, channels, packages []string
 	message                     string // empty to remove deprecations
@@ -45,12 +68,12 @@ type marks struct {
 // deprecate marks the items in olm.deprecations, and truncates the graph at bundles if requested.
 func (o *EditOptions) deprecate(p *option.Session, m marks) (change.Edit, error) {
 	with := o.truncation(p)
-	list, err := m.others()
-	if err != nil {
-		return change.Edit{}, err
-	}
 	return change.Edit{Whole: None(),
 		Apply: func(_ context.Context, s *change.State) (*declcfg.Catalog, *edit.Account, error) {
+			list, err := m.others(s.Catalog)
+			if err != nil {
+				return nil, nil, err
+			}
 			names, err := bundleNames(s.Catalog, m.bundles)
 			if err != nil {
 				return nil, nil, err
@@ -82,11 +105,19 @@ func (o *EditOptions) deprecate(p *option.Session, m marks) (change.Edit, error)
 }
 
 // others returns the marks of channels and packages.
-func (m *marks) others() ([]edit.Mark, error) {
+func (m *marks) others(c *declcfg.Catalog) ([]edit.Mark, error) {
 	var out []edit.Mark
 	for _, text := range m.channels {
 		pkg, channel, ok := strings.Cut(text, "/")
-		if !ok || pkg == "" || channel == "" {
+		if !ok {
+			packages := packagesWith(c, text)
+			if len(packages) != 1 {
+				return nil, cmdline.Usagef("--channel %s: %s: write PACKAGE/CHANNEL", text,
+					map[bool]string{true: "no package has it", false: "several packages have it"}[len(packages) == 0])
+			}
+			pkg, channel = packages[0], text
+		}
+		if pkg == "" || channel == "" {
 			return nil, cmdline.Usagef("invalid --channel value %q, expected PACKAGE/CHANNEL", text)
 		}
 		out = append(out, edit.Mark{Package: pkg, Channel: channel, Message: m.message})
@@ -95,6 +126,17 @@ func (m *marks) others() ([]edit.Mark, error) {
 		out = append(out, edit.Mark{Package: pkg, Message: m.message})
 	}
 	return out, nil
+}
+
+// packagesWith returns the packages that have a channel of a name.
+func packagesWith(c *declcfg.Catalog, channel string) []string {
+	var packages []string
+	for i := range c.Channels {
+		if ch := &c.Channels[i]; ch.Name == channel && !slices.Contains(packages, ch.Package) {
+			packages = append(packages, ch.Package)
+		}
+	}
+	return packages
 }
 
 // bundleNames finds bundles in a catalog by name, PACKAGE/NAME, or image. All missing and ambiguous ones are reported
