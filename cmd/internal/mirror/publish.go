@@ -33,7 +33,7 @@ has failed. With --on-missing skip-bundle the bundles are left out in this case,
 				"bindery mirror publish -c imageset.yaml --from media docker://registry.example.com/olm -o json",
 				"bindery mirror publish -c imageset.yaml --from parts file://parts/catalogs"),
 		Flags: program.Flags(o.flags(), o.fileFlags(), o.copyFlags(), o.Releases.Flags(), o.mediumFlags(), o.filterFlags(),
-			o.catalogFlags(), o.Answer.Flags(), o.Signing.Flags(), o.Images.Flags()),
+			o.catalogFlags(), o.Answer.Flags(), o.Signing.Flags(), o.EndsFlags(), o.Images.Flags()),
 		Action: program.Exactly(1, p.Action(func(ctx context.Context, args []string) error { return o.publish(ctx, p, args[0]) })),
 	}
 }

@@ -49,6 +49,8 @@ func (o *options) commonFlags() []cli.Flag {
 	return program.Flags([]cli.Flag{
 		&cli.StringFlag{Name: "config", Destination: &o.Config, Aliases: []string{"c"}, Usage: "image set configuration `FILE`"},
 		&cli.StringFlag{Name: "workspace", Destination: &o.Workspace, Usage: "`file://DIR` of the workspace"},
+		&cli.StringFlag{Name: "src-authfile", Destination: &o.SrcAuthFile, Usage: "credentials `FILE` of sources"},
+		&cli.StringFlag{Name: "dest-authfile", Destination: &o.DestAuthFile, Usage: "credentials `FILE` of the destination"},
 		&cli.StringFlag{Name: "authfile", Destination: &o.AuthFile, Usage: "credentials `FILE`", EnvVars: []string{"REGISTRY_AUTH_FILE"}},
 		&cli.StringFlag{Name: "cache-dir", Usage: "accepted, and not used: blobs are kept once"},
 		&cli.BoolFlag{Name: "src-tls-verify", Destination: &o.srcTLSVerify, Value: true, Usage: "verify the certificates of sources"},

@@ -1,6 +1,7 @@
 package ocmirror
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -233,11 +234,11 @@ func (o *options) direction(p *option.Session, args []string) (a mirrorcmd.Direc
 
 // registry is the configuration of the side src or dest.
 func (o *options) registry(side string) registries.Config {
-	certificates, verify := o.srcCertDir, o.srcTLSVerify
+	auth, certificates, verify := o.SrcAuthFile, o.srcCertDir, o.srcTLSVerify
 	if side == "dest" {
-		certificates, verify = o.destCertDir, o.destTLSVerify
+		auth, certificates, verify = o.DestAuthFile, o.destCertDir, o.destTLSVerify
 	}
-	r := registries.Config{AuthFile: o.AuthFile, RegistriesDir: o.registriesDir,
+	r := registries.Config{AuthFile: cmp.Or(auth, o.AuthFile), RegistriesDir: o.registriesDir,
 		CertDir: certificates, UserAgent: "bindery/" + strings.TrimPrefix(version.Release(), "v")}
 	if !verify {
 		skip := true

@@ -138,7 +138,7 @@ func (o *Images) ClientOptions(ctx context.Context, p *Session) (images.ClientOp
 	with := images.ClientOptions{
 		Policy:        policy.Read,
 		Transports:    program.Transports,
-		Registry:      o.Config(p),
+		Registry:      o.SourceConfig(p),
 		Retries:       o.Retries,
 		Timeout:       o.Timeout,
 		RequireSigned: o.RequireSigned || p.RequireSigned,

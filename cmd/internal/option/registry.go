@@ -1,6 +1,7 @@
 package option
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -24,6 +25,8 @@ type Registry struct {
 	TrustedRoot
 	Retries int
 	Timeout time.Duration
+	// SrcAuthFile and DestAuthFile, unless empty, are in the place of the authfile for what is read and for what is written.
+	SrcAuthFile, DestAuthFile string
 }
 
 // Flags are the flags of commands that use the content of images.
@@ -68,6 +71,29 @@ func (o *Registry) AccessFlags() []cli.Flag {
 			Usage: "stop fetching and copying after `DURATION`, such as 10m; 0 means never", EnvVars: program.Env("timeout"),
 			Category: group, Destination: &o.Timeout},
 	}
+}
+
+// EndsFlags are those of commands that read at one registry and write to another, or with two accounts at one.
+func (o *Registry) EndsFlags() []cli.Flag {
+	const group = "registry"
+	return []cli.Flag{
+		&cli.StringFlag{Name: "src-authfile", Usage: "credentials `FILE` for what is read (default that of --authfile)",
+			EnvVars: program.Env("src-authfile"), Category: group, Destination: &o.SrcAuthFile},
+		&cli.StringFlag{Name: "dest-authfile", Usage: "credentials `FILE` for what is written (default that of --authfile)",
+			EnvVars: program.Env("dest-authfile"), Category: group, Destination: &o.DestAuthFile},
+	}
+}
+
+// SourceConfig is [Registry.Config] for what is read.
+func (o *Registry) SourceConfig(p *Session) registries.Config { return o.withAuthFile(p, o.SrcAuthFile) }
+
+// DestConfig is [Registry.Config] for what is written.
+func (o *Registry) DestConfig(p *Session) registries.Config { return o.withAuthFile(p, o.DestAuthFile) }
+
+func (o *Registry) withAuthFile(p *Session, file string) registries.Config {
+	with := *o
+	with.AuthFile = cmp.Or(file, o.AuthFile)
+	return with.Config(p)
 }
 
 // Config returns the configuration of registries. Under opm's name plain HTTP means that no certificate is verified, too.

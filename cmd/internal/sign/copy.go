@@ -65,7 +65,7 @@ or by an equals sign, as "registry mirror" prints them.` +
 			&cli.BoolFlag{Name: "keep-going", Destination: &o.keepGoing,
 				Usage: "go on with other images if one cannot be copied; exit status 4 if one was not"},
 			option.JobsFlag(&o.jobs, "work"),
-		}, o.Answer.Flags(), o.Images.Flags()),
+		}, o.EndsFlags(), o.Answer.Flags(), o.Images.Flags()),
 		Action: program.Between(0, 2, p.Action(func(ctx context.Context, args []string) error {
 			return copyImages(ctx, p, o, args)
 		})),
