@@ -354,6 +354,26 @@ func TestSelectedValidators(t *testing.T) {
 	}
 }
 
+// A rule of RBAC names no version: one about a resource that is served in a stable version is not one about a removed API.
+func TestRulesOfRBACAboutServedResources(t *testing.T) {
+	const group = "        - apiGroups:\n          - apps\n          resources:\n          - deployments\n"
+	for rule, removed := range map[string]bool{
+		"batch cronjobs": false, "policy poddisruptionbudgets": false, "autoscaling horizontalpodautoscalers": false,
+		"discovery.k8s.io endpointslices": false, "events.k8s.io events": false, "node.k8s.io runtimeclasses": false,
+		"policy podsecuritypolicies": true,
+	} {
+		fsys := etcd(t)
+		api, resource, _ := strings.Cut(rule, " ")
+		replace(t, fsys, csvFile, group, "        - apiGroups:\n          - "+api+"\n          resources:\n          - "+resource+"\n")
+		for _, name := range []string{"alpha-deprecated-apis", "operatorhub", "operatorhub/v2"} {
+			text := lines(check(t, fsys, Options{Select: []string{name}, KubernetesVersion: "1.25"}).Problems)
+			if name == "alpha-deprecated-apis" && removed != strings.Contains(text, resource) || !removed && strings.Contains(text, resource) {
+				t.Errorf("%s, %s:\n%s", rule, name, text)
+			}
+		}
+	}
+}
+
 // No validator crashes on a damaged bundle.
 func TestAllValidatorsOnDamagedBundles(t *testing.T) {
 	var all []string
