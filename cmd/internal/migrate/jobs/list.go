@@ -205,7 +205,7 @@ func (l *Line) parse(text string, o ListOptions) (bool, error) {
 		}
 	}
 	if l.Directory == "" && len(l.Destinations) == 0 && o.OutDir == "" {
-		return false, fmt.Errorf("no output for %q: name a directory or an image, or set --out-dir", l.Source)
+		return false, fmt.Errorf("no output for %q: name a directory or an image, or set --to DIR", l.Source)
 	}
 	return true, nil
 }
@@ -226,7 +226,7 @@ func below(outDir, path string) (string, error) {
 		return filepath.Clean(path), nil
 	}
 	if !filepath.IsLocal(path) || filepath.Clean(path) == "." {
-		return "", fmt.Errorf("the output %q is outside of the output directory: it is relative to --out-dir", path)
+		return "", fmt.Errorf("the output %q is outside of the output directory: it is relative to --to", path)
 	}
 	return filepath.Join(outDir, path), nil
 }

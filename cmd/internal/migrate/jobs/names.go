@@ -121,7 +121,7 @@ func checkOutputs(lines []Line, o ListOptions, p *problems) {
 	if o.OutDir != "" {
 		var err error
 		if root, err = Resolve(o.OutDir); err != nil {
-			p.add(0, "--out-dir: %w", err)
+			p.add(0, "--to: %w", err)
 			return
 		}
 	}

@@ -83,7 +83,7 @@ func Copy(ctx context.Context, pairs []Pair, jobs int, keepGoing bool, copy func
 		}
 		at[place] = append(at[place], i)
 	}
-	// Not the errgroup's context: its cause would be the error of another image.
+	// Not the group's context: its cause would be the error of another image.
 	copying, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var mu sync.Mutex
