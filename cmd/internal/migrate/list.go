@@ -279,13 +279,15 @@ func (l *migrationList) migrate(ctx context.Context, t *jobs.Task) (_ *migrate.R
 			return option.WithServerHint(err)
 		}
 		defer func() { err = errors.Join(err, image.Close()) }()
-		if err := t.Prepared(ctx, p.Dir(), image.Digest.String(), p.Report); err != nil {
-			return err
-		}
 		co := l.flags.copy
 		co.Checked = check
-		// images.Copy and not [build.Image.Copy]: that may rebuild the image with another digest than the recorded one.
-		results, err := images.Copy(ctx, image.Store(), image.Top(), t.Destinations, co)
+		results, err := l.p.CopyTyped(ctx, image, func() ([]images.Result, error) {
+			if err := t.Prepared(ctx, p.Dir(), image.Digest.String(), p.Report); err != nil {
+				return nil, err
+			}
+			// images.Copy and not [build.Image.Copy]: that may rebuild the image with another digest than the recorded one.
+			return images.Copy(ctx, image.Store(), image.Top(), t.Destinations, co)
+		})
 		p.Report.Images = option.Target{Names: t.Names}.References(image, results)
 		return err
 	})

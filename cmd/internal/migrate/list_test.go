@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"go.podman.io/image/v5/manifest"
+
 	"github.com/operator-bindery/bindery/cmd/internal/clitest"
 	"github.com/operator-bindery/bindery/internal/testing/recorded"
 	"github.com/operator-bindery/bindery/internal/testing/testregistry"
@@ -168,6 +170,36 @@ func TestMigrateList(t *testing.T) {
 	}
 	if left, err := filepath.Glob(filepath.Join(dir, "out", ".*")); err != nil || len(left) > 0 {
 		t.Errorf("left: %v", left)
+	}
+}
+
+// A line whose registry refuses the types of OCI gets Docker's in all its destinations, and is done afterwards.
+func TestMigrateListToOldRegistries(t *testing.T) {
+	dir, old, other := clitest.WorkDir(t), testregistry.New(t), testregistry.New(t)
+	old.RefuseOCI("")
+	clitest.WriteFile(t, filepath.Join(dir, "list"), "small.db docker://"+other.Host()+"/acme/catalog:v1 -> "+old.Host()+"/acme/catalog:v1\n")
+	migrate := func(more ...string) clitest.Result {
+		t.Helper()
+		line := []string{"migrate", "--from-file", "list", "--push", "--use-http", "--server", "none", "--no-cache"}
+		return clitest.Finish(t, clitest.Command(dir, "bindery", append(line, more...)...))
+	}
+	if got := migrate("--format", "oci"); got.Status == 0 {
+		t.Errorf("a format that is asked for: %+v", got)
+	}
+	if got := migrate(); got.Status != 0 || strings.Count(got.Stderr, "--format docker") != 1 {
+		t.Errorf("%+v", got)
+	}
+	for _, name := range []string{other.Host() + "/acme/catalog:v1", old.Host() + "/acme/catalog:v1"} {
+		if d := described(t, name); d.MediaType != manifest.DockerV2Schema2MediaType {
+			t.Errorf("%s is %s", name, d.MediaType)
+		}
+	}
+	if got := migrate(); got.Status != 0 || !strings.Contains(got.Stdout, "done before  1") || strings.Contains(got.Stderr, "Docker") {
+		t.Errorf("again: %+v", got)
+	}
+	clitest.WriteFile(t, filepath.Join(dir, "list"), "small.db oci:out/oci:v1 -> "+old.Host()+"/acme/catalog:v2\n")
+	if got := migrate(); got.Status == 0 || !strings.Contains(got.Stderr, "with Docker's types: oci:out/oci:v1: an OCI layout holds OCI images only") {
+		t.Errorf("a layout beside the registry: %+v", got)
 	}
 }
 

@@ -2,8 +2,6 @@ package mirror_test
 
 import (
 	"encoding/json"
-	"fmt"
-	"net/http"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,19 +11,6 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/clitest"
 	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 )
-
-// refuseOCI makes a registry answer to manifests of OCI as old ones do, in repositories whose names have a part.
-func refuseOCI(r *testregistry.Registry, part string) {
-	r.Interfere(func(w http.ResponseWriter, q *http.Request) bool {
-		if q.Method != http.MethodPut || !strings.Contains(q.URL.Path, part) || !strings.Contains(q.URL.Path, "/manifests/") ||
-			!strings.Contains(q.Header.Get("Content-Type"), "oci") {
-			return false
-		}
-		w.WriteHeader(http.StatusUnsupportedMediaType)
-		fmt.Fprint(w, `{"errors":[{"code":"MANIFEST_INVALID","message":"media type not allowed"}]}`)
-		return true
-	})
-}
 
 // typesOf returns the media types of what a tag stands for, and of the images in it.
 func typesOf(t *testing.T, r *testregistry.Registry, repository, tag string) (kinds string) {
@@ -67,7 +52,7 @@ func TestTypesOfRebuiltCatalogs(t *testing.T) {
 				w.Done("copy " + w.Images[0] + " docker://" + w.Images[0] + " --format docker --with none")
 			}
 			if c.refused {
-				refuseOCI(target, "/catalog/")
+				target.RefuseOCI("/catalog/")
 			}
 			w.Fresh()
 			for range 2 {
@@ -90,7 +75,7 @@ func TestTypesOfRebuiltCatalogs(t *testing.T) {
 // A build to a registry that refuses OCI gets Docker's types, and "copy --format" converts, unless something is attached.
 func TestDockerTypesForOldRegistries(t *testing.T) {
 	w, old := clitest.NewSignedWorld(t, clitest.Signed), testregistry.New(t)
-	refuseOCI(old, "")
+	old.RefuseOCI("")
 	clitest.WriteFile(t, filepath.Join(w.Dir, "FROM", "Containerfile"), "FROM "+w.Images[3]+"\nLABEL a=b\n")
 	build := "build containerfile FROM -t x:v1 --output docker://" + old.Host() + "/built:v1"
 	if got := w.Run(build + " --format oci"); got.Status == 0 {

@@ -142,8 +142,8 @@ func (k *pushChecking) Wait() (*images.PushCheck, error) {
 // CopyImage copies the image to its destinations.
 func (o *Image) CopyImage(ctx context.Context, p *Session, image *build.Image, dests []transport.Destination,
 	check *images.PushCheck) ([]images.Result, error) {
-	if err := p.supplies.read(ctx, image, len(dests) > 0); err != nil || len(dests) == 0 {
-		return nil, err
+	if len(dests) == 0 {
+		return nil, p.supplies.read(ctx, image, false)
 	}
 	moved := p.Moved()
 	with := o.CopyOptions(p)
@@ -152,10 +152,12 @@ func (o *Image) CopyImage(ctx context.Context, p *Session, image *build.Image, d
 		moved.Event("writing", e)
 		p.LogEvent(e)
 	}
-	results, err := image.Copy(ctx, dests, with)
-	if errors.Is(err, store.ErrNoOCI) && !p.Given("format") {
-		results, err = o.copyAsDocker(ctx, p, image, dests, with, err)
-	}
+	results, err := p.CopyTyped(ctx, image, func() ([]images.Result, error) {
+		if err := p.supplies.read(ctx, image, true); err != nil {
+			return nil, err
+		}
+		return image.Copy(ctx, dests, with)
+	})
 	for _, r := range results {
 		text := "wrote " + r.Destination
 		if r.Traffic != nil {
@@ -172,19 +174,23 @@ func (o *Image) CopyImage(ctx context.Context, p *Session, image *build.Image, d
 	return results, WithSigningHint("", err)
 }
 
-// copyAsDocker gives the image Docker's types, as a destination refuses those of OCI, and copies it again. The error is
-// that of the first copy if Docker's types do not help.
-func (o *Image) copyAsDocker(ctx context.Context, p *Session, image *build.Image, dests []transport.Destination,
-	with images.CopyOptions, refused error) ([]images.Result, error) {
-	if image.ToDocker() != nil {
-		return nil, refused
+// CopyTyped copies an image with a function. If a destination refuses the types of OCI and no format is given, the image
+// gets Docker's types, and so another digest, and is copied again. The error is that of the first copy, and also
+// that of the second if it fails for another reason: an OCI layout takes no Docker's types, for example.
+func (p *Session) CopyTyped(ctx context.Context, image *build.Image,
+	copyImage func() ([]images.Result, error)) ([]images.Result, error) {
+	results, refused := copyImage()
+	if !errors.Is(refused, store.ErrNoOCI) || p.Given("format") || image.ToDocker() != nil {
+		return results, refused
 	}
-	if err := p.supplies.read(ctx, image, true); err != nil {
+	results, err := copyImage()
+	switch {
+	case ctx.Err() != nil:
 		return nil, err
-	}
-	results, err := image.Copy(ctx, dests, with)
-	if err != nil {
+	case errors.Is(err, store.ErrNoOCI):
 		return nil, refused
+	case err != nil:
+		return nil, fmt.Errorf("%w; with Docker's types: %w", refused, err)
 	}
 	p.WarnOnce(fmt.Sprintf("written with Docker's types, as a registry refuses those of OCI: %v; --format docker says so without "+
 		"this warning", redact.Error(refused)))

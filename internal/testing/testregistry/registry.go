@@ -99,6 +99,19 @@ func (r *Registry) Interfere(f func(w http.ResponseWriter, r *http.Request) bool
 	r.interfere = f
 }
 
+// RefuseOCI answers to manifests of OCI as old registries do, in repositories whose names have a part.
+func (r *Registry) RefuseOCI(part string) {
+	r.Interfere(func(w http.ResponseWriter, q *http.Request) bool {
+		if q.Method != http.MethodPut || !strings.Contains(q.URL.Path, part) || !strings.Contains(q.URL.Path, "/manifests/") ||
+			!strings.Contains(q.Header.Get("Content-Type"), "oci") {
+			return false
+		}
+		w.WriteHeader(http.StatusUnsupportedMediaType)
+		fmt.Fprint(w, `{"errors":[{"code":"MANIFEST_INVALID","message":"media type not allowed"}]}`)
+		return true
+	})
+}
+
 // Separate gives every repository separate blobs, as in real registries; blobs from AddBlob are in all of them.
 // Manifests with missing blobs are refused. Blobs can be mounted from other repositories if mounts is set.
 func (r *Registry) Separate(mounts bool) {
