@@ -85,7 +85,9 @@ func (o *Registry) EndsFlags() []cli.Flag {
 }
 
 // SourceConfig is [Registry.Config] for what is read.
-func (o *Registry) SourceConfig(p *Session) registries.Config { return o.withAuthFile(p, o.SrcAuthFile) }
+func (o *Registry) SourceConfig(p *Session) registries.Config {
+	return o.withAuthFile(p, o.SrcAuthFile)
+}
 
 // DestConfig is [Registry.Config] for what is written.
 func (o *Registry) DestConfig(p *Session) registries.Config { return o.withAuthFile(p, o.DestAuthFile) }
