@@ -17,12 +17,7 @@ import (
 
 // Input opens and validates the catalog to build.
 func (o *Catalogs) Input(ctx context.Context, p *Session, from *Images, jobs int, ref string, known *build.Cache) (build.CatalogInput, error) {
-	info, err := os.Stat(ref)
-	if errors.Is(err, fs.ErrNotExist) {
-		return build.CatalogInput{}, &cmdline.Error{Class: cmdline.ClassLocal, Object: ref, Err: err,
-			Hint: "the argument is a catalog directory or an index database; convert an image with \"bindery migrate " +
-				"oci:LAYOUT:TAG DIR\""}
-	}
+	info, err := StatInput(ref)
 	if err != nil {
 		return build.CatalogInput{}, err
 	}
@@ -59,4 +54,15 @@ func (o *Catalogs) Input(ctx context.Context, p *Session, from *Images, jobs int
 		return rendered()
 	}
 	return build.CatalogInput{FS: root, Files: files}, nil
+}
+
+// StatInput looks at the directory or the database of a catalog to build, before anything is asked of a registry.
+func StatInput(ref string) (fs.FileInfo, error) {
+	info, err := os.Stat(ref)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, &cmdline.Error{Class: cmdline.ClassLocal, Object: ref, Err: err,
+			Hint: "the argument is a catalog directory or an index database; convert an image with \"bindery migrate " +
+				"oci:LAYOUT:TAG DIR\""}
+	}
+	return info, err
 }
