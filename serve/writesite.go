@@ -23,6 +23,10 @@ type SiteOptions struct {
 	Judge upgrade.Judge
 	// Jobs is how many pages are built concurrently; 0 means one per CPU.
 	Jobs int
+	// HeadsOnly writes the pages of no other bundles than the heads of channels, and of what changes up to these.
+	HeadsOnly bool
+	// Planned, unless nil, is called before anything is written with estimates: of the number of pages, and their bytes.
+	Planned func(pages int, bytes int64)
 	// Progress, unless nil, is called after each page with the number of pages that are written, and of those that are
 	// known of. Calls do not overlap.
 	Progress func(done, all int)

@@ -21,6 +21,7 @@ import (
 type siteOptions struct {
 	option.Reading
 	to, title, url string
+	headsOnly      bool
 }
 
 func catalogSiteCommand(p *option.Session) *cli.Command {
@@ -34,7 +35,8 @@ func catalogSiteCommand(p *option.Session) *cli.Command {
 SITE is a directory with the pages of "serve --http-addr" as files, which any web server can publish and a
 browser can open from disk: links are relative, and search and filters need no server. The same catalog gives
 the same bytes. SITE is written completely or not at all, and must be empty or not exist. The site has no API.
-Icons that could do more than draw are left out.
+Icons that could do more than draw are left out. Manifests that several bundles of a package have are written
+once; --heads-only leaves the pages of bundles out that are not the head of a channel.
 
 --url is where the site will be published. It adds sitemap.txt, and absolute links to feeds and pages.` +
 			program.Examples("bindery catalog site catalog --to site",
@@ -46,6 +48,8 @@ Icons that could do more than draw are left out.
 			&cli.StringFlag{Name: "title", Destination: &o.title, Usage: "show `TEXT` as the name of the catalog",
 				DefaultText: "Operator catalog"},
 			&cli.StringFlag{Name: "url", Destination: &o.url, Usage: "the site will be published at `URL`"},
+			&cli.BoolFlag{Name: "heads-only", Destination: &o.headsOnly,
+				Usage: "write the pages of no other bundles than the heads of channels"},
 			o.AllowEmptyFlag(""),
 			o.CompatFlag(""),
 		}, o.Reading.Flags()...),
@@ -56,7 +60,7 @@ Icons that could do more than draw are left out.
 }
 
 func (o *siteOptions) run(ctx context.Context, p *option.Session, ref string) error {
-	with := serve.SiteOptions{Title: o.title, Jobs: o.Jobs, Judge: safety.Refused}
+	with := serve.SiteOptions{Title: o.title, Jobs: o.Jobs, Judge: safety.Refused, HeadsOnly: o.headsOnly}
 	if o.to == "" {
 		return cmdline.Usagef("required flag(s) \"to\" not set")
 	}
@@ -81,6 +85,9 @@ func (o *siteOptions) run(ctx context.Context, p *option.Session, ref string) er
 	blobs, err := read.Render(ctx, ref)
 	if err != nil {
 		return p.OpmMessage(err)
+	}
+	with.Planned = func(pages int, bytes int64) {
+		p.Log.Info(fmt.Sprintf("the site has about %s, %s", program.Count(pages, "page"), cmdline.FormatSize(bytes)))
 	}
 	progress, pages := p.Progress(), 0
 	with.Progress = func(done, all int) {

@@ -99,7 +99,9 @@ func (p *page) chooseVersions(v *view, from, to string) {
 // changesLink links to what changes between two bundles that the catalog has.
 func (p *page) changesLink(v *view, from, to, text string) {
 	if v.there[from] && v.there[to] && from != to {
-		p.a(p.to("changes", "package", v.summary.name, "from", from, "to", to), text)
+		if address := p.to("changes", "package", v.summary.name, "from", from, "to", to); address != "" {
+			p.a(address, text)
+		}
 	}
 }
 

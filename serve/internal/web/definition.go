@@ -27,7 +27,7 @@ var noAnchor = regexp.MustCompile(`[^A-Za-z0-9.-]`)
 
 // definitionLink links to the fields of a version of a CustomResourceDefinition, or of the stored one.
 func (p *page) definitionLink(b *declcfg.Bundle, m *manifest, version, text string) {
-	p.a(p.to("definition", "package", b.Package, "name", b.Name, "crd", m.name, "version", version), text)
+	p.a(p.manifestAddress("definition", b, m, version, "crd", m.name, "version", version), text)
 }
 
 // kindLink shows the kind of an API, with a link to its fields if the catalog has its definition.
@@ -67,7 +67,9 @@ func isTrue(object []byte, member string) bool {
 func intOrString(schema []byte) bool { return isTrue(schema, "x-kubernetes-int-or-string") }
 
 var definitionPage = manifestPage("Fields of",
-	func(p *page, m *manifest) bool { return m.defines != "" && m.name == p.query.Get("crd") }, (*page).definition)
+	func(p *page, m *manifest) bool {
+		return m.defines != "" && (m.name == p.query.Get("crd") || m.at == p.query.Get("file"))
+	}, (*page).definition)
 
 // definition shows the fields of a version of a CustomResourceDefinition. That is read as canonical JSON, in which
 // members are sorted and found without decoding: what is not shown takes no memory.

@@ -114,7 +114,7 @@ func feedPage(p *page) error {
 		if !p.hasSpace() {
 			break
 		}
-		if len(address) > maxLink {
+		if address == "" || len(address) > maxLink {
 			continue
 		}
 		at := v.created.Format(time.RFC3339)

@@ -3,6 +3,7 @@ package web
 import (
 	"cmp"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -29,6 +30,27 @@ type manifest struct {
 	version        string // its apiVersion
 	text           []byte
 	group, defines string // the group and the kind that a CustomResourceDefinition defines
+	defined        []definedVersion
+}
+
+// definedVersion is a version of a CustomResourceDefinition.
+type definedVersion struct {
+	Name    string
+	Storage bool
+}
+
+// definition returns the version that the page of a version shows: the stored one for others than those that there are.
+func (m *manifest) definition(version string) string {
+	shown := ""
+	for i, v := range m.defined {
+		if v.Name == version {
+			return version
+		}
+		if i == 0 || v.Storage && !slices.ContainsFunc(m.defined[:i], func(v definedVersion) bool { return v.Storage }) {
+			shown = v.Name
+		}
+	}
+	return shown
 }
 
 // manifestAt reads a property of a bundle; it returns nil for one that is no manifest.
@@ -44,8 +66,9 @@ func manifestAt(b *declcfg.Bundle, i int) *manifest {
 		APIVersion, Kind string
 		Metadata         struct{ Namespace, Name string }
 		Spec             struct {
-			Group string
-			Names struct{ Kind string }
+			Group    string
+			Names    struct{ Kind string }
+			Versions []definedVersion
 		}
 	}
 	_ = json.Unmarshal(objects[0], &of)
@@ -53,7 +76,7 @@ func manifestAt(b *declcfg.Bundle, i int) *manifest {
 		version: of.APIVersion, text: objects[0]}
 	m.name = cmp.Or(m.name, "number "+m.at)
 	if m.kind == "CustomResourceDefinition" {
-		m.group, m.defines = of.Spec.Group, of.Spec.Names.Kind
+		m.group, m.defines, m.defined = of.Spec.Group, of.Spec.Names.Kind, of.Spec.Versions
 	}
 	return m
 }
@@ -78,6 +101,9 @@ func manifestPage(title string, means func(*page, *manifest) bool,
 		if _, ok := p.c.byName[pkg]; !ok || place == nil {
 			return errNotFound
 		}
+		if p.files != nil {
+			return p.sharedManifest(title, pkg, place, means, show)
+		}
 		b, err := p.c.bundle(place)
 		if err != nil {
 			return err
@@ -96,8 +122,36 @@ func manifestPage(title string, means func(*page, *manifest) bool,
 	}
 }
 
+// sharedManifest is the page of a manifest in a static site: that of all bundles of a package that have it, so that it
+// names none of them.
+func (p *page) sharedManifest(title, pkg string, place *blob, means func(*page, *manifest) bool,
+	show func(*page, *declcfg.Bundle, *manifest)) error {
+	b, all, err := p.files.bundle(place)
+	if err != nil {
+		return err
+	}
+	for i := range all {
+		if m := &all[i]; means(p, m) {
+			title += " " + name(m.name)
+			p.open(title+" · "+name(pkg), crumb{name(pkg), p.to("package", "name", pkg)}, crumb{text: title})
+			show(p, b, m)
+			p.close("")
+			return nil
+		}
+	}
+	return errNotFound
+}
+
+// manifestAddress returns the address of the page of a manifest; the pairs are what a server finds it by.
+func (p *page) manifestAddress(page string, b *declcfg.Bundle, m *manifest, version string, pairs ...string) string {
+	if p.files != nil {
+		return p.files.manifest(page, b, m, version)
+	}
+	return p.to(page, append([]string{"package", b.Package, "name", b.Name}, pairs...)...)
+}
+
 func (p *page) fileLink(b *declcfg.Bundle, m *manifest, text string) {
-	p.a(p.to("file", "package", b.Package, "name", b.Name, "file", m.at), text)
+	p.a(p.manifestAddress("file", b, m, "", "file", m.at), text)
 }
 
 var filePage = manifestPage("Manifest",

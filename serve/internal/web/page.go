@@ -33,6 +33,11 @@ type page struct {
 type files interface {
 	// to returns the address of another page, relative to this one; empty for one that is not written.
 	to(page string, pairs []string) string
+	// manifest returns the address of the page of a manifest, or of a version of what it defines. Manifests of a package
+	// with the same content have one page.
+	manifest(page string, b *declcfg.Bundle, m *manifest, version string) string
+	// bundle reads a bundle with its manifests.
+	bundle(place *blob) (*declcfg.Bundle, []manifest, error)
 	// asset returns the address of an asset, relative to this page.
 	asset(name string) string
 	// view returns a package as [page.readView] does.

@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	_ "embed"
@@ -13,12 +14,12 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 
+	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 	"github.com/operator-bindery/bindery/internal/guard"
 	"github.com/operator-bindery/bindery/internal/upgrade"
@@ -34,6 +35,10 @@ type StaticOptions struct {
 	Judge upgrade.Judge
 	// Jobs is how many pages are built concurrently; 0 means one per CPU.
 	Jobs int
+	// HeadsOnly writes the pages of no other bundles than the heads of channels, and of what changes up to these.
+	HeadsOnly bool
+	// Planned, unless nil, is called before anything is written with estimates: of the number of pages, and their bytes.
+	Planned func(pages int, bytes int64)
 	// Progress, unless nil, is called after each page with how many are written, and how many are known of.
 	Progress func(done, all int)
 }
@@ -62,6 +67,9 @@ type staticSite struct {
 	next []place
 	done atomic.Int64
 	last atomic.Pointer[view] // the package of the last page
+
+	lastBundle atomic.Pointer[readBundle]
+	heads      map[[2]string]bool // by package and bundle; nil for all bundles
 }
 
 // place is a page and its file.
@@ -87,18 +95,18 @@ func WriteStatic(ctx context.Context, c *Content, target string, o StaticOptions
 	}
 	s := &staticSite{o: o, c: c, dir: out.Path(), assets: map[string]string{}, icons: map[string]string{},
 		seen: map[string]bool{}}
-	for _, step := range []func(context.Context) error{s.writeAssets, s.writeIcons, s.writeList, s.writePages} {
+	for _, step := range []func(context.Context) error{s.plan, s.writeAssets, s.writeIcons, s.writeList, s.writePages} {
 		if err := step(ctx); err != nil {
 			return err
 		}
 	}
-	if err := s.syncDirs(); err != nil {
+	if err := s.sync(ctx); err != nil {
 		return err
 	}
 	return out.Commit()
 }
 
-// write writes a file, durably.
+// write writes a file, which [staticSite.sync] makes durable.
 func (s *staticSite) write(name string, data []byte) (err error) {
 	path := filepath.Join(s.dir, filepath.FromSlash(name))
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -109,10 +117,8 @@ func (s *staticSite) write(name string, data []byte) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	if _, err := f.Write(data); err != nil {
-		return err
-	}
-	return f.Sync()
+	_, err = f.Write(data)
+	return err
 }
 
 // writeHashed writes a file whose name has a digest of its content.
@@ -216,19 +222,16 @@ func (s *staticSite) writePages(ctx context.Context) error {
 	if s.o.URL != nil {
 		s.find("sitemap.txt", nil)
 	}
-	build, jobs := pages(), s.o.Jobs
-	if jobs <= 0 {
-		jobs = runtime.GOMAXPROCS(0)
-	}
+	build := pages()
 	for len(s.next) > 0 {
 		if len(s.seen) > maxFiles {
 			return fmt.Errorf("the catalog has more than %d pages", maxFiles)
 		}
 		round := s.next
-		slices.SortFunc(round, func(a, b place) int { return strings.Compare(a.file, b.file) }) // by package
+		slices.SortFunc(round, byBundle)
 		s.next = nil
 		work, within := guard.WithContext(ctx)
-		work.SetLimit(jobs)
+		work.SetLimit(s.jobs())
 		for _, at := range round {
 			work.Go(func() error {
 				if within.Err() != nil {
@@ -276,35 +279,63 @@ func (s *staticSite) writePage(ctx context.Context, at place, build func(*page) 
 
 // find returns the file of a page, and has it written.
 func (s *staticSite) find(page string, pairs []string) string {
-	at := place{page: page, pairs: pairs}
 	switch {
 	case page != "./":
-		at.file = fileName(page, pairs)
+		return s.findAs(fileName(page, pairs), page, pairs)
 	case len(pairs) == 0:
-		at.file = "index.html"
-	default:
-		at.file = "page-" + safePart(pairs[1]) + ".html"
+		return s.findAs("index.html", page, pairs)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.seen[at.file] {
-		s.seen[at.file] = true
-		s.next = append(s.next, at)
-	}
-	return at.file
+	return s.findAs("page-"+safePart(pairs[1])+".html", page, pairs)
 }
 
-// syncDirs makes the names of all files durable.
-func (s *staticSite) syncDirs() error {
+// findAs has a page written into a file, and returns its name.
+func (s *staticSite) findAs(file, page string, pairs []string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.seen[file] {
+		s.seen[file] = true
+		s.next = append(s.next, place{page: page, file: file, pairs: pairs})
+	}
+	return file
+}
+
+// maxSyncing is how many files are made durable at once: file systems do many in the time of one.
+const maxSyncing = 16
+
+// sync makes all files and their names durable.
+func (s *staticSite) sync(ctx context.Context) error {
 	if err := os.Chmod(s.dir, 0o755); err != nil {
 		return err
 	}
-	return filepath.WalkDir(s.dir, func(path string, e fs.DirEntry, err error) error {
-		if err != nil || !e.IsDir() {
+	work, within := guard.WithContext(ctx)
+	work.SetLimit(maxSyncing)
+	err := filepath.WalkDir(s.dir, func(path string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
 			return err
+		case within.Err() != nil:
+			return context.Cause(within)
+		case e.IsDir():
+			work.Go(func() error { return atomicfs.SyncDir(path) })
+		default:
+			work.Go(func() error { return syncFile(path) })
 		}
-		return atomicfs.SyncDir(path)
+		return nil
 	})
+	return errors.Join(err, work.Wait())
+}
+
+func syncFile(path string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// byBundle orders pages so that those of a package and of a bundle, which need what is read of it, follow each other.
+func byBundle(a, b place) int {
+	return cmp.Or(slices.Compare(a.pairs[:min(len(a.pairs), 4)], b.pairs[:min(len(b.pairs), 4)]), strings.Compare(a.file, b.file))
 }
 
 // filesOfPage makes the addresses of a page.
@@ -326,6 +357,38 @@ func (f *filesOfPage) view(name string) (*view, error) {
 	return v, err
 }
 
+// readBundle is a bundle that was read.
+type readBundle struct {
+	place *blob
+	of    *declcfg.Bundle
+	all   []manifest
+}
+
+// bundle implements [files]. The pages of its manifests follow each other.
+func (f *filesOfPage) bundle(place *blob) (*declcfg.Bundle, []manifest, error) {
+	if r := f.s.lastBundle.Load(); r != nil && r.place == place {
+		return r.of, r.all, nil
+	}
+	b, err := f.s.c.bundle(place)
+	if err != nil {
+		return nil, nil, err
+	}
+	r := &readBundle{place, b, manifestsOf(b)}
+	f.s.lastBundle.Store(r)
+	return r.of, r.all, nil
+}
+
+// manifest implements [files]: the file has a digest of the content, and which of the bundles with it the page is made of
+// makes no difference.
+func (f *filesOfPage) manifest(page string, b *declcfg.Bundle, m *manifest, version string) string {
+	if page == "definition" {
+		version = m.definition(version)
+	}
+	named := withValues([]string{"package", b.Package, "name", m.name, "of", m.content(), "version", version})
+	return f.relative(f.s.findAs(fileName(page, named), page,
+		withValues([]string{"package", b.Package, "name", b.Name, "file", m.at, "version", version})))
+}
+
 // to implements [files]. A filtered list is the first page with a fragment, which static.js reads.
 func (f *filesOfPage) to(page string, pairs []string) string {
 	pairs = withValues(pairs)
@@ -337,7 +400,7 @@ func (f *filesOfPage) to(page string, pairs []string) string {
 		return ""
 	case page == "./" && len(pairs) > 0 && (len(pairs) > 2 || pairs[0] != "page"):
 		return f.relative(f.s.find(page, nil)) + "#" + strings.TrimPrefix(link("", pairs...), "?")
-	case pages()[page] == nil:
+	case pages()[page] == nil, f.s.leavesOut(page, pairs):
 		return ""
 	}
 	return f.relative(f.s.find(page, pairs))

@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"net/url"
@@ -292,5 +293,80 @@ func TestStaticSiteOfACatalog(t *testing.T) {
 		if strings.Contains(text, "<h1>Not found") {
 			t.Errorf("%s is linked and not there", name)
 		}
+	}
+}
+
+// definitionsOf returns a catalog with many versions of an operator, all with the same definitions but the last.
+func definitionsOf(t testing.TB, versions int) fstest.MapFS {
+	t.Helper()
+	var schema strings.Builder
+	for i := range 200 {
+		fmt.Fprintf(&schema, `,"f%03d":{"type":"object","description":"What the field number %d is for, in a few words.","properties":{"x":{"type":"string"}}}`, i, i)
+	}
+	definition := func(kind, more string) string {
+		return `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"` + strings.ToLower(kind) +
+			`s.x.test"},"spec":{"group":"x.test","scope":"Namespaced","names":{"kind":"` + kind + `"},"versions":[` +
+			`{"name":"v1alpha1","served":true,"storage":false,"schema":{"openAPIV3Schema":{"type":"object"}}},` +
+			`{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object","properties":{"spec":{"type":"object","properties":{` +
+			schema.String()[1:] + more + `}}}}}}]}}`
+	}
+	var all []release
+	for i := range versions {
+		more := ""
+		if i == versions-1 {
+			more = `,"last":{"type":"string"}`
+		}
+		all = append(all, release{name: fmt.Sprintf("p.v1.%d.0", i), objects: []string{definition("A", ""), definition("B", more)}})
+	}
+	return upgradesOf(t, all...)
+}
+
+// What bundles have in common is written once: a site has one page for each content, and less than three times the bytes
+// of the catalog.
+func TestStaticSiteHasEachContentOnce(t *testing.T) {
+	fsys := definitionsOf(t, 40)
+	size := 0
+	for _, f := range fsys {
+		size += len(f.Data)
+	}
+	var planned [2]int64
+	files := written(t, contentOf(t, fsys), StaticOptions{Planned: func(pages int, bytes int64) { planned = [2]int64{int64(pages), bytes} }})
+	checkLinks(t, files)
+	count, bytes := map[string]int{}, 0
+	for name, text := range files {
+		top, _, _ := strings.Cut(name, "/")
+		count[top]++
+		bytes += len(text)
+	}
+	// The definition A, and two of B: each as a file, and the fields of two versions.
+	if count["definition"] != 6 || bytes > 3*size {
+		t.Errorf("%v, %d bytes of a catalog with %d", count, bytes, size)
+	}
+	if pages := int64(len(files)); planned[0] < pages/2 || planned[0] > pages*2 || planned[1] < int64(bytes)/3 || planned[1] > int64(bytes)*3 {
+		t.Errorf("%d pages, %d bytes; said were %v", pages, bytes, planned)
+	}
+	for _, bundle := range []string{"p.v1.0.0", "p.v1.39.0"} {
+		if text := files["bundle/p/"+bundle+".html"]; strings.Count(text, `href="../../file/p/`) != 2 {
+			t.Errorf("%s does not link to its manifests: %s", bundle, text)
+		}
+	}
+	if again := written(t, contentOf(t, fsys), StaticOptions{Jobs: 4}); !maps.Equal(again, files) {
+		t.Error("another time the site has other files")
+	}
+}
+
+// Of heads alone, nothing links to the page of another bundle, and other bundles still have their names in lists.
+func TestStaticSiteOfHeads(t *testing.T) {
+	all := written(t, contentOf(t, definitionsOf(t, 10)), StaticOptions{})
+	heads := written(t, contentOf(t, definitionsOf(t, 10)), StaticOptions{HeadsOnly: true})
+	checkLinks(t, heads)
+	n := 0
+	for name := range heads {
+		if strings.HasPrefix(name, "bundle/") {
+			n++
+		}
+	}
+	if n != 1 || heads["bundle/p/p.v1.9.0.html"] == "" || len(heads) >= len(all) || !strings.Contains(heads["package/p.html"], "p.v1.3.0") {
+		t.Errorf("%d bundles: %q", n, slices.Sorted(maps.Keys(heads)))
 	}
 }

@@ -1,0 +1,121 @@
+package web
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"runtime"
+	"sync"
+
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/guard"
+)
+
+// content returns a digest of what the page of a manifest shows.
+func (m *manifest) content() string {
+	h := sha256.New()
+	h.Write([]byte(m.name + "\x00"))
+	h.Write(m.text)
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+// About how many bytes pages have.
+const (
+	aboutPage    = 12 << 10 // of a package, channel or bundle
+	aboutChanges = 24 << 10
+)
+
+// plan finds the heads, if no other bundles are written, and says how much will be written: the manifests that differ are
+// most of a site.
+func (s *staticSite) plan(ctx context.Context) error {
+	if s.o.HeadsOnly {
+		s.heads = map[[2]string]bool{}
+		if err := s.findHeads(ctx); err != nil {
+			return err
+		}
+	}
+	if s.o.Planned == nil {
+		return nil
+	}
+	var mu sync.Mutex
+	pages, bytes, known := 2, int64(0), map[string]bool{}
+	work, within := guard.WithContext(ctx)
+	work.SetLimit(s.jobs())
+	for i := range s.c.packages {
+		pages += 3
+		for _, b := range s.c.blobsOf(s.c.packages[i].name) {
+			if b.schema == declcfg.SchemaChannel {
+				pages++
+			}
+			if b.schema != declcfg.SchemaBundle || s.leavesOut("bundle", []string{"package", b.pkg, "name", b.name}) {
+				continue
+			}
+			pages, bytes = pages+1, bytes+aboutChanges
+			work.Go(func() error {
+				if within.Err() != nil {
+					return context.Cause(within)
+				}
+				read, err := s.c.bundle(&b)
+				if err != nil {
+					return err
+				}
+				for _, m := range manifestsOf(read) {
+					key, size := b.pkg+"\x00"+m.content(), min(len(m.text), maxFile)
+					mu.Lock()
+					if !known[key] {
+						known[key] = true
+						pages, bytes = pages+1+len(m.defined), bytes+int64(size+len(m.text)*min(len(m.defined), 1))
+					}
+					mu.Unlock()
+				}
+				return nil
+			})
+		}
+	}
+	if err := work.Wait(); err != nil {
+		return err
+	}
+	s.o.Planned(pages, bytes+int64(pages)*aboutPage)
+	return nil
+}
+
+// findHeads notes the heads of all channels.
+func (s *staticSite) findHeads(ctx context.Context) error {
+	for i := range s.c.packages {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		pkg := s.c.packages[i].name
+		for _, b := range s.c.blobsOf(pkg) {
+			if b.schema != declcfg.SchemaChannel {
+				continue
+			}
+			read, err := s.c.parse(&b)
+			if err != nil {
+				return err
+			}
+			if channel, ok := read.(*declcfg.Channel); ok {
+				for _, name := range channel.Heads() {
+					s.heads[[2]string{pkg, name}] = true
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// leavesOut reports whether a page is that of a bundle that is not written.
+func (s *staticSite) leavesOut(page string, pairs []string) bool {
+	if s.heads == nil || page != "bundle" && page != "changes" {
+		return false
+	}
+	return !s.heads[[2]string{pairs[1], pairs[len(pairs)-1]}]
+}
+
+// jobs is how many pages are built concurrently.
+func (s *staticSite) jobs() int {
+	if s.o.Jobs <= 0 {
+		return runtime.GOMAXPROCS(0)
+	}
+	return s.o.Jobs
+}
