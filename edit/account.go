@@ -221,6 +221,28 @@ func asBefore(kind Kind) string {
 	return "the catalog has it so"
 }
 
+// News returns the facts about heads, about default channels and about edges that the edit changed, and how many other
+// edges the changed packages have.
+func (a *Account) News() (news []Fact, same int) {
+	type edge struct {
+		kind                     Kind
+		pkg, channel, bundle, to string
+	}
+	changed := map[edge]bool{}
+	for _, c := range a.Changes {
+		changed[edge{c.Kind, c.Package, c.Channel, c.Bundle, c.To}] = true
+	}
+	for _, f := range a.Facts {
+		isEdge := f.Kind == KindReplaces || f.Kind == KindSkip || f.Kind == KindSkipRange
+		if isEdge && !changed[edge{f.Kind, f.Package, f.Channel, f.Bundle, f.Value}] {
+			same++
+			continue
+		}
+		news = append(news, f)
+	}
+	return news, same
+}
+
 func (a *Account) finish() {
 	slices.SortFunc(a.Changes, func(x, y Change) int {
 		return cmp.Or(cmp.Compare(x.Package, y.Package), cmp.Compare(x.Channel, y.Channel), cmp.Compare(x.Kind, y.Kind),

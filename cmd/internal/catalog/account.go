@@ -112,8 +112,12 @@ func (o *EditOptions) ReportAccount(p *option.Session, name string, r *change.Re
 		}
 	}
 	if o.explain {
-		for _, f := range r.Account.Facts {
+		news, same := r.Account.News()
+		for _, f := range news {
 			fmt.Fprintln(b, printable.Cell(factText(f)))
+		}
+		if same > 0 {
+			fmt.Fprintf(b, "%s as before\n", program.Count(same, "edge"))
 		}
 	}
 	return b.Flush()

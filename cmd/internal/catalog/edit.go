@@ -49,7 +49,7 @@ func (o *EditOptions) Flags() []cli.Flag {
 	return []cli.Flag{
 		&cli.BoolFlag{Name: "dry-run", Usage: "print the changes, one per line, without writing them", Category: group,
 			Destination: &o.DryRun},
-		&cli.BoolFlag{Name: "explain", Usage: "print the reason for each head, default channel and edge",
+		&cli.BoolFlag{Name: "explain", Usage: "print the reason for each head, default channel and changed edge",
 			Category: group, Destination: &o.explain},
 		&cli.StringFlag{Name: "account", Destination: &o.account,
 			Usage:    "write a JSON account of the changes to `FILE`; \"-\" is standard output, in place of the lines",

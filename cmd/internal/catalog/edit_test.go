@@ -81,7 +81,7 @@ func TestVerbsOnBothFormats(t *testing.T) {
 			catalog:  "deprecate CATALOG etcd/etcdoperator.v0.9.2 --truncate",
 			heads:    before,
 			dryRun:   "removed replace etcd/singlenamespace-alpha/etcdoperator.v0.9.2: etcdoperator.v0.9.0",
-			explain:  "etcd/singlenamespace-alpha: etcdoperator.v0.9.4 replaces etcdoperator.v0.9.2 (",
+			explain:  "etcd/singlenamespace-alpha: the head is etcdoperator.v0.9.4 (",
 		},
 		{
 			rule:    "promote",
