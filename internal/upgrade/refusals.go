@@ -3,6 +3,7 @@ package upgrade
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -30,6 +31,19 @@ func (c RefusedChange) String() string {
 		return c.Check + ": " + c.Message
 	}
 	return c.Version + ": " + c.Property + ": " + c.Check + ": " + c.Message
+}
+
+// Sentence is String for people: of schemas that operator-controller writes as Go values it says how many there are.
+func (c RefusedChange) Sentence() string {
+	const schema = "&JSONSchemaProps{"
+	head, list, ok := strings.Cut(c.String(), "["+schema)
+	if !ok {
+		return head
+	}
+	if n := 1 + strings.Count(list, " "+schema); n > 1 {
+		return fmt.Sprintf("%s%d schemas", head, n)
+	}
+	return head + "one schema"
 }
 
 // Compare orders changes by version, property, check and message.

@@ -97,7 +97,7 @@ func (p *printer) definitions(all []DefinitionChange) {
 			p.printLine("    OLM v1 refuses the upgrade:")
 		}
 		for _, c := range d.Refusals {
-			p.printLine("        %s", c)
+			p.printLine("        %s", c.Sentence())
 		}
 		if d.NotJudged != "" {
 			p.printLine("    not known whether OLM v1 refuses the upgrade: %s", d.NotJudged)

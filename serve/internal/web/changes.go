@@ -403,7 +403,7 @@ func (p *page) definitionChange(d *upgrade.DefinitionChange) {
 				p.emit(`<span class="line">and {} more</span>`, strconv.Itoa(len(d.Refusals)-i))
 				break
 			}
-			p.emit(`<span class="line">{}</span>`, lines(clip(c.String(), 600)))
+			p.emit(`<span class="line">{}</span>`, lines(clip(c.Sentence(), 600)))
 		}
 		if len(d.Refusals) > 3 {
 			p.emit(`</details>`)
