@@ -19,6 +19,10 @@ import (
 // two.
 var errChanged = errors.New("the catalog changed while it was loaded")
 
+// errEmptied is returned for a catalog without packages in the place of one that had some: a volume that is gone or a copy
+// that has begun, and hardly what should be served.
+var errEmptied = errors.New("it has no packages any more: start the server again to serve it")
+
 // catalogLoader loads a source, and reloads it after changes. All of it except metrics is used by one goroutine.
 type catalogLoader struct {
 	src     Source
@@ -31,6 +35,7 @@ type catalogLoader struct {
 	// site serves the catalog over HTTP; nil if there is none.
 	site *web.Site
 
+	full  bool        // the last catalog that was loaded has packages
 	seen  fingerprint // at the last look
 	tried fingerprint // of the last catalog that was loaded or failed
 	// retry is the time of the next attempt after a temporary failure, and wait the interval before it; zero if there
@@ -110,6 +115,14 @@ func (c *catalogLoader) loadOnce(ctx context.Context, src Source) (_ held, err e
 				err = h.closeLoaded()
 			}
 			return held{}, errors.Join(errChanged, err)
+		}
+	}
+	if err == nil {
+		if full := len(h.Packages()) > 0; c.full && !full {
+			err = errors.Join(errEmptied, h.closeLoaded())
+			h = held{}
+		} else {
+			c.full = full
 		}
 	}
 	if ctx.Err() == nil {

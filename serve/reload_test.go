@@ -164,6 +164,34 @@ func TestBrokenCatalogLeavesTheOneBefore(t *testing.T) {
 	s.reload <- syscall.SIGHUP
 	s.log.wait(t, "the catalog was loaded again")
 	expect("a b", 2, 3)
+	do(t, os.Remove(file)) // as when a volume is gone
+	s.reload <- syscall.SIGHUP
+	s.log.wait(t, "has no packages any more")
+	expect("a b", 2, 4)
+	write(t, file, sampleB)
+	s.reload <- syscall.SIGHUP
+	s.log.wait(t, "the catalog was loaded again")
+	expect("b", 3, 4)
+}
+
+// A database without packages in the place of one that had some is a damage as any other.
+func TestEmptiedDatabaseLeavesTheOneBefore(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "index.db")
+	create := func(path, catalog string) {
+		t.Helper()
+		_, err := sqlite.Create(t.Context(), path, parse(t, catalog).Blobs(), sqlite.WriteOptions{})
+		do(t, err)
+	}
+	create(path, sampleB)
+	s := start(t, Database(t.Context(), path, sqlite.Options{}), Options{})
+	conn := dial(t, s.addr)
+	create(path+".next", "")
+	do(t, os.Rename(path+".next", path))
+	s.reload <- syscall.SIGHUP
+	s.log.wait(t, "has no packages any more")
+	if got := packageNames(t, conn); got != "b" {
+		t.Errorf("%q", got)
+	}
 }
 
 // A catalog that could not be loaded is not tried again until it changes.

@@ -93,6 +93,7 @@ func checkTarget(target string) error {
 type Dir struct {
 	path   string
 	target string
+	into   string // an existing empty directory into which the content moves; empty for one that path becomes
 	lock   *os.File
 	made   []string // parent directories that were created, outermost first
 }
@@ -135,6 +136,35 @@ func NewDir(target string) (_ *Dir, err error) {
 	return d, nil
 }
 
+// NewDirInto begins the content of a directory that may exist, if it is empty: that keeps its owner, its mode, and what is
+// mounted on it. One that does not exist appears, as with [NewDir].
+func NewDirInto(target string) (*Dir, error) {
+	target = filepath.Clean(target)
+	if _, err := os.Lstat(target); errors.Is(err, fs.ErrNotExist) {
+		return NewDir(target)
+	}
+	if err := checkTarget(target); err != nil {
+		return nil, err
+	}
+	inside := filepath.Join(target, "bindery-tree")
+	if info, err := os.Stat(target); err == nil && info.IsDir() {
+		if err := Sweep(inside); err != nil { // what a killed writer has left is nothing that was there before
+			return nil, err
+		}
+	}
+	if err := checkEmptyBut(target, lostFound); err != nil {
+		return nil, err
+	}
+	d, err := NewDir(inside)
+	if err == nil {
+		d.into = target
+	}
+	return d, err
+}
+
+// lostFound is a directory that file systems have in their root: a new volume has nothing but it.
+const lostFound = "lost+found"
+
 // Path is the temporary path under which to write the directory's content.
 func (d *Dir) Path() string { return d.path }
 
@@ -145,6 +175,9 @@ func (d *Dir) Commit() error {
 	if err := SyncDir(d.path); err != nil {
 		return err
 	}
+	if d.into != "" {
+		return d.commitInto()
+	}
 	for _, dir := range d.made {
 		if err := SyncDir(filepath.Dir(dir)); err != nil {
 			return err
@@ -154,6 +187,9 @@ func (d *Dir) Commit() error {
 	if err := os.Rename(d.path, d.target); err != nil {
 		// Some systems do not rename onto an empty directory.
 		if os.Remove(d.target) != nil {
+			if now := checkEmptyBut(d.target); errors.Is(now, ErrNotEmpty) {
+				err = fmt.Errorf("something else was written there meanwhile: %w", now)
+			}
 			return err
 		}
 		if err := os.Rename(d.path, d.target); err != nil {
@@ -168,6 +204,21 @@ func (d *Dir) Commit() error {
 		return err
 	}
 	d.path = ""
+	return d.lock.Close()
+}
+
+// commitInto moves the content into the directory that exists, unless something else has come there.
+func (d *Dir) commitInto() error {
+	if err := checkEmptyBut(d.into, lostFound, filepath.Base(d.path)); err != nil {
+		return fmt.Errorf("something else was written there meanwhile: %w", err)
+	}
+	if err := moveEntries(d.path, d.into); err != nil {
+		return err
+	}
+	old := d.path
+	d.path = ""
+	// The content is in place. The empty directory that cannot be removed now is removed by the next writer.
+	_ = os.Remove(old)
 	return d.lock.Close()
 }
 
