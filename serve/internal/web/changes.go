@@ -321,7 +321,7 @@ func (p *page) judged(r *upgrade.Report, why literal, from, to *declcfg.Bundle) 
 		why = "This server does not judge whether OLM v1 refuses the changes of definitions."
 	}
 	p.emit(`<li>`+why+` This compares permissions and definitions, and says what OLM v1 refuses:
-<code>bindery diff --manifests {} {}</code></li>`+"\n", image(from.Image), image(to.Image))
+<code><span class="whole">bindery diff --manifests</span> {} {}</code></li>`+"\n", image(from.Image), image(to.Image))
 }
 
 // permissionChanges shows what the operator may do in addition, and no longer.

@@ -200,3 +200,17 @@ func TestJumpLinks(t *testing.T) {
 		}
 	}
 }
+
+// A card's foot is one line that says what its bars are, and a command is not divided within its flags.
+func TestFootOfCards(t *testing.T) {
+	if !strings.Contains(assets()[assetPath("style.css")].text, ".foot .v{color:var(--text);font-weight:600;white-space:nowrap;overflow:hidden") {
+		t.Error("a long version is on more than one line")
+	}
+	p := &page{c: contentOf(t, sampleFS())}
+	p.card(&packageSummary{name: "a", version: "1.0.0-" + strings.Repeat("x", 60), level: 3})
+	for _, want := range []string{`title="Version: 1.0.0-xxx`, `<span aria-hidden="true">Level 3</span>`} {
+		if !strings.Contains(p.String(), want) {
+			t.Errorf("the card does not have %s: %s", want, p.String())
+		}
+	}
+}

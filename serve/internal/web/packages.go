@@ -33,7 +33,7 @@ func packagesPage(p *page) error {
 <form class="search" id="find" role="search" action="{}" method="get"`+p.live("", " hidden")+`>
 <label class="unseen" for="q">Search packages</label>
 <span class="field"><input type="search" id="q" name="q" value="{}"
-placeholder="Search by name, keyword, provider or kind of API" maxlength="200" autocomplete="off" spellcheck="false"><button>Search</button></span>
+placeholder="Name, keyword, provider, kind" maxlength="200" autocomplete="off" spellcheck="false"><button>Search</button></span>
 </form></div>
 `, p.site, count(len(p.c.packages), "package"), count(p.c.bundles, "bundle"), p.to("./"), want.text)
 	if len(p.c.packages) == 0 {
@@ -222,11 +222,11 @@ func (p *page) card(s *packageSummary) {
 	for _, one := range s.categories[:min(len(s.categories), 2)] {
 		p.emit(`<span class="tag">{}</span>`, name(clip(one, 40)))
 	}
-	p.emit(`</p><p class="foot"><span class="v">{}</span>`, name(clip(s.newest(), 40)))
+	p.emit(`</p><p class="foot"><span class="v" title="Version: {}">{}</span>`, name(s.newest()), name(clip(s.newest(), 40)))
 	if s.level > 0 {
 		p.emit(`<span class="level" title="Capability level: {}">`, levels[s.level-1])
 		p.bars(s.level)
-		p.emit(`<span class="unseen">{}</span></span>`, levels[s.level-1])
+		p.emit(`<span aria-hidden="true">Level {}</span><span class="unseen">{}</span></span>`, strconv.Itoa(s.level), levels[s.level-1])
 	}
 	if !s.created.IsZero() {
 		p.time(s.created)
