@@ -179,7 +179,7 @@ func (r *forecast) measureImage(ctx context.Context, i *item) error {
 		i.account.Status, i.account.Digest = Present, there.Digest
 		return nil
 	}
-	i.state.digest, i.state.top, i.state.kept = image.Top.Digest, image.Top, image.Instances
+	i.state.digest, i.state.kept = image.Top.Digest, image.Instances
 	i.account.Digest, i.account.Bytes, i.account.Status = image.Top.Digest, image.Sum(), Planned
 	r.places.other.remove(image.Blobs)
 	r.total.Add(i.destination.Repository(), image.Blobs)

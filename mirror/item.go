@@ -50,9 +50,9 @@ type user struct {
 
 // itemState is what is found out while an image is copied.
 type itemState struct {
-	digest digest.Digest
-	top    v1.Descriptor
-	kept   []v1.Descriptor // the images of an index that are copied
+	digest    digest.Digest
+	mediaType string          // of what the digest is that of
+	kept      []v1.Descriptor // the images of an index that are copied
 	// attached is what was copied with it: tags, and digests of what has none.
 	attached []string
 }

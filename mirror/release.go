@@ -89,7 +89,7 @@ func (r *release) settle() {
 // indexes.
 func (r *release) unsigned() (n int) {
 	for _, i := range append([]*item{r.image}, r.components...) {
-		if i != nil && i.account.Status == Copied && !manifest.MIMETypeIsMultiImage(i.state.top.MediaType) &&
+		if i != nil && i.account.Status == Copied && !manifest.MIMETypeIsMultiImage(i.state.mediaType) &&
 			!slices.Contains(i.state.attached, referrers.TagOf(i.state.digest, referrers.Signatures)) {
 			n++
 		}

@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -217,26 +218,36 @@ func (r *resultWriter) writePinned() error {
 
 // writeErrors writes the list of images that failed, if there are any, where oc-mirror writes it.
 func (r *resultWriter) writeErrors() error {
-	var b strings.Builder
-	for _, i := range r.found.items.list {
-		if !i.failed() {
-			continue
+	failed := func(yield func(*item) bool) {
+		for _, i := range r.found.items.list {
+			if i.failed() && !yield(i) {
+				return
+			}
 		}
+	}
+	size := 0
+	for i := range failed {
+		size += len(i.account.Source) + len(i.account.Error) + len("error mirroring image  error: \n")
+	}
+	if size == 0 {
+		return nil
+	}
+	b := bytes.NewBuffer(make([]byte, 0, size+bytes.MinRead)) // large, and so not to be copied as it grows
+	for i := range failed {
 		name := i.source.String()
 		if i.kind == Additional {
 			name = strings.TrimPrefix(name, "docker://") // as oc-mirror names what the configuration names
 		}
-		fmt.Fprintf(&b, "error mirroring image %s", name)
+		line := "error mirroring image " + name
 		if len(i.account.Bundles) > 0 {
-			fmt.Fprintf(&b, " (Operator bundles: [%s] - Operators: [%s])", strings.Join(i.account.Bundles, " "),
+			line += fmt.Sprintf(" (Operator bundles: [%s] - Operators: [%s])", strings.Join(i.account.Bundles, " "),
 				strings.Join(i.account.Packages, " "))
 		}
-		fmt.Fprintf(&b, " error: %s\n", strings.ReplaceAll(i.account.Error, "\n", "; "))
+		line += " error: " + strings.ReplaceAll(i.account.Error, "\n", "; ")
+		b.WriteString(redact.Text(line))
+		b.WriteByte('\n')
 	}
-	if b.Len() == 0 {
-		return nil
-	}
-	return r.writeFile([]byte(redact.Text(b.String())), "logs", "mirroring_errors_"+logTime(r.o.Now)+".txt")
+	return r.writeFile(b.Bytes(), "logs", "mirroring_errors_"+logTime(r.o.Now)+".txt")
 }
 
 // writeRecord adds what is published to the record.

@@ -36,11 +36,7 @@ type copier struct {
 // be copied is noted, and the others are copied. The error is one that ends the run. More is how many steps of the
 // progress come after the images.
 func (r *copier) copyAll(ctx context.Context, list []*item, more int) error {
-	ofRepository := map[string]int{}
-	for _, i := range list {
-		ofRepository[i.source.Repository()]++
-	}
-	r.tags = taglists.New(ofRepository)
+	r.tags = taglists.New(ofRepositories(list))
 	r.report.progress.add(func(e *Event) { e.AllImages, e.Counting = len(list)+more, true })
 	if err := r.presence.keepTags(ctx, list); err != nil {
 		return err
@@ -63,13 +59,25 @@ func (r *copier) copyAll(ctx context.Context, list []*item, more int) error {
 	return r.presence.carried.Save()
 }
 
+// ofRepositories counts the images of the repositories that have several.
+func ofRepositories(list []*item) map[string]int {
+	all, several := map[string]int{}, map[string]int{}
+	for _, i := range list {
+		name := i.source.Repository()
+		if all[name]++; all[name] > 1 {
+			several[name] = all[name]
+		}
+	}
+	return several
+}
+
 // copyKind copies images of one kind. A release or a bundle that lacks another image is not copied. Names of one image in
 // a repository are written one after the other: the first one brings it.
 func (r *copier) copyKind(ctx context.Context, list []*item) error {
 	g, gctx := guard.WithContext(ctx)
 	g.SetLimit(r.o.Jobs)
-	together := map[string][]*item{}
-	var order []string
+	var groups [][]*item // of what is written one after the other
+	groupOf := map[string]int{}
 	for _, i := range list {
 		if i.account.Status == Blocked || i.account.Status == Present {
 			continue
@@ -83,14 +91,17 @@ func (r *copier) copyKind(ctx context.Context, list []*item) error {
 		if i.byDigest() {
 			key = i.destination.Repository() + "@" + i.source.Digest.String()
 		}
-		if together[key] == nil {
-			order = append(order, key)
+		n, ok := groupOf[key]
+		if !ok {
+			n = len(groups)
+			groupOf[key], groups = n, append(groups, nil)
 		}
-		together[key] = append(together[key], i)
+		groups[n] = append(groups[n], i)
 	}
-	for _, key := range order {
+	groupOf = nil // it is large, and not needed while images are copied
+	for _, together := range groups {
 		g.Go(func() error {
-			for _, i := range together[key] {
+			for _, i := range together {
 				if gctx.Err() != nil {
 					return context.Cause(gctx)
 				}
@@ -176,7 +187,7 @@ func (r *copier) copyItem(ctx context.Context, i *item) (err error) {
 	if i.source.Digest != "" && from.top.Digest != i.source.Digest {
 		return fmt.Errorf("the source has %s", from.top.Digest)
 	}
-	i.state.digest, i.state.top, i.account.Digest = from.top.Digest, from.top, from.top.Digest
+	i.state.digest, i.state.mediaType, i.account.Digest = from.top.Digest, from.top.MediaType, from.top.Digest
 	if err := checkAttachmentTag(ctx, i, from); err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package imageset
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 
@@ -86,9 +87,6 @@ func (s *Set) Pinned(kind Kind, digests func(Operator) digest.Digest, releases m
 		}
 		stanza.Operators = append(stanza.Operators, f)
 	}
-	for _, a := range s.AdditionalImages {
-		stanza.AdditionalImages = append(stanza.AdditionalImages, a.form())
-	}
 	doc := map[string]any{"apiVersion": APIVersion, "kind": kind}
 	if kind == Image {
 		for _, b := range s.BlockedImages {
@@ -99,14 +97,37 @@ func (s *Set) Pinned(kind Kind, digests func(Operator) digest.Digest, releases m
 		}
 	}
 	doc[kind.stanza()] = stanza
-	text, err := json.Marshal(doc)
+	text := appendYAML(nil, doc)
+	if len(s.AdditionalImages) == 0 {
+		return text
+	}
+	// The images come first in the stanza. Very many are written in parts, as the trees of YAML take far more memory than
+	// the text.
+	key := "\n" + kind.stanza() + ":"
+	before, after, _ := bytes.Cut(text, []byte(key))
+	out := append(slices.Clone(before), key+"\n  additionalImages:\n"...)
+	for part := range slices.Chunk(s.AdditionalImages, 256) {
+		var forms []additionalForm
+		for _, a := range part {
+			forms = append(forms, a.form())
+		}
+		for line := range bytes.Lines(appendYAML(nil, forms)) {
+			out = append(append(out, "  "...), line...)
+		}
+	}
+	return append(out, bytes.TrimPrefix(bytes.TrimPrefix(after, []byte(" {}")), []byte("\n"))...)
+}
+
+// appendYAML appends the YAML of strings, booleans and numbers.
+func appendYAML(dst []byte, v any) []byte {
+	text, err := json.Marshal(v)
 	if err == nil {
-		text, err = yamlout.AppendYAML(nil, text)
+		dst, err = yamlout.AppendYAML(dst, text)
 	}
 	if err != nil {
-		panic(err) // strings, booleans and a number
+		panic(err)
 	}
-	return text
+	return dst
 }
 
 // readImages reads what stands below mirror or delete.

@@ -37,7 +37,8 @@ type Client struct {
 	warned       map[string]bool
 
 	writtenLock sync.Mutex
-	written     map[string]*Repository // by their names
+	written     map[string]writtenRepository // by their names
+	writtenMost int                          // how many there are before unused ones are forgotten
 	eventLock   sync.Mutex
 
 	// signaturePlaces returns what registries.d says, which is read once.
@@ -82,7 +83,7 @@ func New(ctx context.Context, o Options) (*Client, error) {
 		return nil, errors.Join(err, scratch.Close())
 	}
 	r := &Client{
-		o: o, scratch: scratch, sys: sys, written: map[string]*Repository{},
+		o: o, scratch: scratch, sys: sys, written: map[string]writtenRepository{},
 		hosts: map[hostKey]*host{}, repositories: map[repositoryKey]*repository{}, warned: map[string]bool{},
 		signaturePlaces: sync.OnceValues(func() (*registriesd.Config, error) {
 			return registriesd.Load(o.Registry.RegistriesDir)

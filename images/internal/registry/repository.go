@@ -15,6 +15,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"weak"
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
@@ -57,7 +58,7 @@ func (r *Client) Repository(name string) (*Repository, error) {
 	}
 	r.writtenLock.Lock()
 	defer r.writtenLock.Unlock()
-	if known, ok := r.written[named.Name()]; ok {
+	if known := r.written[named.Name()].get(); known != nil {
 		return known, nil
 	}
 	repo, err := r.pushTo(named)
@@ -65,8 +66,52 @@ func (r *Client) Repository(name string) (*Repository, error) {
 		return nil, redact.Error(Wrap(err))
 	}
 	to := &Repository{repo: repo, mounts: mounter{repo: repo}}
-	r.written[named.Name()] = to
+	if len(r.written) >= max(maxRepositories, r.writtenMost) {
+		r.forgetUnused()
+	}
+	r.written[named.Name()] = writtenRepository{to, weak.Make(to)}
 	return to, nil
+}
+
+// writtenRepository is a repository that is remembered by its name.
+type writtenRepository struct {
+	known *Repository // nil if nothing is known of it that another use would have to find out
+	used  weak.Pointer[Repository]
+}
+
+// get returns the repository; nil if it is not remembered.
+func (w writtenRepository) get() *Repository {
+	if w.known != nil {
+		return w.known
+	}
+	return w.used.Value()
+}
+
+// forgetUnused forgets the repositories that are not used and of which nothing is known. Of a list of very many images
+// that are absent each is mostly in one of its own.
+func (r *Client) forgetUnused() {
+	for name, w := range r.written {
+		if w.known != nil && w.known.isNew() {
+			w.known = nil
+			r.written[name] = w
+		}
+		if w.get() == nil {
+			delete(r.written, name)
+		}
+	}
+	r.writtenMost = 2 * len(r.written)
+}
+
+// isNew tells whether nothing was written to the repository, and nothing found out about it.
+func (r *Repository) isNew() bool {
+	known := r.api.Load() != apiUnknown || r.begun.Load() != nil
+	for _, m := range []*sync.Map{&r.tags, &r.sent} {
+		m.Range(func(any, any) bool {
+			known = true
+			return false
+		})
+	}
+	return !known
 }
 
 // artifactManifest is the media type of manifests with a subject of a draft of the image specification, which

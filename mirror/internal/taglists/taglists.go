@@ -18,14 +18,14 @@ import (
 // not there; a list takes one for all images of a repository, as long as it has no more pages than images. It is safe
 // for concurrent use.
 type Lists struct {
-	// images is how many images of a repository are copied; not changed while images are.
+	// images is how many images of a repository are copied, where that are several; not changed while images are.
 	images map[string]int
 
 	mu    sync.Mutex
 	lists map[string]func() map[string]bool
 }
 
-// New returns the lists of repositories, with how many images of each are copied.
+// New returns the lists of repositories, with how many images are copied of those that have several.
 func New(images map[string]int) *Lists {
 	return &Lists{images: images, lists: map[string]func() map[string]bool{}}
 }
@@ -45,7 +45,7 @@ func (t *Lists) attachmentTags(ctx context.Context, name string, from store.Read
 	list := t.lists[name]
 	if list == nil {
 		list = sync.OnceValue(func() map[string]bool {
-			tags, all, err := from.Tags(ctx, t.images[name])
+			tags, all, err := from.Tags(ctx, max(t.images[name], 1))
 			if err != nil || !all {
 				return nil
 			}
