@@ -107,10 +107,20 @@ func (s *items) add(source, destination imageset.Ref, kind Kind, platforms []v1.
 
 // sorted returns the items in the order in which they are copied.
 func (s *items) sorted() []*item {
-	slices.SortFunc(s.list, func(a, b *item) int {
-		return cmp.Or(a.kind.rank()-b.kind.rank(), cmp.Compare(a.destination.String(), b.destination.String()),
-			cmp.Compare(a.source.String(), b.source.String()))
+	type keyed struct {
+		*item
+		destination, source string
+	}
+	all := make([]keyed, 0, len(s.list))
+	for _, i := range s.list {
+		all = append(all, keyed{i, i.destination.String(), i.source.String()})
+	}
+	slices.SortFunc(all, func(a, b keyed) int {
+		return cmp.Or(a.kind.rank()-b.kind.rank(), cmp.Compare(a.destination, b.destination), cmp.Compare(a.source, b.source))
 	})
+	for n, i := range all {
+		s.list[n] = i.item
+	}
 	return s.list
 }
 

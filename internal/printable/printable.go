@@ -53,7 +53,7 @@ func Rune(r rune) bool { return r == '\n' || r == '\t' || unicode.IsPrint(r) }
 
 // Cell returns s for one cell of a table: newlines and tabs, which would break the columns, are escaped too.
 func Cell(s string) string {
-	return strings.NewReplacer("\n", `\n`, "\t", `\t`).Replace(Text(s))
+	return strings.ReplaceAll(strings.ReplaceAll(Text(s), "\n", `\n`), "\t", `\t`)
 }
 
 // Indent inserts two spaces before every line of s except the first.
