@@ -30,7 +30,7 @@ import (
 // An entry may disappear at any time: the layer is then built again. It is safe for concurrent use, also by several
 // processes. A nil *Cache is empty.
 //
-// Nobody who can write to the directory alone decides what is built: the bytes of a blob are verified, notes count with
+// Write access to the directory alone does not decide what is built: the bytes of a blob are verified, notes count with
 // the seal alone, and hints say only where a registry may have a layer.
 type Cache struct {
 	hints *blobcache.Hints // repositories of layers

@@ -28,7 +28,7 @@ func notesIn(t testing.TB, dir string, o Options) *Notes {
 	return h.Sealed([]byte("a key of many bytes"))
 }
 
-// A note counts only if it was sealed with the key of its reader: whoever can write to the directory alone decides
+// A note counts only if it was sealed with the key of its reader: write access to the directory alone decides
 // nothing.
 func TestNotesAreSealed(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "layers")

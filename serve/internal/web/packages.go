@@ -229,7 +229,9 @@ func (p *page) card(s *packageSummary) {
 		p.emit(`<span aria-hidden="true">Level {}</span><span class="unseen">{}</span></span>`, strconv.Itoa(s.level), levels[s.level-1])
 	}
 	if !s.created.IsZero() {
+		p.emit(`<span class="when" title="Created: when this version was made"><span class="unseen">Created </span>`)
 		p.time(s.created)
+		p.emit("</span>")
 	}
 	p.emit("</p></li>\n")
 }

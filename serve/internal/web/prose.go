@@ -135,7 +135,7 @@ func (w *proseWriter) block(n ast.Node, depth int) {
 	case *ast.ListItem:
 		w.wrap("<li>", "</li>\n", n, depth)
 	case *ast.CodeBlock, *ast.FencedCodeBlock:
-		w.emit(`<pre tabindex="0"><code>{}</code></pre>`+"\n", w.code(n))
+		w.emit(`<div class="snippet" data-copy="code"><pre tabindex="0"><code>{}</code></pre></div>`+"\n", w.code(n))
 	case *extast.Table:
 		w.emit(`<div class="scroll" tabindex="0" role="group" aria-label="Table in the description"><table>`)
 		w.writeInside(n, depth)

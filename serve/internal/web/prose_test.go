@@ -26,7 +26,7 @@ var proseElements = map[string][]string{
 	"blockquote": nil, "pre": {"tabindex"}, "code": nil, "em": nil, "strong": nil, "del": nil,
 	"a":     {"href", "rel", "class"},
 	"table": nil, "tbody": nil, "tr": nil, "th": {"scope"}, "td": nil,
-	"div":     {"class", "tabindex", "role", "aria-label"},
+	"div":     {"class", "data-copy", "tabindex", "role", "aria-label"},
 	"details": nil, "summary": nil,
 }
 
@@ -88,7 +88,7 @@ func TestProse(t *testing.T) {
 		"quoted":       {"> # a", "<blockquote><p><strong>a</strong></p>\n</blockquote>\n"},
 		"a list":       {"- a\n- b", "<ul><li>a</li>\n<li>b</li>\n</ul>\n"},
 		"numbers":      {"1. a\n2. b", "<ol><li>a</li>\n<li>b</li>\n</ol>\n"},
-		"code":         {"```yaml\na: <b>\n```", `<pre tabindex="0"><code>a: &lt;b&gt;</code></pre>` + "\n"},
+		"code":         {"```yaml\na: <b>\n```", `<div class="snippet" data-copy="code"><pre tabindex="0"><code>a: &lt;b&gt;</code></pre></div>` + "\n"},
 		"a line":       {"a\n\n---", "<p>a</p>\n<hr>\n"},
 		"a link": {"[a](https://x.test/?a=1&b=2)",
 			`<p><a href="https://x.test/?a=1&amp;b=2"` + rel + "a</a></p>\n"},
