@@ -188,7 +188,7 @@ func (d *Dir) Commit() error {
 		// Some systems do not rename onto an empty directory.
 		if os.Remove(d.target) != nil {
 			if now := checkEmptyBut(d.target); errors.Is(now, ErrNotEmpty) {
-				err = fmt.Errorf("something else was written there meanwhile: %w", now)
+				err = occupied{now, err}
 			}
 			return err
 		}
@@ -206,6 +206,12 @@ func (d *Dir) Commit() error {
 	d.path = ""
 	return d.lock.Close()
 }
+
+// occupied is the error of a rename onto a directory in which something is: it says what, and is that of the system too.
+type occupied struct{ now, rename error }
+
+func (e occupied) Error() string   { return "something else is there: " + e.now.Error() }
+func (e occupied) Unwrap() []error { return []error{e.now, e.rename} }
 
 // commitInto moves the content into the directory that exists, unless something else has come there.
 func (d *Dir) commitInto() error {

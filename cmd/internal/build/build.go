@@ -81,10 +81,10 @@ and sizes only; --previous keeps that of an earlier image. --plan shows it.` +
 }
 
 func buildCatalog(ctx context.Context, p *option.Session, o *options, source string) error {
-	if _, err := option.StatInput(source); err != nil {
-		return err
-	}
 	with, err := o.CatalogOptions(ctx, p)
+	if err == nil {
+		_, err = option.StatInput(source)
+	}
 	if err != nil {
 		return err
 	}
