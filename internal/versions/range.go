@@ -153,12 +153,14 @@ func split(text string) ([][]string, error) {
 			continue
 		}
 		if i == 0 {
+			//lint:ignore ST1005 blang/semver's text, which opm prints
 			return nil, errors.New("First element in range is '||'")
 		}
 		out = append(out, comparisons)
 		comparisons = nil
 	}
 	if len(comparisons) == 0 {
+		//lint:ignore ST1005 blang/semver's text, which opm prints
 		return nil, errors.New("Last element in range is '||'")
 	}
 	return append(out, comparisons), nil
@@ -223,6 +225,7 @@ func increment(version string, at int) string {
 func splitComparison(text string) (op, version string, err error) {
 	at := strings.IndexFunc(text, unicode.IsDigit)
 	if at < 0 {
+		//lint:ignore ST1005 blang/semver's text, which opm prints
 		return "", "", fmt.Errorf("Could not get version from string: %q", text)
 	}
 	return strings.TrimSpace(text[:at]), text[at:], nil
@@ -239,6 +242,7 @@ func all(comparisons []string) ([]span, error) {
 		}
 		v, err := operand(op, text)
 		if err != nil {
+			//lint:ignore ST1005 blang/semver's text, which opm prints
 			return nil, fmt.Errorf("Could not parse Range %q: %w", c, err)
 		}
 		switch op {
@@ -282,10 +286,12 @@ func operand(op, text string) (semver.Version, error) {
 	switch op {
 	case "", "=", "==", "<", "<=", ">", ">=", "!", "!=":
 	default:
+		//lint:ignore ST1005 blang/semver's text, which opm prints
 		return semver.Version{}, fmt.Errorf("Could not parse comparator %q in %q", op, op+text)
 	}
 	v, err := semver.Parse(text)
 	if err != nil {
+		//lint:ignore ST1005 blang/semver's text, which opm prints
 		return v, fmt.Errorf("Could not parse version %q in %q: %w", text, op+text, err)
 	}
 	v.Build = nil
