@@ -174,8 +174,8 @@ func TestServersOfADD(t *testing.T) {
 	}{
 		{"unknown", server.URL + "/x", input, "a checksum is required"},
 		{"something else", sum + server.URL + "/x", input, "digest"},
-		{"loop", sum + server.URL + "/loop", input, "redirects"},
-		{"file", sum + server.URL + "/file", input, "refusing file"},
+		{"loop", sum + server.URL + "/loop", network, "redirects"},
+		{"file", sum + server.URL + "/file", network, "refusing file"},
 		{"forbidden", sum + server.URL + "/escape", input, "403"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

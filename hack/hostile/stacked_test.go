@@ -233,6 +233,10 @@ func TestCacheOfLayers(t *testing.T) {
 	t.Parallel()
 	build := []string{"build", "catalog", "cat", "-t", "example.com/all:v1", "--server", "none", "--compression",
 		"zstd", "--output", "oci:out:v1"}
+	sealed := func(b *box) *box { // with the key of the records: without one nothing is recorded
+		b.env = append(b.env, "BINDERY_CACHE_KEY=env://SEAL", "SEAL=what-seals-the-records")
+		return b
+	}
 	plain := pushBox(t)
 	want := plain.accepted(append(build, "--no-cache")...).stdout
 	each := func(change func(t *testing.T, path string)) func(t *testing.T, b *box, dir string) {
@@ -305,7 +309,7 @@ func TestCacheOfLayers(t *testing.T) {
 			each(func(t *testing.T, path string) { check(t, exec.Command("touch", "-d", "1960-01-01", path).Run()) })},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			b := pushBox(t)
+			b := sealed(pushBox(t))
 			b.accepted(build...)
 			dir := filepath.Join(b.home, ".cache", "bindery")
 			c.change(t, b, dir)
@@ -324,7 +328,7 @@ func TestCacheOfLayers(t *testing.T) {
 		})
 	}
 	// Concurrent builds, a prune, and another process that removes the directory.
-	b := pushBox(t)
+	b := sealed(pushBox(t))
 	var all sync.WaitGroup
 	for i := range 12 {
 		all.Add(1)
