@@ -108,7 +108,7 @@ func ParseRef(text string, others ...string) (Ref, error) {
 }
 
 // CheckRegistry returns an error if an image in a registry is written without one. Which registry is meant then depends on
-// the machine that reads it, and the name of a mirror, and what clusters are told, would be those of none.
+// the machine that reads it, and the mirror and the files for clusters would get the name without a registry.
 func (r Ref) CheckRegistry() error {
 	host := r.Host
 	if !r.InRegistry() || strings.ContainsAny(host, ".:") || host == "localhost" || strings.ToLower(host) != host {
