@@ -19,12 +19,10 @@ FUZZTIME ?= 30s
 STATICCHECK_VERSION ?= v0.8.0
 GOVULNCHECK_VERSION ?= v1.1.4
 
-TAGS := containers_image_openpgp,exclude_graphdriver_btrfs
+TAGS := $(shell . hack/flags.sh && echo "$$TAGS")
 export CGO_ENABLED := 0
-# go.work serves builds without tags; those below need none of its replacements.
 export GOWORK := off
-# One set of flags for all that is built and tested: a package is compiled once, in every clone.
-export GOFLAGS := -buildvcs=false -trimpath -tags=$(TAGS)
+export GOFLAGS := $(shell . hack/flags.sh && echo "$$GOFLAGS")
 
 VERSION_PKG := github.com/operator-bindery/bindery/internal/version
 # The version: the nearest tag, with the number of commits since then as build metadata (v1.0.0+5.g0123abc). Empty without a
@@ -46,7 +44,7 @@ SERVERS := $(foreach a,$(SERVER_ARCHES),build/internal/serverbin/bin/opm-server-
 FULL_TAGS := $(TAGS),netgo,osusergo,buildah,embedserver
 FULL_ENV := CGO_ENABLED=1 CGO_CFLAGS="-O0 -g0"
 
-.PHONY: help build build-full build-small servers server test race lint bench fuzz fuzz-long demo acceptance cluster registries sigstore hostile cross image generate clean install release pin reproduce docs FORCE
+.PHONY: help build build-full build-small servers server test fips race lint bench fuzz fuzz-long demo acceptance cluster registries sigstore hostile cross image generate clean install release pin reproduce docs FORCE
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -86,6 +84,9 @@ server: ## build dist/opm-server for this machine
 
 test: ## run the tests, or those of PKG=./images/...
 	$(GO) test -ldflags=-s -timeout 20m $(or $(PKG),./...)
+
+fips: ## run the tests of what signs, verifies, mirrors and serves with GODEBUG=fips140=only
+	hack/ci/fips.sh
 
 race: ## run the tests with the race detector; needs a C compiler
 	CGO_ENABLED=1 $(GO) test -race -timeout 30m ./...
@@ -132,7 +133,7 @@ cross: ## build the command for every platform, into dist/cross
 	done
 
 release: ## the files of a release, VERSION=v1.0.0, in DIST; KEY=FILE signs, BASE=IMAGE adds the debug image, PUSH=REPOSITORY pushes
-	@cd hack/release && GO=$(GO) GOFLAGS= $(GO) run . -root "$(CURDIR)" -dist "$(abspath $(DIST))" -version "$(VERSION)" \
+	@cd hack/release && GO=$(GO) $(GO) run . -root "$(CURDIR)" -dist "$(abspath $(DIST))" -version "$(VERSION)" \
 	  -commit "$(COMMIT)" -date "$(DATE)" $(if $(PLATFORMS),-platforms "$(PLATFORMS)") $(if $(KEY),-key "$(abspath $(KEY))") \
 	  $(if $(BASE),-base "$(BASE)") $(if $(PUSH),-push "$(PUSH)")
 

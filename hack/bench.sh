@@ -4,6 +4,6 @@
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 mkdir -p "$root/dist"
-(cd "$root/hack/bench" && GOWORK=off GOFLAGS=-buildvcs=false CGO_ENABLED=0 go build -o "$root/dist/bench" .)
-export CGO_ENABLED=0 GOFLAGS="${GOFLAGS:--buildvcs=false -tags=containers_image_openpgp,exclude_graphdriver_btrfs}"
+. "$root/hack/flags.sh"
+(cd "$root/hack/bench" && go build -o "$root/dist/bench" .)
 exec "$root/dist/bench" -project "$root" -bindery "$root/dist/bindery" -real "$root/testdata/real" "$@"

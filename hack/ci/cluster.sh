@@ -10,7 +10,8 @@ if ! command -v etcd >/dev/null; then
     echo "there is no etcd (Debian: etcd-server): NOT CHECKED"
     exit 77
 fi
-export BINDERY GOWORK=off GOFLAGS=-buildvcs=false CGO_ENABLED=0
+export BINDERY
+. ../flags.sh
 go=${GO:-go}
 start=$SECONDS
 KUBE_APISERVER=$("$go" tool -n kube-apiserver)

@@ -2,8 +2,9 @@
 # The program starts, signs, verifies, mirrors and serves with GODEBUG=fips140=only, in which Go ends a program that uses a
 # cryptographic function that FIPS 140-3 does not have. So do the tests themselves.
 set -euo pipefail
-go=${GO:-go}
-run() { GODEBUG=fips140=only "$go" test "$@"; }
+cd "$(dirname "$0")/../.."
+. hack/flags.sh
+run() { GODEBUG=fips140=only "${GO:-go}" test -ldflags=-s "$@"; }
 run ./images/policy ./images/signature/... ./mirror/releases/... ./mirror/imageset ./cmd/internal/supply/...
 run ./images -run 'Policy|Sign|Admission'
 run ./cmd/internal/sign ./cmd/internal/app -run 'TestScripts'

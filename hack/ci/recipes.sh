@@ -9,6 +9,6 @@ for program in git node npm; do
     fi
 done
 npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
-export GOWORK=off GOFLAGS=-buildvcs=false CGO_ENABLED=0
+. ../flags.sh
 "${GO:-go}" vet .
 "${GO:-go}" test -count=1 -timeout 5m .

@@ -10,7 +10,8 @@ if ! command -v docker-registry >/dev/null; then
     echo "there is no docker-registry (Debian: docker-registry): NOT CHECKED"
     exit 77
 fi
-export BINDERY GOWORK=off GOFLAGS="-buildvcs=false -tags=containers_image_openpgp,exclude_graphdriver_btrfs" CGO_ENABLED=0
+export BINDERY
+. ../flags.sh
 go=${GO:-go}
 REGISTRY3=$("$go" tool -n registry)
 export REGISTRY3

@@ -2,7 +2,7 @@
 # Releases two platforms twice, compares, and installs what came out. The first release is signed and has a debug image over a base
 # made here.
 set -euo pipefail
-(cd hack/release && GOFLAGS='' GOWORK=off CGO_ENABLED=0 "${GO:-go}" test . && GOFLAGS='' GOWORK=off CGO_ENABLED=0 "${GO:-go}" vet .)
+(cd hack/release && . ../flags.sh && "${GO:-go}" test . && "${GO:-go}" vet .)
 host="linux/$("${GO:-go}" env GOARCH)" arch=$("${GO:-go}" env GOARCH)
 [ "$("${GO:-go}" env GOOS)" = linux ] || { echo "the release is tested on Linux only: NOT CHECKED"; exit 77; }
 work=$(mktemp -d)

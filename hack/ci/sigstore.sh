@@ -10,7 +10,8 @@ if (exec 3<>/dev/tcp/127.0.0.1/2112) 2>/dev/null; then
     echo "port 2112 is taken, and the timestamp authority has its figures on no other: NOT CHECKED"
     exit 77
 fi
-export BINDERY GOWORK=off GOFLAGS=-buildvcs=false CGO_ENABLED=0
+export BINDERY
+. ../flags.sh
 go=${GO:-go}
 start=$SECONDS
 FULCIO=$("$go" tool -n fulcio)

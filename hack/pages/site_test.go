@@ -80,9 +80,8 @@ func run(m *testing.M) (int, error) {
 
 // compile builds the program of the project that has a file's name.
 func compile(program string) error {
-	build := exec.Command(cmp.Or(os.Getenv("GO"), "go"), "build", "-buildvcs=false",
-		"-tags=containers_image_openpgp,exclude_graphdriver_btrfs", "-o", program, "./cmd/"+filepath.Base(program))
-	build.Dir, build.Env = root, append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off")
+	build := exec.Command(cmp.Or(os.Getenv("GO"), "go"), "build", "-ldflags=-s -w", "-o", program, "./cmd/"+filepath.Base(program))
+	build.Dir = root
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("build %s: %w: %s", program, err, out)
 	}

@@ -127,8 +127,9 @@ func TestCopy(t *testing.T) {
 	v.open(t, kinds["package"])
 	v.do(t, cdpbrowser.GrantPermissions([]cdpbrowser.PermissionType{cdpbrowser.PermissionTypeClipboardReadWrite,
 		cdpbrowser.PermissionTypeClipboardSanitizedWrite}).WithOrigin(site))
-	v.do(t, chromedp.Click(".copy", chromedp.ByQuery))
-	v.until(t, `document.querySelector(".copy").textContent === "Copied"`)
+	const button = "#install ~ details .copy"
+	v.do(t, chromedp.Click(button, chromedp.ByQuery))
+	v.until(t, `document.querySelector("`+button+`").textContent === "Copied"`)
 	var text string
 	v.do(t, chromedp.Evaluate(`navigator.clipboard.readText()`, &text, awaited))
 	if !strings.Contains(text, "kind: Subscription\n") || !strings.Contains(text, "  name: orchard-operator\n") {

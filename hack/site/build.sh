@@ -4,11 +4,11 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 go=${GO:-go}
-export CGO_ENABLED=0 GOFLAGS=-buildvcs=false
+. hack/flags.sh
 rm -rf dist/site dist/site-commands
-"$go" run -tags containers_image_openpgp,exclude_graphdriver_btrfs ./cmd/bindery man --markdown --to dist/site-commands
+"$go" run ./cmd/bindery man --markdown --to dist/site-commands
 cd hack/site
-export GOWORK=off HUGO_CACHEDIR=$PWD/../../dist/site-cache
+export HUGO_CACHEDIR=$PWD/../../dist/site-cache
 "$go" tool hugo --quiet --destination ../../dist/site --cleanDestinationDir --noBuildLock
 "$go" test -count=1 .
 rm -rf ../../dist/site-commands ../../dist/site-cache
