@@ -43,7 +43,8 @@ type Uploads = registry.Uploads
 //   - SkipTLSVerify accepts any certificate; PlainHTTP accepts registries that do not speak TLS;
 //   - CertDir has certificates, CertDirs directories HOST[:PORT] of them, and CAFile is one more file of authorities;
 //   - RegistriesConf and RegistriesDir replace the system's registries.conf and registries.d;
-//   - UserAgent is sent with every request.
+//   - UserAgent is sent with every request;
+//   - End is what [EndOf] returns for the errors of requests, for a program with a configuration for each end of a copy.
 type Config = registry.Config
 
 // Accounts is the file in which credentials are kept, with the credential helpers that are named there; its methods Keep,
@@ -91,6 +92,9 @@ const (
 	// RefusedRepository is a repository that does not exist and that the registry does not make.
 	RefusedRepository = registry.RefusedRepository
 )
+
+// EndOf returns the End of the configuration of the client whose request failed; empty if it has none.
+func EndOf(err error) string { return registry.EndOf(err) }
 
 // IsUnauthorized tells whether an error is a registry's refusal of the credentials, or of a request without any.
 func IsUnauthorized(err error) bool { return registry.IsUnauthorized(err) }

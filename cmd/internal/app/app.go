@@ -30,7 +30,7 @@ func New(p *option.Session) *cli.App {
 		name = program.OpmName
 	}
 	if p.Name == ocmirrorcmd.Name {
-		p.InWords = ocmirrorcmd.Words
+		p.InWords = ocmirrorcmd.Words(p.Program)
 	}
 	app := &cli.App{
 		Name:     name,

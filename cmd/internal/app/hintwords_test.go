@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -62,6 +63,7 @@ func sourceTexts(t *testing.T, dir string, all bool) (texts []string) {
 		for _, decl := range file.Decls {
 			f, ok := decl.(*ast.FuncDecl)
 			advises := ok && strings.HasSuffix(strings.ToLower(f.Name.Name), "hint")
+			all := all || file.Name.Name == "hint" && ok
 			ast.Inspect(decl, func(n ast.Node) bool {
 				switch n := n.(type) {
 				case *ast.BinaryExpr:
@@ -204,6 +206,69 @@ func TestHintsAreInTheWordsOfTheName(t *testing.T) {
 				}
 				return quoted
 			}), own)
+		}
+	}
+}
+
+// No command names a flag that it does not have outside of quotes, whichever hint it prints, and each hint is whole under
+// some command.
+func TestHintsNameFlagsOfTheirCommand(t *testing.T) {
+	hints := slices.DeleteFunc(sourceTexts(t, "..", false), func(s string) bool { return !strings.Contains(s, "--") })
+	if len(hints) < 50 {
+		t.Fatalf("%d hints found", len(hints))
+	}
+	for _, name := range []string{"bindery", "opm", "oc-mirror"} {
+		p := &option.Session{Program: &program.Program{Name: name, Opm: name == "opm", Stdout: &cmdline.Pipe{W: io.Discard}, Stderr: io.Discard}}
+		program := app.New(p)
+		lost := map[string]bool{}
+		for _, hint := range hints {
+			lost[hint] = name == "bindery"
+		}
+		commands := 0
+		var walk func(path []*cli.Command, all []*cli.Command)
+		walk = func(path []*cli.Command, all []*cli.Command) {
+			for _, c := range all {
+				path := append(slices.Clone(path), c)
+				walk(path, c.Subcommands)
+				if strings.HasPrefix(c.Name, "oc-mirror") != (name == ocmirrorcmd.Name) {
+					continue
+				}
+				commands++
+				p.Line = cmdline.Line{Path: path}
+				has := map[string]bool{}
+				for _, f := range slices.Concat(program.Flags, path[0].Flags, c.Flags) {
+					for _, n := range f.Names() {
+						has[n] = true
+					}
+				}
+				for _, hint := range hints {
+					for _, end := range []string{"", "src", "dest"} {
+						said := p.WordsFor(hint, end)
+						if again := p.Words(said); again != said {
+							t.Errorf("%s %s: words of words: %q, %q", name, c.Name, said, again)
+						}
+						var e *cmdline.Error
+						errors.As(p.WithHintInWords(&cmdline.Error{Hint: said}), &e)
+						for _, f := range longFlag.FindAllStringSubmatch(quotedText.ReplaceAllString(e.Hint, ""), -1) {
+							if !has[f[1]] {
+								t.Errorf("%s %s: %q names --%s, which it has not", name, c.Name, e.Hint, f[1])
+							}
+						}
+						if e.Hint == said {
+							delete(lost, hint)
+						}
+					}
+				}
+			}
+		}
+		walk(nil, program.Commands)
+		if commands < 4 {
+			t.Errorf("%s: %d commands", name, commands)
+		}
+		for hint, is := range lost {
+			if is {
+				t.Errorf("%q is whole under no command", hint)
+			}
 		}
 	}
 }

@@ -142,7 +142,7 @@ func Add(p *program.Program, err error) error {
 			return err
 		}
 	}
-	return &cmdline.Error{Class: cmdline.Classify(err), Object: object, Hint: text, Err: err}
+	return &cmdline.Error{Class: cmdline.Classify(err), Object: object, Hint: p.WordsFor(text, registries.EndOf(err)), Err: err}
 }
 
 // hostHint advises on a certificate that is for another host, or for none: it has no subject alternative name.

@@ -101,11 +101,11 @@ func (o *options) deleteImages(ctx context.Context, p *option.Session, l *mirror
 	defer func() { err = errors.Join(err, with.Workspace.Close()) }()
 	with.WithoutRecord = true
 	var clients mirror.Options
-	if err := o.createClients(ctx, p, &clients, "dest"); err != nil {
+	if err := o.createClients(ctx, p, &clients, program.Destination); err != nil {
 		return nil, err
 	}
 	with.Render = clients.Render
-	if with.Remote, err = o.newRemote(ctx, p, "dest", nil); err != nil {
+	if with.Remote, err = o.newRemote(ctx, p, program.Destination, nil); err != nil {
 		return nil, err
 	}
 	return with.Delete(ctx, l, t)
@@ -122,14 +122,14 @@ func (o *options) listDeletions(ctx context.Context, p *option.Session, t images
 		return err
 	}
 	with.Compat = o.CompatWith != ""
-	if err := o.createClients(ctx, p, &with.Options, "dest"); err != nil {
+	if err := o.createClients(ctx, p, &with.Options, program.Destination); err != nil {
 		return err
 	}
 	if with.Workspace, err = mirror.OpenWorkspace(strings.TrimPrefix(o.Workspace, mirrorcmd.FileScheme)); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, with.Workspace.Close()) }()
-	if with.Remote, err = o.newRemote(ctx, p, "dest", nil); err != nil {
+	if with.Remote, err = o.newRemote(ctx, p, program.Destination, nil); err != nil {
 		return err
 	}
 	l, problems, err := with.ListDeletions(ctx)
@@ -185,7 +185,7 @@ func (o *options) list(ctx context.Context, p *option.Session, args []string) er
 		return cmdline.Usagef("--channel needs --package")
 	}
 	var with mirror.Options
-	if err := o.createClients(ctx, p, &with, "src"); err != nil {
+	if err := o.createClients(ctx, p, &with, program.Source); err != nil {
 		return err
 	}
 	name := strings.TrimPrefix(o.catalog, "docker://")

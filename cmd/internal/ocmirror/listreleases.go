@@ -91,7 +91,7 @@ func (o *options) listReleaseChannels(ctx context.Context, p *option.Session, se
 
 // listMinors lists the versions X.Y of which there are releases.
 func (o *options) listMinors(ctx context.Context, p *option.Session) error {
-	remote, err := o.newRemote(ctx, p, "src", nil)
+	remote, err := o.newRemote(ctx, p, program.Source, nil)
 	if err != nil {
 		return err
 	}

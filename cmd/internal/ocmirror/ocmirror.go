@@ -232,14 +232,14 @@ func (o *options) direction(p *option.Session, args []string) (a mirrorcmd.Direc
 	return o.Direction(dest, false)
 }
 
-// registry is the configuration of the side src or dest.
-func (o *options) registry(side string) registries.Config {
+// registry is the configuration of [program.Source] or [program.Destination].
+func (o *options) registry(end string) registries.Config {
 	auth, certificates, verify := o.SrcAuthFile, o.srcCertDir, o.srcTLSVerify
-	if side == "dest" {
+	if end == program.Destination {
 		auth, certificates, verify = o.DestAuthFile, o.destCertDir, o.destTLSVerify
 	}
 	r := registries.Config{AuthFile: cmp.Or(auth, o.AuthFile), RegistriesDir: o.registriesDir,
-		CertDir: certificates, UserAgent: "bindery/" + strings.TrimPrefix(version.Release(), "v")}
+		CertDir: certificates, UserAgent: "bindery/" + strings.TrimPrefix(version.Release(), "v"), End: end}
 	if !verify {
 		skip := true
 		r.SkipTLSVerify, r.PlainHTTP = &skip, true
@@ -287,7 +287,7 @@ func (o *options) mirror(ctx context.Context, p *option.Session, args []string) 
 	if with.Releases, err = o.Releases.Options(ctx, p, "", o.retryTimes); err != nil {
 		return err
 	}
-	if err := o.createClients(ctx, p, &with, "src"); err != nil {
+	if err := o.createClients(ctx, p, &with, program.Source); err != nil {
 		return err
 	}
 	if with.Workspace, err = a.OpenWorkspace("\"bindery mirror run --from\" takes --workspace DIR, which keeps the files of " +
@@ -305,7 +305,7 @@ func (o *options) mirror(ctx context.Context, p *option.Session, args []string) 
 		if err != nil {
 			return err
 		}
-		if with.Remote, err = o.newRemote(ctx, p, "dest", uploads); err != nil {
+		if with.Remote, err = o.newRemote(ctx, p, program.Destination, uploads); err != nil {
 			return err
 		}
 	}
@@ -345,10 +345,10 @@ func (o *options) mirror(ctx context.Context, p *option.Session, args []string) 
 	return err
 }
 
-// createClients creates the clients that read, with the flags about one side.
-func (o *options) createClients(ctx context.Context, p *option.Session, with *mirror.Options, side string) error {
+// createClients creates the clients that read, with the flags about one end.
+func (o *options) createClients(ctx context.Context, p *option.Session, with *mirror.Options, end string) error {
 	client := images.ClientOptions{Policy: policy.Read, Transports: program.Transports,
-		Registry: o.registry(side), Retries: o.retryTimes,
+		Registry: o.registry(end), Retries: o.retryTimes,
 		AnyPlatform: true, Events: p.WarnEvent, PolicyFile: o.Policy}
 	if !o.securePolicy && client.PolicyFile == "" {
 		client.NoPolicy = true
@@ -380,10 +380,10 @@ func (o *options) createClients(ctx context.Context, p *option.Session, with *mi
 	return nil
 }
 
-// newRemote returns a client for the side src or dest, which is closed when the command ends.
-func (o *options) newRemote(ctx context.Context, p *option.Session, side string, uploads registries.Uploads) (
+// newRemote returns a client for one end, which is closed when the command ends.
+func (o *options) newRemote(ctx context.Context, p *option.Session, end string, uploads registries.Uploads) (
 	*registries.Client, error) {
-	remote, err := registries.New(ctx, registries.Options{Registry: o.registry(side),
+	remote, err := registries.New(ctx, registries.Options{Registry: o.registry(end),
 		Retries: o.retryTimes, Backoff: o.retryDelay, Uploads: uploads, Events: p.WarnEvent})
 	if err == nil {
 		p.AtEnd = append(p.AtEnd, func(bool) error { return remote.Close() })

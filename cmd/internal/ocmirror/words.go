@@ -10,16 +10,10 @@ import (
 	"github.com/operator-bindery/bindery/internal/lazyregexp"
 )
 
-// sides are the two flags of oc-mirror for what is one flag of bindery.
-func sides(flag string) string {
-	return "--src-" + flag + " for a source, --dest-" + flag + " for the destination"
-}
-
 // ocMirrorPhrases are what oc-mirror calls otherwise.
 var ocMirrorPhrases = strings.NewReplacer(
-	"--use-http", sides("tls-verify=false"),
-	"--tls-verify=false", sides("tls-verify=false"),
-	"--ca-file FILE", sides("cert-dir DIR"),
+	"--use-http", "--tls-verify=false",
+	"--ca-file FILE", "--cert-dir DIR",
 	"--registries-d DIR", "--registries.d DIR",
 	"--timeout or --retries", "--retry-times",
 	"--retries", "--retry-times",
@@ -41,21 +35,38 @@ var binderysCommand = lazyregexp.New(`"((?:build|migrate|render|validate|list|gr
 // namedFlag is a flag with what it is given, or a command in quotes.
 var namedFlag = lazyregexp.New(`"[^"]*"|--[a-z][a-z0-9.-]*(=[a-z]+)?( ([A-Z][A-Z=/]+|trim|repository)\b)?`)
 
-// Words puts a text into the words of oc-mirror. What only bindery has is named as a command of bindery.
-func Words(text string) string {
-	text = binderysCommand().ReplaceAllString(ocMirrorPhrases.Replace(text), `"bindery $1"`)
-	return namedFlag().ReplaceAllStringFunc(text, func(named string) string {
-		name, _, _ := strings.Cut(strings.TrimPrefix(named, "--"), "=")
-		name, _, _ = strings.Cut(name, " ")
-		if named[0] == '"' || ocMirrorHasFlag(name) {
-			return named
-		}
-		return `"bindery mirror run ` + named + `"`
-	})
+// Words returns the function that puts a text into the words of the command of oc-mirror which runs, for one end of a
+// copy or for both: oc-mirror has two flags for what is one flag of bindery. What only bindery has is named as a command
+// of bindery.
+func Words(p *program.Program) func(text, end string) string {
+	return func(text, end string) string {
+		text = binderysCommand().ReplaceAllString(ocMirrorPhrases.Replace(text), `"bindery $1"`)
+		return namedFlag().ReplaceAllStringFunc(text, func(named string) string {
+			flag := strings.TrimPrefix(named, "--")
+			name, _, _ := strings.Cut(flag, " ")
+			name, _, _ = strings.Cut(name, "=")
+			switch {
+			case named[0] == '"':
+				return named
+			case end != "" && has(p, end+"-"+name):
+				return "--" + end + "-" + flag
+			case has(p, name):
+				return named
+			case has(p, program.Source+"-"+name):
+				return "--src-" + flag + " for a source, --dest-" + flag + " for the destination"
+			case has(&program.Program{}, name):
+				return `"oc-mirror ` + named + `"`
+			}
+			return `"bindery mirror run ` + named + `"`
+		})
+	}
 }
 
-// ocMirrorHasFlag tells whether a command has a flag under the name oc-mirror.
-func ocMirrorHasFlag(name string) bool {
+// has tells whether the command that runs has a flag; without one, whether any command of oc-mirror has it.
+func has(p *program.Program, name string) bool {
+	if p.Line.Leaf() != nil {
+		return p.HasFlag(name)
+	}
 	return slices.ContainsFunc(Flags(), func(f cli.Flag) bool { return slices.Contains(f.Names(), name) })
 }
 

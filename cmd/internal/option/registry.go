@@ -86,16 +86,20 @@ func (o *Registry) EndsFlags() []cli.Flag {
 
 // SourceConfig is [Registry.Config] for what is read.
 func (o *Registry) SourceConfig(p *Session) registries.Config {
-	return o.withAuthFile(p, o.SrcAuthFile)
+	return o.forEnd(p, program.Source, o.SrcAuthFile)
 }
 
 // DestConfig is [Registry.Config] for what is written.
-func (o *Registry) DestConfig(p *Session) registries.Config { return o.withAuthFile(p, o.DestAuthFile) }
+func (o *Registry) DestConfig(p *Session) registries.Config {
+	return o.forEnd(p, program.Destination, o.DestAuthFile)
+}
 
-func (o *Registry) withAuthFile(p *Session, file string) registries.Config {
+func (o *Registry) forEnd(p *Session, end, authFile string) registries.Config {
 	with := *o
-	with.AuthFile = cmp.Or(file, o.AuthFile)
-	return with.Config(p)
+	with.AuthFile = cmp.Or(authFile, o.AuthFile)
+	r := with.Config(p)
+	r.End = end
+	return r
 }
 
 // Config returns the configuration of registries. Under opm's name plain HTTP means that no certificate is verified, too.

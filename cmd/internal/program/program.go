@@ -37,8 +37,8 @@ type Program struct {
 	Command  *cli.Context
 	Line     cmdline.Line
 	transfer *transfer // created on first use
-	// inWords, unless nil, puts advice into the words of another name.
-	InWords func(string) string
+	// InWords, unless nil, is [Program.WordsFor] for another name.
+	InWords func(text, end string) string
 	// beforeOutput, unless nil, comes before an answer is printed.
 	BeforeOutput func() error
 	AtEnd        []func(done bool) error

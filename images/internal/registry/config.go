@@ -40,6 +40,9 @@ type Config struct {
 	RegistriesDir string
 	// UserAgent is sent with every request.
 	UserAgent string
+	// End names what the configuration is for where a program has one for each end of a copy, such as "source". [EndOf]
+	// returns it for the errors of requests.
+	End string
 }
 
 // Env fills what is not set from the environment, as podman and docker do:

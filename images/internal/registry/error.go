@@ -53,6 +53,31 @@ func notFoundError(err error) error {
 	return remoteError(err)
 }
 
+// endError is an error of a request of a client whose configuration is for one end of a copy.
+type endError struct {
+	error
+	end string
+}
+
+func (e *endError) Unwrap() error { return e.error }
+
+// EndOf returns [Config.End] of the client whose request failed; empty if there is none.
+func EndOf(err error) string {
+	var of *endError
+	if errors.As(err, &of) {
+		return of.end
+	}
+	return ""
+}
+
+// withEnd adds the end that the client is for to an error of a request.
+func (r *Client) withEnd(err error) error {
+	if err == nil || r.o.Registry.End == "" {
+		return err
+	}
+	return &endError{err, r.o.Registry.End}
+}
+
 // StatusError is an answer of a registry that is no success.
 type StatusError struct {
 	// Status is the HTTP status, and Request the method and URL without credentials.

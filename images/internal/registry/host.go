@@ -194,7 +194,8 @@ func (p *repository) withScopes(scopes ...string) *repository {
 
 // base returns the URL of the registry. If plain HTTP is allowed, its scheme is found out by one request, which
 // concurrent requests share.
-func (h *host) base(ctx context.Context) (*url.URL, error) {
+func (h *host) base(ctx context.Context) (_ *url.URL, err error) {
+	defer func() { err = h.r.withEnd(err) }()
 	for {
 		if scheme := h.scheme.Load(); scheme != nil {
 			return &url.URL{Scheme: *scheme, Host: h.address, Path: "/v2/"}, nil

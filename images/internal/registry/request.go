@@ -185,6 +185,7 @@ func (p *repository) sendOnce(ctx context.Context, q request) (*http.Response, e
 
 // exchange is like sendOnce, for a request whose URL is set.
 func (p *repository) exchange(ctx context.Context, base *url.URL, q request) (_ *http.Response, err error) {
+	defer func() { err = p.host.r.withEnd(err) }()
 	for second := false; ; second = true {
 		if !q.foreign {
 			if q.authorization, err = p.authorize(ctx, base, q.authorization); err != nil {
