@@ -103,7 +103,7 @@ fuzz: ## run every fuzz target for FUZZTIME
 	FUZZTIME=$(FUZZTIME) hack/fuzz.sh
 
 fuzz-long: ## run the fuzz targets for an hour in all; what they find is written to testdata/fuzz, to become seeds
-	FUZZTIME=2m hack/fuzz.sh
+	FUZZTIME=2m FUZZ_DEEP=yes hack/fuzz.sh
 
 demo: SERVER_ARCHES := $(shell $(GO) env GOARCH)
 demo: ## database to catalog to image to server, on this machine, with nothing but Go and make

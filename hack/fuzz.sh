@@ -11,9 +11,11 @@ cache=$("$GO" env GOCACHE)/fuzz
 module=$("$GO" list -m)
 targets() { sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*/\1/p' "$1"/*_test.go; }
 while read -r dir; do
-    first=$(targets "$dir" | head -n 1)
-    # With a target named, the compiler puts in what guides the fuzzer.
-    "$GO" test -c -ldflags=-s -fuzz "^$first\$" -o "$work/tests" "./$dir" || { failed=1; continue; }
+    # What guides the fuzzer is put into the packages of the project, and with FUZZ_DEEP=yes into all that they use as well: these
+    # are then compiled once more, for minutes.
+    guided=(-gcflags="$module/...=-d=libfuzzer")
+    [ "${FUZZ_DEEP:-}" != yes ] || guided=(-fuzz "^$(targets "$dir" | head -n 1)\$")
+    "$GO" test -c -ldflags=-s "${guided[@]}" -o "$work/tests" "./$dir" || { failed=1; continue; }
     while read -r target; do
         echo "== ./$dir $target"
         # Interesting inputs are not minimised: with documents of many kilobytes that would be all the time there is.
