@@ -74,6 +74,7 @@ func Add(p *program.Program, err error) error {
 	var authority x509.UnknownAuthorityError
 	var expired x509.CertificateInvalidError
 	var certificate *tls.CertificateVerificationError
+	var record tls.RecordHeaderError
 	var host x509.HostnameError
 	var name *render.NameError
 	var reference *render.ReferenceError
@@ -98,6 +99,8 @@ func Add(p *program.Program, err error) error {
 		text, object = nameHint(missing), missing.Name
 	case errors.Is(err, http.ErrSchemeMismatch), errors.Is(err, registries.ErrPlainHTTP):
 		text = "the registry uses plain HTTP: set --use-http"
+	case errors.As(err, &record):
+		text = "the registry does not answer with TLS; if it uses plain HTTP: set --use-http"
 	case errors.As(err, &expired) && expired.Reason == x509.Expired:
 		text = "the certificate has to be renewed, or the clock of this machine is wrong; --tls-verify=false goes on " +
 			"without verification"

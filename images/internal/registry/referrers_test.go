@@ -336,6 +336,27 @@ func TestConditionsThatAreNeverMet(t *testing.T) {
 	}
 }
 
+// A registry that refuses to write a tag with the status of conditions is asked once without one, and its reason is the
+// error.
+func TestTagThatIsNeverWritten(t *testing.T) {
+	r := testregistry.New(t)
+	tag, writes := reflist.Tag(theSubject), 0
+	r.Interfere(func(w http.ResponseWriter, q *http.Request) bool {
+		if q.Method != http.MethodPut || !strings.HasSuffix(q.URL.Path, tag) {
+			return false
+		}
+		writes++
+		w.WriteHeader(http.StatusPreconditionFailed)
+		fmt.Fprint(w, `{"errors":[{"code":"PRECONDITION","message":"configured as immutable"}]}`)
+		return true
+	})
+	err := writerTo(t, r, "acme/catalog").WriteManifest(t.Context(), artifact(t, theSubject, "1"),
+		v1.MediaTypeImageManifest, store.WriteOptions{})
+	if err == nil || !strings.Contains(err.Error(), "configured as immutable") || writes != 2 {
+		t.Errorf("%d writes: %v", writes, err)
+	}
+}
+
 // A change that another client undoes each time fails at last, and is not reported as done.
 func TestNeverListed(t *testing.T) {
 	defer func(d time.Duration) { contendedSettle = d }(contendedSettle)

@@ -135,7 +135,8 @@ func (r *Repository) update(ctx context.Context, u *tagUpdate, made *madeChange)
 			before = ""
 			continue
 		}
-		if !hasStatus(err, http.StatusPreconditionFailed) {
+		// Without a condition it is the registry that does not let the tag be written.
+		if only == nil || !hasStatus(err, http.StatusPreconditionFailed) {
 			made.writes++
 			u.writes++
 			u.conditional = u.conditional && only != nil
