@@ -292,17 +292,23 @@ var otherNames = map[string]string{
 	"manifest":      "inspect IMAGE",
 	"pull":          "copy NAME oci:DIR:TAG",
 	"push":          "copy oci:DIR:TAG docker://NAME",
+	"render-graph":  "graph CATALOG -o mermaid",
 	"rmi":           "untag NAME:TAG",
 }
 
 // otherWays are flags that other programs have for a command, with what to do here in their place.
 var otherWays = map[string]string{
-	"login -p":         "other users of the machine read what is on a command line: pipe the password to --password-stdin",
-	"prune -p":         "the packages that stay are those of --keep, separated by commas",
-	"prune --package":  "the packages that stay are those of --keep, separated by commas",
-	"prune --packages": "the packages that stay are those of --keep, separated by commas",
-	"sign --key":       "the private key is that of --sign-key; --key of \"verify\" is the public one",
+	"graph --draw-v0-semantics": opmGraph,
+	"graph --minimum-edge":      opmGraph,
+	"graph --mermaid":           "-o mermaid prints the drawing for mermaid to standard output",
+	"login -p":                  "other users of the machine read what is on a command line: pipe the password to --password-stdin",
+	"prune -p":                  "the packages that stay are those of --keep, separated by commas",
+	"prune --package":           "the packages that stay are those of --keep, separated by commas",
+	"prune --packages":          "the packages that stay are those of --keep, separated by commas",
+	"sign --key":                "the private key is that of --sign-key; --key of \"verify\" is the public one",
 }
+
+const opmGraph = "\"bindery alpha render-graph\" has the flags of opm, and prints its drawing, in mermaid, to standard output"
 
 // otherWay returns what to do in place of a flag; empty if that is not known.
 func (p *parser) otherWay(flag string) string {

@@ -38,11 +38,12 @@ func GraphCommand(p *option.Session) *cli.Command {
 		ArgsUsage: "CATALOG [PACKAGE]",
 		Description: option.CatalogHelp + `
 
+The drawing is printed unless --to names a file. opm's "alpha render-graph" prints mermaid: that is -o mermaid.
 svg and html are finished drawings: bundles are rows, newest first, channels are lanes, and upgrades point
 upwards. html is a self-contained page. mermaid and dot are for other programs. The catalog need not be valid:
 a drawing also shows what is wrong.` +
 			program.Examples("bindery graph catalog etcd --to etcd.svg", "bindery graph index.db --to graphs.html",
-				"bindery graph catalog etcd -c alpha -o mermaid"),
+				"bindery graph catalog etcd -c alpha -o mermaid > etcd.mmd"),
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Destination: &o.output, Usage: "output `FORMAT` (svg|html|mermaid|dot)",
 				DefaultText: "by the extension of --to, or svg"},
@@ -67,7 +68,7 @@ func drawGraph(ctx context.Context, p *option.Session, o *graphOptions, args []s
 	if err != nil {
 		return err
 	}
-	toFile := p.Given("to")
+	toFile := p.Given("to") && o.to != "-"
 	if toFile {
 		if err := atomicfs.CheckFile(o.to); err != nil {
 			return fmt.Errorf("--to: %w", err)
@@ -126,7 +127,10 @@ func (o *graphOptions) drawing(p *option.Session) (drawing, error) {
 			return graph.MermaidOptions{Repair: true, Warn: func(message string) { warnGraph(p, message) }}.Write(w, chosen)
 		}, nil
 	}
-	return nil, cmdline.Usagef("invalid --output value %q, expected (svg|html|mermaid|dot)", format)
+	e := cmdline.Usagef("invalid --output value %q, expected (svg|html|mermaid|dot)", format)
+	e.Hint = "--to FILE writes the drawing to a file, in the format of its extension; without it, it is printed, " +
+		"and -o mermaid prints it for mermaid, as \"bindery alpha render-graph\" does with the flags of opm"
+	return nil, e
 }
 
 // warnGraph logs what is not drawn.
