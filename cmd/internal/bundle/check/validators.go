@@ -8,7 +8,6 @@ import (
 	"github.com/operator-framework/api/pkg/validation"
 	apierrors "github.com/operator-framework/api/pkg/validation/errors"
 	interfaces "github.com/operator-framework/api/pkg/validation/interfaces"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/operator-bindery/bindery/bundle"
@@ -146,40 +145,8 @@ func (r *run) optional(v optional, csv object, objects []object) (tasks []func()
 		if r.o.KubernetesVersion != "" {
 			values["k8s-version"] = r.o.KubernetesVersion
 		}
-		in := r.manifests(csv, objects)
-		withoutServed(in)
-		r.results(v.Name, csv, v.library.Validate(in, values), false)
+		r.results(v.Name, csv, v.library.Validate(r.manifests(csv, objects), values), false)
 	}}
-}
-
-// served are resources that lost a beta version and are still served in a stable one. A rule of RBAC names no version:
-// the library takes rules about these for rules about removed APIs, until its v0.44.0.
-var served = []string{"cronjobs", "endpointslices", "events", "horizontalpodautoscalers", "poddisruptionbudgets", "runtimeclasses"}
-
-// withoutServed removes these resources from the rules of a bundle that is given to the library.
-func withoutServed(in *manifests.Bundle) {
-	for _, o := range in.Objects {
-		for _, field := range []string{"permissions", "clusterPermissions"} {
-			permissions, _, _ := unstructured.NestedFieldNoCopy(o.Object, "spec", "install", "spec", field)
-			for _, p := range list(permissions) {
-				permission, _ := p.(map[string]any)
-				for _, r := range list(permission["rules"]) {
-					if rule, ok := r.(map[string]any); ok {
-						rule["resources"] = slices.DeleteFunc(list(rule["resources"]), func(name any) bool {
-							text, _ := name.(string)
-							return slices.Contains(served, text)
-						})
-					}
-				}
-			}
-		}
-	}
-}
-
-// list returns a value that is a list; nil for others.
-func list(v any) []any {
-	all, _ := v.([]any)
-	return all
 }
 
 // manifests converts the bundle to the library's type, a copy that the library may change.
