@@ -73,7 +73,7 @@ func (f *filed) candidates(q *Request, inRange func(semver.Version) bool) ([]*ca
 func (f *filed) successors(i *Installed, channels []channel) (func(*candidate) bool, error) {
 	installed, err := i.parse()
 	if err != nil {
-		return nil, fmt.Errorf("failed to get version and release of installed bundle: %w", err)
+		return nil, err
 	}
 	// The range is asked for the version as the status has it, with its build metadata.
 	version, err := parseVersion(i.Version)

@@ -24,11 +24,18 @@ type Installed struct {
 	HasRelease bool
 }
 
+// parse returns the version and the release. The errors are worded as operator-controller's.
 func (i *Installed) parse() (declcfg.VersionRelease, error) {
+	parsed, err := parseLegacy(i.Version)
+	problem := "failed to get version and release of installed bundle"
 	if i.Release != "" || i.HasRelease {
-		return parseExplicit(i.Version, i.Release)
+		parsed, err = parseExplicit(i.Version, i.Release)
+		problem = "failed to parse installed bundle version and release"
 	}
-	return parseLegacy(i.Version)
+	if err != nil {
+		return declcfg.VersionRelease{}, fmt.Errorf("%s: %w", problem, err)
+	}
+	return parsed, nil
 }
 
 // Request is what a ClusterExtension asks for.

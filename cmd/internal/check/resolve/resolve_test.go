@@ -99,6 +99,11 @@ func TestResolve(t *testing.T) {
 		"no version is installed": {chain, resolve.Request{Installed: installed("x", "x")}, "",
 			`error walking catalogs: error finding upgrade edges: failed to get version and release of installed ` +
 				`bundle: No Major.Minor.Patch elements found`},
+		"no release is installed": {chain, resolve.Request{Installed: &resolve.Installed{Name: "x", Version: "1.0.0",
+			Release: "a_b"}}, "",
+			`error walking catalogs: error finding upgrade edges: failed to parse installed bundle version and ` +
+				`release: error parsing release "a_b": invalid release "a_b": segment 0: Invalid character(s) found in ` +
+				`prerelease "a_b"`},
 		"no package": {nil, resolve.Request{}, "", `no bundles found for package "p"`},
 		"deprecated last": {[]string{bundle("p.v1", "1.0.0"), bundle("p.v2", "2.0.0"), deprecate("p.v2")},
 			resolve.Request{},
