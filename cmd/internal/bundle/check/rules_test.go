@@ -18,6 +18,9 @@ import (
 
 const pinned = "registry.redhat.io/acme/operator@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
+// networkPolicyRule permits what Conforma demands.
+const networkPolicyRule = "{apiGroups: [networking.k8s.io], resources: [networkpolicies], verbs: [create, delete, patch]}"
+
 // goodCSV breaks no rule of OLM v1 and Conforma.
 const goodCSV = `apiVersion: operators.coreos.com/v1alpha1
 kind: ClusterServiceVersion
@@ -43,6 +46,10 @@ spec:
   install:
     strategy: deployment
     spec:
+      clusterPermissions:
+      - serviceAccountName: acme
+        rules:
+        - ` + networkPolicyRule + `
       deployments:
       - name: acme
         spec:
@@ -206,8 +213,8 @@ func TestEachRuleOnBundlesFindsItsOwn(t *testing.T) {
 			f["manifests/budget.yaml"] = &fstest.MapFile{Data: []byte("apiVersion: policy/v1\n" +
 				"kind: PodDisruptionBudget\nmetadata: {name: a}\nspec:\n  minAvailable: -1\n")}
 		}},
-		{rule: "olmv1.api-invalid", place: csv + ":30", edits: []string{"labels: {app: acme}", "labels: {app: other}"}},
-		{rule: "olmv1.api-invalid", place: csv + ":33", edits: []string{"              - name: acme\n",
+		{rule: "olmv1.api-invalid", place: csv + ":34", edits: []string{"labels: {app: acme}", "labels: {app: other}"}},
+		{rule: "olmv1.api-invalid", place: csv + ":37", edits: []string{"              - name: acme\n",
 			"              - name: Acme\n"}},
 		{rule: "olmv1.validator:1",
 			edits: []string{"      - name: acme\n",
@@ -240,11 +247,11 @@ func TestEachRuleOnBundlesFindsItsOwn(t *testing.T) {
 		{rule: "olm.csv_semver_format", place: csv + ":12", edits: []string{"version: 1.0.0", "version: v1"}},
 		{rule: "olm.unpinned_references", place: csv + ":6", edits: []string{"containerImage: " + pinned,
 			"containerImage: registry.redhat.io/acme/operator:v1"}},
-		{rule: "olm.unpinned_references", place: csv + ":34", edits: []string{"                image: " + pinned,
+		{rule: "olm.unpinned_references", place: csv + ":38", edits: []string{"                image: " + pinned,
 			"                image: registry.redhat.io/acme/operator:v1"}},
 		{rule: "olm.unpinned_references", place: csv + ":21", data: "any registry", edits: []string{
 			"  - {name: operator, image: " + pinned, "  - {name: operator, image: operator:v1"}},
-		{rule: "olm.unpinned_references", place: csv + ":34", data: "any registry", edits: []string{
+		{rule: "olm.unpinned_references", place: csv + ":38", data: "any registry", edits: []string{
 			"                image: " + pinned, "                image: REPLACE_IMAGE"}},
 		{rule: "olm.feature_annotations_format", place: csv + ":8", edits: []string{"disconnected: \"true\"",
 			"disconnected: \"yes\""}},
@@ -258,6 +265,8 @@ func TestEachRuleOnBundlesFindsItsOwn(t *testing.T) {
 			f["manifests/account.yaml"] = &fstest.MapFile{Data: []byte(
 				"apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: a}\n")}
 		}},
+		{rule: "olm.required_network_policy_rbac_for_operands", place: csv + ":25",
+			edits: []string{"verbs: [create, delete, patch]", "verbs: [create, delete]"}},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
 			fsys := goodBundle(c.edits...)
@@ -315,6 +324,50 @@ func promised(t *testing.T, fsys fs.FS, refused *rules.Report, certs manifests.C
 		}) {
 			t.Errorf("no warning of %+v in %v", f, report.Problems)
 		}
+	}
+}
+
+// The cases are those of the policy.
+func TestPermissionsOnNetworkPolicies(t *testing.T) {
+	const permission = "      clusterPermissions:\n      - serviceAccountName: acme\n        rules:\n        - " + networkPolicyRule + "\n"
+	rule := func(text string) []string { return []string{networkPolicyRule, text} }
+	for name, c := range map[string]struct {
+		edits      []string
+		exceptions map[string][]string
+		missing    bool
+	}{
+		"update instead of patch":   {edits: rule(strings.Replace(networkPolicyRule, "patch", "update", 1))},
+		"any verb":                  {edits: rule(`{apiGroups: [networking.k8s.io], resources: [networkpolicies], verbs: ["*"]}`)},
+		"any group and resource":    {edits: rule(`{apiGroups: ["*"], resources: ["*"], verbs: [create, delete, patch]}`)},
+		"in permissions":            {edits: []string{"clusterPermissions:", "permissions:"}},
+		"another group":             {edits: rule(strings.Replace(networkPolicyRule, "networking", "other", 1)), missing: true},
+		"another resource":          {edits: rule(strings.Replace(networkPolicyRule, "networkpolicies", "ingresses", 1)), missing: true},
+		"without create":            {edits: rule(strings.Replace(networkPolicyRule, "create, ", "", 1)), missing: true},
+		"without delete":            {edits: rule(strings.Replace(networkPolicyRule, "delete, ", "", 1)), missing: true},
+		"in two rules":              {edits: rule("{apiGroups: [networking.k8s.io], resources: [networkpolicies], verbs: [create]}\n        - " + strings.Replace(networkPolicyRule, "create, ", "", 1)), missing: true},
+		"no permissions":            {edits: []string{permission, ""}, missing: true},
+		"an exception":              {edits: []string{permission, ""}, exceptions: map[string][]string{"acme": {"0.9", "1.0"}}},
+		"exception of another":      {edits: []string{permission, ""}, exceptions: map[string][]string{"other": {"1.0"}, "acme": {"1.1", "1"}}, missing: true},
+		"permissions not as a list": {edits: []string{permission, "      clusterPermissions: {rules: [5]}\n"}, missing: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			data := conformaData(t, "")
+			data.NetworkPolicyExceptions = c.exceptions
+			report := checkRules(t, goodBundle(c.edits...), nil,
+				rules.Options{Profiles: []rules.Profile{rules.Conforma}, Data: data}, manifests.CertManager)
+			var want []string
+			if c.missing {
+				want = []string{`Operator "acme" version "1.0.0" is missing required NetworkPolicy RBAC ` +
+					`(networking.k8s.io/networkpolicies with create, delete, and update/patch)`}
+			}
+			var got []string
+			for _, f := range report.Findings {
+				got = append(got, f.Message)
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("got %q, want %q", got, want)
+			}
+		})
 	}
 }
 

@@ -46,6 +46,10 @@ var (
 		"build it for one platform", "")
 	conformaKinds = conformaRule("allowed_resource_kinds", "The kind of each manifest is permitted by the rule data.",
 		"remove the manifest, or add its kind to the rule data", "allowed_olm_resource_kinds")
+	conformaNetworkPolicy = conformaRule("required_network_policy_rbac_for_operands",
+		"The operator may create, change and delete NetworkPolicies.",
+		"permit create, delete, and update or patch, on networking.k8s.io/networkpolicies, or add the package and its "+
+			"version to operator_network_policy_rbac_exceptions of the rule data", "")
 )
 
 // The rules of Conforma that compare with a release snapshot. The caller of [CheckRules] checks them.
@@ -72,6 +76,7 @@ var conformaChecks = []rules.Check[*conformaSubject]{
 	{Rules: []rules.Rule{conformaRegistries}, Find: findRegistries},
 	{Rules: []rules.Rule{conformaMultiArch}, Find: findMultiArch},
 	{Rules: []rules.Rule{conformaKinds}, Find: findKinds},
+	{Rules: []rules.Rule{conformaNetworkPolicy}, Find: findNetworkPolicy},
 }
 
 // conformaSubject is a bundle with the rule data.
@@ -355,4 +360,50 @@ func findKinds(_ context.Context, s *conformaSubject, emit rules.Emit) {
 				"The %q manifest kind is not in the list of OLM allowed resource kinds.", o.Kind))
 		}
 	}
+}
+
+// findNetworkPolicy reports an operator that cannot manage the NetworkPolicies of its operands. As in the policy, one
+// rule must permit all of it, and a ClusterServiceVersion without a version is not looked at.
+func findNetworkPolicy(_ context.Context, s *conformaSubject, emit rules.Emit) {
+	for _, o := range s.csvs {
+		m := manifest(o)
+		version, ok := child(m, "spec", "version").(string)
+		if !ok || s.exceptedVersion(version) {
+			continue
+		}
+		install := child(m, "spec", "install", "spec")
+		if !managesNetworkPolicies(child(install, "clusterPermissions")) &&
+			!managesNetworkPolicies(child(install, "permissions")) {
+			steps := []any{"spec", "install", "spec"}
+			emit(s.finding(placeIn(o, steps...), canon.PathName(steps), "Operator %q version %q is missing required "+
+				"NetworkPolicy RBAC (networking.k8s.io/networkpolicies with create, delete, and update/patch)",
+				s.Bundle.Package, version))
+		}
+	}
+}
+
+// exceptedVersion reports whether the rule data excepts a version of the package, of which two numbers count.
+func (s *conformaSubject) exceptedVersion(version string) bool {
+	parts := strings.Split(version, ".")
+	return len(parts) >= 2 &&
+		slices.Contains(s.data.NetworkPolicyExceptions[s.Bundle.Package], parts[0]+"."+parts[1])
+}
+
+func managesNetworkPolicies(permissions any) bool {
+	has := func(rule any, field string, oneOf ...string) bool {
+		values, _ := child(rule, field).([]any)
+		return slices.ContainsFunc(values, func(v any) bool {
+			text, ok := v.(string)
+			return ok && slices.Contains(oneOf, text)
+		})
+	}
+	list, _ := permissions.([]any)
+	return slices.ContainsFunc(list, func(permission any) bool {
+		granted, _ := child(permission, "rules").([]any)
+		return slices.ContainsFunc(granted, func(rule any) bool {
+			return has(rule, "apiGroups", "networking.k8s.io", "*") && has(rule, "resources", "networkpolicies", "*") &&
+				has(rule, "verbs", "create", "*") && has(rule, "verbs", "delete", "*") &&
+				has(rule, "verbs", "update", "patch", "*")
+		})
+	})
 }

@@ -21,6 +21,9 @@ type Data struct {
 	Kinds []string `json:"allowed_olm_resource_kinds,omitempty"`
 	// Features are the annotations that must be "true" or "false".
 	Features []string `json:"required_olm_features_annotations,omitempty"`
+	// NetworkPolicyExceptions are the packages that need no permission to manage NetworkPolicies, each with the
+	// versions, as "1.2", of which this is true.
+	NetworkPolicyExceptions map[string][]string `json:"operator_network_policy_rbac_exceptions,omitempty"`
 	// BasePrefixes are how the names of base images begin.
 	BasePrefixes []string `json:"allowed_registry_prefixes,omitempty"`
 
