@@ -20,7 +20,7 @@ func Release() string { return cmp.Or(release, recorded(debug.ReadBuildInfo), so
 
 // Compatible is the version of opm whose commands, flags and formats the program has. Scripts decide by it which
 // features to use.
-const Compatible = "v1.72.0"
+const Compatible = "v1.73.0"
 
 // release, commit and date are set by the linker (-X). The date is that of the commit, so that two builds of one commit
 // are equal.

@@ -22,6 +22,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/testing/manual"
 	"github.com/operator-bindery/bindery/internal/testing/recorded"
 	"github.com/operator-bindery/bindery/internal/testing/testregistry"
+	"github.com/operator-bindery/bindery/internal/version"
 )
 
 // parsedOnly is the list of the documented commands that do not run in a test, as they need a cluster, a server, much
@@ -338,6 +339,39 @@ func TestDocumentedSize(t *testing.T) {
 	}
 	if mb, err := strconv.ParseFloat(stated[1], 64); err != nil || math.Abs(float64(info.Size())/1e6-mb) > 0.04*mb {
 		t.Errorf("the program has %.1f MB, the page says %s", float64(info.Size())/1e6, stated[1])
+	}
+}
+
+// The page about proofs says which versions of other programs bindery has and is compared with.
+func TestDocumentedPeers(t *testing.T) {
+	page := clitest.ReadFile(t, "../../../docs/explain/proofs.md")
+	module := func(dir, path string) string {
+		found := regexp.MustCompile(`(?m)^\s+` + regexp.QuoteMeta(path) + ` (v\S+)`).FindStringSubmatch(clitest.ReadFile(t,
+			filepath.Join("../../..", dir, "go.mod")))
+		if found == nil {
+			t.Fatalf("%s of %q: not in go.mod", path, dir)
+		}
+		return found[1]
+	}
+	crdify := module("", "sigs.k8s.io/crdify")
+	crdify = crdify[strings.LastIndexByte(crdify, '-')+1:]
+	for peer, want := range map[string]string{
+		"opm (operator-registry)": version.Compatible,
+		"operator-framework/api":  module("", "github.com/operator-framework/api"),
+		"Kubernetes":              module("", "k8s.io/apiextensions-apiserver") + " of the modules",
+		"crdify":                  "commit " + crdify[:7],
+		"cosign":                  strings.TrimPrefix(module("hack/sigstore", "github.com/sigstore/cosign/v3"), "v"),
+	} {
+		if !strings.Contains(page, "\n| "+peer+" | "+want) {
+			t.Errorf("the table of the page does not name %s %s", peer, want)
+		}
+	}
+	if want := "kube-apiserver " + strings.TrimPrefix(module("hack/cluster", "k8s.io/kubernetes"), "v"); !strings.Contains(page, want) {
+		t.Errorf("the page does not name %s", want)
+	}
+	differences := clitest.ReadFile(t, "../../../docs/differences-from-opm.md")
+	if !strings.Contains(differences, "compatible with ("+version.Compatible+",") {
+		t.Errorf("the page on differences from opm does not name %s", version.Compatible)
 	}
 }
 
