@@ -374,6 +374,28 @@ func TestRulesOfRBACAboutServedResources(t *testing.T) {
 	}
 }
 
+// The lists in messages of the library have the same order in each run.
+func TestListsInMessagesAreSorted(t *testing.T) {
+	fsys := etcd(t)
+	replace(t, fsys, "metadata/annotations.yaml", "channels.v1: singlenamespace-alpha", "channels.v1: g,a,b,f,e,d,c,singlenamespace-alpha")
+	for kind, version := range map[string]string{"Ingress": "extensions/v1beta1", "Lease": "coordination.k8s.io/v1beta1",
+		"StorageClass": "storage.k8s.io/v1beta1", "RoleBinding": "rbac.authorization.k8s.io/v1beta1",
+		"APIService": "apiregistration.k8s.io/v1beta1", "PriorityClass": "scheduling.k8s.io/v1beta1"} {
+		write(fsys, "manifests/"+kind+".yaml", "apiVersion: "+version+"\nkind: "+kind+"\nmetadata: {name: 'two\\words'}\n")
+		write(fsys, "manifests/"+kind+"2.yaml", "apiVersion: "+version+"\nkind: "+kind+"\nmetadata: {name: another}\n")
+	}
+	text := lines(check(t, fsys, Options{Select: []string{"alpha-deprecated-apis", "good-practices"},
+		KubernetesVersion: "1.22"}).Problems)
+	const objects = `: (["two\\words" "another"]),`
+	for _, want := range []string{`channel(s) ["a" "b" "c" "d" "e" "f" "g" "singlenamespace-alpha"] are not`,
+		"Migrate the API(s) for APIService" + objects + "Ingress" + objects + "Lease" + objects + "PriorityClass" + objects +
+			"RoleBinding" + objects + "StorageClass" + objects} {
+		if !strings.Contains(text, want) {
+			t.Errorf("lacks %s\n%s", want, text)
+		}
+	}
+}
+
 // No validator crashes on a damaged bundle.
 func TestAllValidatorsOnDamagedBundles(t *testing.T) {
 	var all []string

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -15,6 +16,7 @@ import (
 	crdvalidation "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation"
 
 	"github.com/operator-bindery/bindery/bundle"
+	"github.com/operator-bindery/bindery/internal/lazyregexp"
 )
 
 // definition validates a CustomResourceDefinition as the API server does. The library's validators do the same without
@@ -127,6 +129,32 @@ func boundRules(in *apiextensions.CustomResourceDefinition) (n int) {
 		}
 	}
 	return n
+}
+
+const inQuotes = `"(?:[^"\\]|\\.)*"`
+
+const ofKind = `\w+: \(\[` + inQuotes + `(?: ` + inQuotes + `)*\]\),`
+
+// randomLists are the lists that the library writes in an order that differs from run to run: channels, and the kinds
+// of removed APIs, each with its objects.
+var randomLists = []struct {
+	whole, entry func() *regexp.Regexp
+	separator    string
+}{
+	{lazyregexp.New(`^channel\(s\) \[(` + inQuotes + `(?: ` + inQuotes + `)+)\]`), lazyregexp.New(inQuotes), " "},
+	{lazyregexp.New(`Migrate the API\(s\) for ((?:` + ofKind + `)+)$`), lazyregexp.New(ofKind), ""},
+}
+
+// settled returns a validator's message with these lists sorted.
+func settled(text string) string {
+	for _, list := range randomLists {
+		if at := list.whole().FindStringSubmatchIndex(text); at != nil {
+			entries := list.entry().FindAllString(text[at[2]:at[3]], -1)
+			slices.Sort(entries)
+			return text[:at[2]] + strings.Join(entries, list.separator) + text[at[3]:]
+		}
+	}
+	return text
 }
 
 // libraryText returns a validator's message for people.

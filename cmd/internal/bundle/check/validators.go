@@ -181,6 +181,7 @@ func (r *run) results(validator string, about object, results []apierrors.Manife
 			if e.Type == apierrors.ErrorDeprecatedValidator {
 				continue // it is about the validator, not about the bundle
 			}
+			e.Detail = settled(e.Detail)
 			f := finding{
 				Problem: bundle.Problem{Severity: bundle.SeverityError,
 					Rule: validator + "/" + ruleName(string(e.Type)), Message: libraryText(e, about)},
