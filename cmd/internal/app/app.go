@@ -90,7 +90,7 @@ func groups(p *option.Session) []group {
 func root(p *option.Session, c *cli.Context) error {
 	switch {
 	case c.Bool("version"):
-		return printVersion(p, "")
+		return printVersion(p, program.Text)
 	case p.Opm:
 		return nil
 	}

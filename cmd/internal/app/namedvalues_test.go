@@ -39,7 +39,7 @@ func TestUnknownValuesListTheKnownOnes(t *testing.T) {
 		"check cat --profile foo":                                          "opm",
 		"check cat --fail-on foo":                                          "(error|warning)",
 		"copy oci:x oci:y --with foo":                                      "(signatures|referrers|none)",
-		"inspect oci:x -o foo":                                             "(table|json)",
+		"inspect oci:x -o foo":                                             "(text|json|yaml)",
 		"sbom oci:x --format foo":                                          "spdx",
 		"keys generate --algorithm foo":                                    "ed25519",
 		"registry mirror small.db --to example.com/x -o foo":               "mapping",

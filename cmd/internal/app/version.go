@@ -24,10 +24,10 @@ func versionCommand(p *option.Session) *cli.Command {
 Started as opm, the program prints the version in opm's form.` + program.Examples("bindery version",
 			"bindery version -o json"),
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "output", Destination: &output, Aliases: []string{"o"}, Usage: "output `FORMAT` (json)"},
+			program.AnswerFlag(&output),
 		},
 		Action: program.Exactly(0, p.Action(func(context.Context, []string) error {
-			format, err := program.AnswerFormat(output, "json")
+			format, err := program.AnswerFormat(output)
 			if err != nil {
 				return err
 			}
@@ -36,12 +36,15 @@ Started as opm, the program prints the version in opm's form.` + program.Example
 	}
 }
 
-func printVersion(p *option.Session, format string) error {
+func printVersion(p *option.Session, format program.Format) error {
 	info := version.Get()
 	text := info.String()
+	report := VersionReport{info, buildKind(), build.EmbeddedServers()}
 	switch {
-	case format == "json":
-		return json.NewEncoder(p.Stdout).Encode(VersionReport{info, buildKind(), build.EmbeddedServers()})
+	case format == program.JSON:
+		return json.NewEncoder(p.Stdout).Encode(report)
+	case format == program.YAML:
+		return p.PrintValue(format, report)
 	case p.Opm:
 		text = info.OPM()
 	}

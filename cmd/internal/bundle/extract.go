@@ -65,7 +65,7 @@ or of the pod; --dry-run needs none.` +
 
 func extract(ctx context.Context, p *option.Session, o *extractOptions, args []string) error {
 	name, namespace := o.name, o.namespace
-	format, err := program.AnswerFormat(o.output, "yaml", "json")
+	format, err := program.ObjectFormat(o.output)
 	switch {
 	case err != nil:
 		return err
@@ -140,8 +140,8 @@ func configMapOf(namespace, name string, content *configmap.ConfigMap) configMap
 }
 
 // printObjects writes Kubernetes objects as YAML documents, or as JSON: one object or a list.
-func printObjects(p *option.Session, format string, objects ...any) error {
-	if format == "json" {
+func printObjects(p *option.Session, format program.Format, objects ...any) error {
+	if format == program.JSON {
 		answer := objects[0]
 		if len(objects) > 1 {
 			answer = map[string]any{"apiVersion": "v1", "kind": "List", "items": objects}

@@ -61,7 +61,7 @@ older release create other ones: --olm-version names it. Neither a cluster nor a
 }
 
 func printJob(p *option.Session, o *jobOptions, ref string) error {
-	format, err := program.AnswerFormat(o.output, "yaml", "json")
+	format, err := program.ObjectFormat(o.output)
 	if err != nil {
 		return err
 	}

@@ -46,8 +46,7 @@ func bundleValidateCommand(p *option.Session) *cli.Command {
 			Destination: &o.builder,
 			Usage:       "ignored: no image builder is needed (docker|podman|none)"},
 	}
-	output := &cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "output `FORMAT` (json)",
-		Destination: &o.output}
+	output := program.AnswerFlag(&o.output)
 	validators := &cli.StringFlag{Name: "optional-validators", Destination: &o.optional, Usage: "alias of --select: `NAMES` separated by commas",
 		Hidden: !p.Opm}
 	if p.Opm {
@@ -90,7 +89,7 @@ type Verdict struct {
 }
 
 func validate(ctx context.Context, p *option.Session, o *validateOptions, args []string) error {
-	format, err := program.AnswerFormat(o.output, "json")
+	format, err := program.AnswerFormat(o.output)
 	if err != nil {
 		return err
 	}
@@ -124,8 +123,8 @@ func validate(ctx context.Context, p *option.Session, o *validateOptions, args [
 	if err != nil {
 		return err
 	}
-	if format == "json" {
-		return writeBundleVerdict(p, report)
+	if format.IsDocument() {
+		return writeBundleVerdict(p, format, report)
 	}
 	var wrong, odd []string
 	for _, problem := range report.Problems {
@@ -200,12 +199,12 @@ func firstProblems(all []string, what string) []string {
 		fmt.Sprintf("and %d more %s, see bundle validate -o json", len(all)-maxProblems, what))
 }
 
-func writeBundleVerdict(p *option.Session, report *check.Report) error {
+func writeBundleVerdict(p *option.Session, format program.Format, report *check.Report) error {
 	v := Verdict{Passed: !report.Failed(), Problems: append([]bundle.Problem{}, report.Problems...)}
 	if report.Size.Limit > 0 {
 		v.Size = &report.Size
 	}
-	if err := p.PrintJSON(v); err != nil {
+	if err := p.PrintValue(format, v); err != nil {
 		return err
 	}
 	if !v.Passed {

@@ -24,10 +24,7 @@ type options struct {
 // Command returns "cache".
 func Command(p *option.Session) *cli.Command {
 	o := &options{}
-	output := func() cli.Flag {
-		return &cli.StringFlag{Name: "output", Aliases: []string{"o"}, Destination: &o.output,
-			Usage: "output `FORMAT` (json); a table by default"}
-	}
+	output := func() cli.Flag { return program.AnswerFlag(&o.output) }
 	const where = "Blobs of images from registries and built layers are cached in $XDG_CACHE_HOME/bindery/blobs, or\n" +
 		"$HOME/.cache/bindery/blobs, for all processes of the user. The directory layers beside it records which " +
 		"layer each\n" +
@@ -80,7 +77,7 @@ func userCache(p *option.Session, o *options) (*blobcache.Cache, error) {
 }
 
 func showCache(p *option.Session, o *options) error {
-	format, err := program.AnswerFormat(o.output, "json")
+	format, err := program.AnswerFormat(o.output)
 	if err != nil {
 		return err
 	}
@@ -102,8 +99,8 @@ func showCache(p *option.Session, o *options) error {
 	if err != nil {
 		return err
 	}
-	if format == "json" {
-		return p.PrintJSON(Counts{countOf(info, "blobs"), countOf(noted, "notes")})
+	if format.IsDocument() {
+		return p.PrintValue(format, Counts{countOf(info, "blobs"), countOf(noted, "notes")})
 	}
 	row := func(i blobcache.Info) []string {
 		used := ""
@@ -183,7 +180,7 @@ type prunedNotes struct {
 }
 
 func pruneCache(ctx context.Context, p *option.Session, o *options) error {
-	format, err := program.AnswerFormat(o.output, "json")
+	format, err := program.AnswerFormat(o.output)
 	if err != nil {
 		return err
 	}
@@ -217,8 +214,8 @@ func pruneCache(ctx context.Context, p *option.Session, o *options) error {
 	if err != nil {
 		return err
 	}
-	if format == "json" {
-		return p.PrintJSON(Pruned{cache.Dir(), prune.DryRun, done.Blobs, done.Bytes, done.LeftBlobs, done.LeftBytes,
+	if format.IsDocument() {
+		return p.PrintValue(format, Pruned{cache.Dir(), prune.DryRun, done.Blobs, done.Bytes, done.LeftBlobs, done.LeftBytes,
 			prunedNotes{cache.HintsDir(), forgotten.Blobs, forgotten.Bytes, forgotten.LeftBlobs,
 				forgotten.LeftBytes}})
 	}

@@ -93,8 +93,7 @@ bundle or file to narrow it down. A file of --rule-data has the keys of Conforma
 				Usage: "`FILE` with the release snapshot, JSON with components, that the images of a bundle are in"},
 			&cli.StringFlag{Name: "artifacts", Destination: &o.artifacts, Category: release,
 				Usage: "write related-images.json and catalog.json, which Konflux attaches, to `DIR`"},
-			&cli.StringFlag{Name: "output", Destination: &o.output, Aliases: []string{"o"}, Category: answer,
-				Usage: "output `FORMAT` (json|junit|sarif); text by default"},
+			program.InCategory(answer, program.AnswerFlag(&o.output, "junit", "sarif")),
 		}, o.Reading.Flags()...),
 		Action: p.Action(func(ctx context.Context, args []string) error { return o.run(ctx, p, args) }),
 	}
@@ -117,7 +116,7 @@ func currentAPIs() *check.APIs {
 func checkGates() []string { return []string{string(manifests.SingleOwnNamespace), releaseGate} }
 
 func (o *checkOptions) run(ctx context.Context, p *option.Session, args []string) error {
-	format, err := program.AnswerFormat(o.output, "json", "junit", "sarif")
+	format, err := program.AnswerFormat(o.output, "junit", "sarif")
 	if err != nil {
 		return err
 	}
@@ -153,8 +152,8 @@ func (o *checkOptions) run(ctx context.Context, p *option.Session, args []string
 	}
 	located := report.Below(localDir(ref))
 	switch format {
-	case "json":
-		err = p.PrintJSON(report)
+	case program.JSON, program.YAML:
+		err = p.PrintValue(format, report)
 	case "junit":
 		err = p.Spooled(ctx, func(w io.Writer) error { return located.WriteJUnit(w, with.FailOn) })
 	case "sarif":

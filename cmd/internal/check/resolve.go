@@ -68,8 +68,7 @@ way to the head.` +
 				Usage: "print all upgrades that follow one another, not the next one only"},
 			&cli.BoolFlag{Name: "v0", Destination: &o.v0, Category: "answer",
 				Usage: "answer for OLM v0, whose Subscription has one channel"},
-			&cli.StringFlag{Name: "output", Destination: &o.output, Aliases: []string{"o"}, Category: "answer",
-				Usage: "output `FORMAT` (json); text by default"},
+			program.InCategory("answer", program.AnswerFlag(&o.output)),
 		}, o.safetyFlags(request), o.Reading.Flags()),
 		Action: program.AtLeast(2, p.Action(func(ctx context.Context, args []string) error {
 			o.catalogs, o.pkg = option.CatalogsAndPackage(args)
@@ -81,7 +80,7 @@ way to the head.` +
 const releaseGate = "BundleReleaseSupport"
 
 func (o *resolveOptions) run(ctx context.Context, p *option.Session) error {
-	format, err := program.AnswerFormat(o.output, "json")
+	format, err := program.AnswerFormat(o.output)
 	if err != nil {
 		return err
 	}

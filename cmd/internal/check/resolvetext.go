@@ -8,6 +8,7 @@ import (
 
 	"github.com/operator-bindery/bindery/cmd/internal/check/resolve"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
+	"github.com/operator-bindery/bindery/cmd/internal/program"
 	"github.com/operator-bindery/bindery/internal/printable"
 )
 
@@ -70,9 +71,9 @@ func (r *Resolved) bundles() []string {
 	return names
 }
 
-func printResolved(ctx context.Context, p *option.Session, format string, r *Resolved) error {
-	if format == "json" {
-		return p.PrintJSON(r)
+func printResolved(ctx context.Context, p *option.Session, format program.Format, r *Resolved) error {
+	if format.IsDocument() {
+		return p.PrintValue(format, r)
 	}
 	rows := [][]string{{"package", r.Package}, {"bundle", r.Bundle}, {"version", r.Version}, {"release", r.Release},
 		{"image", r.Image}, {"catalog", r.Catalog}, {"channels", strings.Join(r.Channels, ", ")},

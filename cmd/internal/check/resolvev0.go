@@ -8,6 +8,7 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/check/resolve"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
+	"github.com/operator-bindery/bindery/cmd/internal/program"
 )
 
 // ResolvedV0 is the answer of "resolve --v0" in JSON.
@@ -25,7 +26,7 @@ type ResolvedV0 struct {
 }
 
 // resolveV0 answers for OLM v0.
-func (o *resolveOptions) resolveV0(ctx context.Context, p *option.Session, catalogs []resolve.Catalog, format string) error {
+func (o *resolveOptions) resolveV0(ctx context.Context, p *option.Session, catalogs []resolve.Catalog, format program.Format) error {
 	for _, name := range []string{"version", "self-certified", "gate", "priority", "path", "pull", "crd-upgrade-safety"} {
 		if p.Given(name) {
 			return cmdline.Usagef("--%s has no effect with --v0", name)
@@ -74,9 +75,9 @@ func (o *resolveOptions) resolveV0(ctx context.Context, p *option.Session, catal
 	return &cmdline.ExitStatus{Status: 1}
 }
 
-func printResolvedV0(ctx context.Context, p *option.Session, format string, r *ResolvedV0) error {
-	if format == "json" {
-		return p.PrintJSON(r)
+func printResolvedV0(ctx context.Context, p *option.Session, format program.Format, r *ResolvedV0) error {
+	if format.IsDocument() {
+		return p.PrintValue(format, r)
 	}
 	rows := [][]string{{"package", r.Package}, {"channel", r.Channel},
 		{"head", named(r.Head.Bundle, r.Head.Version, r.Head.Release)}, {"installed", r.Installed}}

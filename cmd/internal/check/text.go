@@ -19,13 +19,13 @@ import (
 )
 
 // listRules answers --list and --explain.
-func (o *checkOptions) listRules(ctx context.Context, p *option.Session, args []string, format string,
+func (o *checkOptions) listRules(ctx context.Context, p *option.Session, args []string, format program.Format,
 	profiles []rules.Profile) error {
 	if len(args) > 0 {
 		return cmdline.Usagef("--list and --explain check nothing: leave %q out", args[0])
 	}
-	if format != "" && format != "json" {
-		return cmdline.Usagef("--list and --explain answer as text or json")
+	if format != program.Text && !format.IsDocument() {
+		return cmdline.Usagef("--list and --explain answer as text, json or yaml")
 	}
 	all := checkup.Rules()
 	if id := o.explain; id != "" {
@@ -33,16 +33,16 @@ func (o *checkOptions) listRules(ctx context.Context, p *option.Session, args []
 			return cmdline.Usagef("--explain: %v", err)
 		}
 		rule := all[slices.IndexFunc(all, func(r rules.Rule) bool { return r.ID == id })]
-		if format == "json" {
-			return p.PrintJSON(rule)
+		if format.IsDocument() {
+			return p.PrintValue(format, rule)
 		}
 		return p.Spooled(ctx, func(w io.Writer) error { return explain(w, rule) })
 	}
 	if len(profiles) > 0 {
 		all = slices.DeleteFunc(all, func(r rules.Rule) bool { return !slices.ContainsFunc(profiles, r.In) })
 	}
-	if format == "json" {
-		return p.PrintJSON(all)
+	if format.IsDocument() {
+		return p.PrintValue(format, all)
 	}
 	var rows [][]string
 	for _, r := range all {

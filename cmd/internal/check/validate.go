@@ -40,7 +40,7 @@ is written to standard output even if the catalog is invalid; the exit status is
 packages is an error unless --allow-empty is set.` +
 			program.Examples("bindery validate catalog", "bindery validate catalog -o json"),
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "output", Destination: &o.output, Aliases: []string{"o"}, Usage: "output `FORMAT` (json|yaml)"},
+			program.AnswerFlag(&o.output),
 			o.AllowEmptyFlag(""),
 			option.JobsFlag(&o.jobs, ""),
 		},
@@ -65,7 +65,7 @@ type verdictError struct {
 }
 
 func (o *validateOptions) validate(ctx context.Context, p *option.Session, dir string) (err error) {
-	format, err := program.AnswerFormat(o.output, "json", "yaml")
+	format, err := program.AnswerFormat(o.output)
 	if err != nil {
 		return err
 	}
@@ -87,8 +87,8 @@ func (o *validateOptions) validate(ctx context.Context, p *option.Session, dir s
 	var rest restOfProblems
 	defer func() { err = errors.Join(err, rest.Close()) }()
 	with := declcfg.LoadOptions{Dir: dir, Jobs: o.jobs, Warn: p.WarnAt, Read: p.Loading(dir)}
-	if format != "" && !p.Opm {
-		rest.format, with.Omitted = format, rest.add
+	if format.IsDocument() && !p.Opm {
+		rest.format, with.Omitted = string(format), rest.add
 	}
 	valid, err := validateDir(ctx, dir, with)
 	if err == nil {
@@ -97,7 +97,7 @@ func (o *validateOptions) validate(ctx context.Context, p *option.Session, dir s
 	if err != nil && context.Cause(ctx) != nil {
 		return err
 	}
-	if format == "" {
+	if !format.IsDocument() {
 		if err == nil && !p.Opm {
 			logNotes(p, valid)
 			p.Log.Info(fmt.Sprintf("%q is a valid catalog", dir))
@@ -118,7 +118,7 @@ func (o *validateOptions) validate(ctx context.Context, p *option.Session, dir s
 			v.Problems = problems.Problems
 		}
 	}
-	if err := writeVerdict(p, ctx, v, format, &rest); err != nil {
+	if err := writeVerdict(p, ctx, v, string(format), &rest); err != nil {
 		return err
 	}
 	if !v.Passed {

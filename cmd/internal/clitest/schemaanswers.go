@@ -8,6 +8,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/urfave/cli/v2"
+	"sigs.k8s.io/yaml"
 
 	"github.com/operator-bindery/bindery/cmd/internal/app"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
@@ -34,15 +35,23 @@ var AnswerSchemas = map[string][]string{
 	"template convert": {"CATALOG"},
 }
 
-// answerIsValid validates the answer of a command that a test has run.
+// answerIsValid validates the answer of a command that a test has run, in JSON or YAML.
 func answerIsValid(t testing.TB, args []string, stdout string) {
 	t.Helper()
-	if filepath.Base(args[0]) != "bindery" || strings.TrimSpace(stdout) == "" || !asksForJSON(args) {
+	if filepath.Base(args[0]) != "bindery" || strings.TrimSpace(stdout) == "" || !asksFor(args, "json") && !asksFor(args, "yaml") {
 		return
 	}
-	list := AnswerSchemas[commandIn(args[1:])]
+	list := AnswerSchemas[CommandIn(args[1:])]
 	if list == nil || list[0] == strings.ToUpper(list[0]) {
 		return
+	}
+	if asksFor(args, "yaml") {
+		text, err := yaml.YAMLToJSON([]byte(stdout))
+		if err != nil {
+			t.Errorf("%s: the answer is not YAML: %v", strings.Join(args, " "), err)
+			return
+		}
+		stdout = string(text)
 	}
 	v, err := jsonschema.UnmarshalJSON(strings.NewReader(stdout))
 	if err != nil {
@@ -59,14 +68,14 @@ func answerIsValid(t testing.TB, args []string, stdout string) {
 	t.Errorf("%s: the answer is not valid: %s", strings.Join(args, " "), strings.Join(errs, "\n"))
 }
 
-func asksForJSON(args []string) bool {
+func asksFor(args []string, format string) bool {
 	i := slices.IndexFunc(args, func(a string) bool { return a == "-o" || a == "--output" })
-	return i >= 0 && i+1 < len(args) && args[i+1] == "json" || slices.Contains(args, "--output=json") ||
-		slices.Contains(args, "-o=json") || slices.Contains(args, "-ojson")
+	return i >= 0 && i+1 < len(args) && args[i+1] == format || slices.Contains(args, "--output="+format) ||
+		slices.Contains(args, "-o="+format) || slices.Contains(args, "-o"+format)
 }
 
-// commandIn returns the command of a line.
-func commandIn(args []string) string {
+// CommandIn returns the command of a line.
+func CommandIn(args []string) string {
 	var path []string
 	commands := app.New(&option.Session{Program: &program.Program{Name: "bindery"}}).Commands
 	for _, a := range args {

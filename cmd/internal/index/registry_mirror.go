@@ -48,8 +48,7 @@ The other formats configure a cluster, or podman and this program, to use the mi
 			&cli.StringFlag{Name: "to", Destination: &o.to, Usage: "mirror `REGISTRY[/PATH]`"},
 			&cli.StringFlag{Name: "database", Destination: &o.database, Aliases: []string{"d"},
 				Usage: "`FILE` of an index database, in place of REF"},
-			&cli.StringFlag{Name: "output", Destination: &o.output, Aliases: []string{"o"}, Value: "mapping",
-				Usage: "`FORMAT` (" + strings.Join(mirrorFormats, "|") + ")"},
+			program.AnswerFlag(&o.output, mirrorFormats...),
 			&cli.StringFlag{Name: "name", Destination: &o.name, Value: "catalog-mirror", Usage: "`NAME` of the cluster object"},
 			&cli.IntFlag{Name: "max-components", Destination: &o.maxComponents,
 				Usage:       "maximum number `N` of path components at the mirror; the rest are joined with dashes",
@@ -67,13 +66,14 @@ The other formats configure a cluster, or podman and this program, to use the mi
 	}
 }
 
-var mirrorFormats = []string{"mapping", "json", "idms", "itms", "icsp", "registries-conf"}
+// mirrorFormats are the other forms of the answer. The mapping is its text, too.
+var mirrorFormats = []program.Format{"mapping", "idms", "itms", "icsp", "registries-conf"}
 
 // run maps the images of a catalog, which --database may name in place of ref.
 func (o *mirrorOptions) run(ctx context.Context, p *option.Session, ref string) error {
-	format := o.output
-	if !slices.Contains(mirrorFormats, format) {
-		return cmdline.Usagef("invalid --output value %q, expected (%s)", format, strings.Join(mirrorFormats, "|"))
+	format, err := program.AnswerFormat(o.output, mirrorFormats...)
+	if err != nil {
+		return err
 	}
 	switch db := o.database; {
 	case (ref == "") == (db == ""):
@@ -107,15 +107,15 @@ func (o *mirrorOptions) run(ctx context.Context, p *option.Session, ref string) 
 		return err
 	}
 	reportUnmapped(p, format, mappings)
-	if format == "json" {
-		return p.PrintJSON(mappings)
+	if format.IsDocument() {
+		return p.PrintValue(format, mappings)
 	}
 	_, err = p.Stdout.Write(text)
 	return err
 }
 
 // reportUnmapped warns about images that a cluster's configuration format cannot contain.
-func reportUnmapped(p *option.Session, format string, mappings []imagemap.Mapping) {
+func reportUnmapped(p *option.Session, format program.Format, mappings []imagemap.Mapping) {
 	byDigest := 0
 	for _, m := range mappings {
 		if strings.Contains(m.Source, "@") {
@@ -139,7 +139,7 @@ func imagesText(n int) string {
 }
 
 // mirrorText returns the answer in one of the formats except JSON.
-func mirrorText(format, name string, plain bool, mappings []imagemap.Mapping) ([]byte, error) {
+func mirrorText(format program.Format, name string, plain bool, mappings []imagemap.Mapping) ([]byte, error) {
 	switch format {
 	case "idms":
 		return imagemap.DigestMirrorSet(name, mappings)

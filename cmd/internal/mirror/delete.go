@@ -74,7 +74,7 @@ deleted bundles is to be mirrored again without them.` +
 }
 
 func (o *deleteOptions) run(ctx context.Context, p *option.Session, dest string) error {
-	asJSON, err := o.AsJSON()
+	format, err := o.Format()
 	if err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (o *deleteOptions) run(ctx context.Context, p *option.Session, dest string)
 		if err != nil {
 			return err
 		}
-		if err := o.writeList(p, dest, list, asJSON); err != nil || len(absent) == 0 {
+		if err := o.writeList(p, dest, list, format); err != nil || len(absent) == 0 {
 			return err
 		}
 		return &cmdline.ExitStatus{Status: 4, Err: &cmdline.Error{Class: cmdline.ClassInput, Object: o.Config,
@@ -113,7 +113,7 @@ func (o *deleteOptions) run(ctx context.Context, p *option.Session, dest string)
 	if err := o.confirm(p, len(list.Items), t); err != nil {
 		return err
 	}
-	return o.deleteImages(ctx, p, list, t, asJSON)
+	return o.deleteImages(ctx, p, list, t, format)
 }
 
 // bundles is how catalogs are read.
@@ -207,9 +207,9 @@ func NotThere(problems []mirror.Problem) (lines []string) {
 }
 
 // writeList writes a list to --list, or prints it.
-func (o *deleteOptions) writeList(p *option.Session, dest string, list *mirror.DeleteList, asJSON bool) error {
-	if asJSON {
-		if err := p.PrintJSON(list); err != nil {
+func (o *deleteOptions) writeList(p *option.Session, dest string, list *mirror.DeleteList, format program.Format) error {
+	if format.IsDocument() {
+		if err := p.PrintValue(format, list); err != nil {
 			return err
 		}
 	}
@@ -219,7 +219,7 @@ func (o *deleteOptions) writeList(p *option.Session, dest string, list *mirror.D
 	}
 	file := o.list
 	if file == "" || o.dryRun {
-		if asJSON {
+		if format.IsDocument() {
 			return nil
 		}
 		_, err := p.Stdout.Write([]byte(printable.Text(string(text))))
@@ -257,7 +257,7 @@ func (o *deleteOptions) confirm(p *option.Session, n int, t imageset.Target) err
 }
 
 func (o *deleteOptions) deleteImages(ctx context.Context, p *option.Session, list *mirror.DeleteList, t imageset.Target,
-	asJSON bool) (err error) {
+	format program.Format) (err error) {
 	with, err := DeletionOptions(p, list, t, o.workspace, o.shared)
 	if err != nil {
 		return err
@@ -292,8 +292,8 @@ func (o *deleteOptions) deleteImages(ctx context.Context, p *option.Session, lis
 	if err == nil {
 		err = KeptStatus(done)
 	}
-	if asJSON {
-		return errors.Join(p.PrintJSON(done), err)
+	if format.IsDocument() {
+		return errors.Join(p.PrintValue(format, done), err)
 	}
 	_, failed := p.Stdout.Write([]byte(printable.Text(repositoriesText(done.Repositories))))
 	WarnKept(p, done)

@@ -187,7 +187,7 @@ type Inventoried struct {
 }
 
 func (o *inventoryOptions) write(ctx context.Context, p *option.Session, t imageset.Target, remote *registries.Client, names []string) error {
-	asJSON, err := o.AsJSON()
+	format, err := o.Format()
 	if err != nil {
 		return err
 	}
@@ -219,7 +219,7 @@ func (o *inventoryOptions) write(ctx context.Context, p *option.Session, t image
 		if err := take(io.Discard); err != nil {
 			return err
 		}
-	case to == "" && asJSON:
+	case to == "" && format.IsDocument():
 		return cmdline.Usagef("the inventory and the answer would both be printed: --to FILE writes the inventory to a " +
 			"file, and --plain prints it as JSON")
 	case to == "" && !o.plain && isTerminal(p.Stdout):
@@ -233,8 +233,8 @@ func (o *inventoryOptions) write(ctx context.Context, p *option.Session, t image
 		p.Log.Info(fmt.Sprintf("next: carry %s to the other side, and run there: "+
 			"bindery mirror run -c FILE --against %s file://DIR", to, filepath.Base(to)))
 	}
-	if asJSON {
-		return p.PrintJSON(answer)
+	if format.IsDocument() {
+		return p.PrintValue(format, answer)
 	}
 	if dry {
 		_, err = p.Stdout.Write([]byte(printable.Text(repositoriesText(answer.Repositories))))

@@ -51,7 +51,7 @@ image is copied.` +
 				"bindery mirror plan -c imageset.yaml --catalog registry.example.com/acme/catalog:v1=index.db -o json",
 				"bindery mirror plan -c imageset.yaml --with-dependencies --installed etcd=0.9.0"),
 		Flags: program.Flags(o.SetOptions.flags(), []cli.Flag{
-			&cli.StringFlag{Name: "output", Destination: &o.output, Aliases: []string{"o"}, Value: "text", Usage: "`FORMAT` (text|json)"},
+			program.AnswerFlag(&o.output),
 		}, o.sourceFlags(), []cli.Flag{
 			&cli.BoolFlag{Name: "dry-run", Destination: &o.dryRun, Usage: "also read the manifests of the images, for the size of each repository",
 				EnvVars: program.Env("dry-run")},
@@ -61,8 +61,9 @@ image is copied.` +
 }
 
 func (o *planOptions) run(ctx context.Context, p *option.Session) error {
-	if o.output != "text" && o.output != "json" {
-		return cmdline.Usagef("invalid --output value %q, expected (text|json)", o.output)
+	format, err := program.AnswerFormat(o.output)
+	if err != nil {
+		return err
 	}
 	set, err := o.Read(ctx, p, imageset.Image)
 	if err != nil {
@@ -111,8 +112,8 @@ func (o *planOptions) run(ctx context.Context, p *option.Session) error {
 	if err := p.SaveLock(); err != nil {
 		return err
 	}
-	if o.output == "json" {
-		return errors.Join(p.PrintJSON(plan), incomplete)
+	if format.IsDocument() {
+		return errors.Join(p.PrintValue(format, plan), incomplete)
 	}
 	return errors.Join(printMirrorPlan(p, plan), incomplete)
 }

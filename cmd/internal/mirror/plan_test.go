@@ -95,7 +95,7 @@ func TestMirrorPlan(t *testing.T) {
 		want string
 	}{
 		{append(plan, "--strict"), "it is not in the catalog"},
-		{append(plan, "-o", "yaml"), "invalid --output"},
+		{append(plan, "-o", "xml"), "invalid --output"},
 		{append(plan, "--installed", "alpha"), "invalid --installed"},
 		{append(plan, "--compat", "opm"), "invalid --compat"},
 		{[]string{"mirror", "plan", "-c", "set.yaml", "--catalog", "registry.example.com/acme/catalog:v2=catalog"},

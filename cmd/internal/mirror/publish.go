@@ -39,7 +39,7 @@ has failed. With --on-missing skip-bundle the bundles are left out in this case,
 }
 
 func (o *runOptions) publish(ctx context.Context, p *option.Session, dest string) error {
-	asJSON, err := o.AsJSON()
+	format, err := o.Format()
 	if err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func (o *runOptions) publish(ctx context.Context, p *option.Session, dest string
 			return err
 		}
 		account, err := RunMirror(ctx, p, with)
-		return o.report(p, with, account, asJSON, err)
+		return o.report(p, with, account, format, err)
 	})
 }
 
@@ -86,7 +86,7 @@ objects of an image set for docker://REGISTRY[/PATH], a mapping of all images an
 
 // writeResources writes the files for clusters to a directory, or else to that of the workspace.
 func (o *runOptions) writeResources(ctx context.Context, p *option.Session, dest, dir string) error {
-	asJSON, err := o.AsJSON()
+	format, err := o.Format()
 	if err != nil {
 		return err
 	}
@@ -122,8 +122,8 @@ func (o *runOptions) writeResources(ctx context.Context, p *option.Session, dest
 		if with.DryRun {
 			p.Log.Info("nothing is written in a dry run")
 		}
-		if asJSON {
-			return p.PrintJSON(account)
+		if format.IsDocument() {
+			return p.PrintValue(format, account)
 		}
 		_, err = p.Stdout.Write([]byte(printable.Text(strings.Join(append(account.Resources, ""), "\n"))))
 		return err

@@ -118,7 +118,7 @@ func (o *Ends) Direction(dest string, publish bool) (a Direction, err error) {
 }
 
 func (o *runOptions) run(ctx context.Context, p *option.Session, dest string) error {
-	asJSON, err := o.AsJSON()
+	format, err := o.Format()
 	if err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func (o *runOptions) run(ctx context.Context, p *option.Session, dest string) er
 			return err
 		}
 		account, err := RunMirror(ctx, p, with)
-		return o.report(p, with, account, asJSON, err)
+		return o.report(p, with, account, format, err)
 	})
 }
 
@@ -321,7 +321,7 @@ func WarnUndelivered(p *option.Session, account *mirror.Account, err error) {
 }
 
 // report prints what a run has done, and returns its exit status.
-func (o *runOptions) report(p *option.Session, with mirror.Options, account *mirror.Account, asJSON bool,
+func (o *runOptions) report(p *option.Session, with mirror.Options, account *mirror.Account, format program.Format,
 	err error) error {
 	var incomplete *mirror.IncompleteError
 	if errors.As(err, &incomplete) {
@@ -344,8 +344,8 @@ func (o *runOptions) report(p *option.Session, with mirror.Options, account *mir
 			return errors.Join(err, failed)
 		}
 	}
-	if asJSON {
-		return errors.Join(p.PrintJSON(account), err)
+	if format.IsDocument() {
+		return errors.Join(p.PrintValue(format, account), err)
 	}
 	if err != nil && incomplete == nil {
 		return err

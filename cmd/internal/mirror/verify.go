@@ -57,7 +57,7 @@ that they name must be there with all manifests and blobs, and with --policy, --
 }
 
 func (o *verifyOptions) run(ctx context.Context, p *option.Session, dest string) error {
-	asJSON, err := o.AsJSON()
+	format, err := o.Format()
 	if err != nil {
 		return err
 	}
@@ -65,8 +65,8 @@ func (o *verifyOptions) run(ctx context.Context, p *option.Session, dest string)
 	if err != nil {
 		return err
 	}
-	if asJSON {
-		err = p.PrintJSON(v)
+	if format.IsDocument() {
+		err = p.PrintValue(format, v)
 	} else {
 		_, err = p.Stdout.Write([]byte(printable.Text(verificationText(v))))
 	}

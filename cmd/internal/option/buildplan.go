@@ -81,7 +81,7 @@ func (o *Image) Planned(ctx context.Context, p *Session, in string, with build.O
 	case "":
 		return false, nil
 	case "-":
-		return true, p.PrintJSON(planned)
+		return true, p.PrintValue(program.JSON, planned)
 	default:
 		return false, p.WriteAccount("metadata-file", file, planned)
 	}

@@ -111,12 +111,56 @@ func ParseCatalogFormat(text string) (declcfg.Format, error) {
 	return f, nil
 }
 
-// AnswerFormat checks the value of --output in commands that print text unless it is one of the formats.
-func AnswerFormat(v string, formats ...string) (string, error) {
-	if v == "" || slices.Contains(formats, v) {
-		return v, nil
+// Format is the form of an answer.
+type Format string
+
+// The forms that each answer has. JSON and YAML have the same fields in the same order.
+const (
+	Text Format = "text"
+	JSON Format = "json"
+	YAML Format = "yaml"
+)
+
+// IsDocument reports whether [Program.PrintValue] prints answers of the form.
+func (f Format) IsDocument() bool { return f == JSON || f == YAML }
+
+// AnswerFlag is --output of a command with an answer. others are forms that it has besides those of all answers.
+func AnswerFlag(at *string, others ...Format) *cli.StringFlag {
+	return &cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: string(Text), Destination: at,
+		Usage: "output `FORMAT` (" + formatsOf(others) + ")"}
+}
+
+// InCategory puts a flag under a heading of help.
+func InCategory(name string, f *cli.StringFlag) cli.Flag {
+	f.Category = name
+	return f
+}
+
+// AnswerFormat reads the value of [AnswerFlag].
+func AnswerFormat(v string, others ...Format) (Format, error) {
+	if f := Format(v); f == Text || f.IsDocument() || slices.Contains(others, f) {
+		return f, nil
 	}
-	return "", cmdline.Usagef("invalid --output value %q, expected (%s)", v, strings.Join(formats, "|"))
+	if v == "" {
+		return "", cmdline.Usagef("--output is empty, expected (%s)", formatsOf(others))
+	}
+	return "", cmdline.Usagef("invalid --output value %q, expected (%s)", v, formatsOf(others))
+}
+
+func formatsOf(others []Format) string {
+	text := "text|json|yaml"
+	for _, f := range others {
+		text += "|" + string(f)
+	}
+	return text
+}
+
+// ObjectFormat reads the value of --output in commands that print Kubernetes objects.
+func ObjectFormat(v string) (Format, error) {
+	if f := Format(v); f == "" || f.IsDocument() {
+		return f, nil
+	}
+	return "", cmdline.Usagef("invalid --output value %q, expected (yaml|json)", v)
 }
 
 // Examples formats the last part of a command's description. A test runs each line.

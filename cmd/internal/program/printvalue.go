@@ -9,27 +9,24 @@ import (
 	"github.com/operator-bindery/bindery/internal/yamlout"
 )
 
-// PrintJSON prints an answer as JSON.
-func (p *Program) PrintJSON(v any) error { return p.PrintValue("json", v) }
-
 // PrintValue prints an answer as JSON, or as YAML with the same fields, without credentials. An answer with deeply nested
 // content from outside is refused before indentation makes it many times as long.
-func (p *Program) PrintValue(format string, v any) error {
+func (p *Program) PrintValue(format Format, v any) error {
 	return p.printEncoded(format, v, redact.JSON)
 }
 
 // PrintContent prints what a user gave, in another form, as JSON: nothing is removed.
 func (p *Program) PrintContent(v any) error {
-	return p.printEncoded("json", v, func(text []byte) []byte { return text })
+	return p.printEncoded(JSON, v, func(text []byte) []byte { return text })
 }
 
-func (p *Program) printEncoded(format string, v any, clean func([]byte) []byte) error {
+func (p *Program) printEncoded(format Format, v any, clean func([]byte) []byte) error {
 	text, err := indented.Encode(v, "    ")
 	if err != nil {
 		return fmt.Errorf("the answer: %w", err)
 	}
 	text = printable.JSON(clean(text))
-	if format == "yaml" {
+	if format == YAML {
 		if text, err = yamlout.AppendYAML(nil, text); err != nil {
 			return fmt.Errorf("the answer: %w", err)
 		}

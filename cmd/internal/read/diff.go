@@ -50,8 +50,7 @@ and loses, then CustomResourceDefinitions, then the fields of all other objects.
 				"bindery diff catalog catalog -o json",
 				"bindery diff --manifests bundle bundle --watch-namespace etcd --install-namespace etcd"),
 		Flags: append([]cli.Flag{
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "text", Destination: &o.output,
-				Usage: "output `FORMAT` (text|json)"},
+			program.AnswerFlag(&o.output),
 			&cli.StringSliceFlag{Name: "only", Destination: &o.only,
 				Usage: "compare `SECTION` only (" + sectionNames() + "); can be repeated"},
 			&cli.StringFlag{Name: "color", Aliases: []string{"colour"}, Value: "auto", Destination: &o.color,
@@ -81,9 +80,9 @@ func compare(ctx context.Context, p *option.Session, o *diffOptions, before, aft
 	if o.manifests {
 		return compareManifests(ctx, p, o, before, after)
 	}
-	format := o.output
-	if format != "text" && format != "json" {
-		return cmdline.Usagef("invalid --output value %q, expected (text|json)", format)
+	format, err := program.AnswerFormat(o.output)
+	if err != nil {
+		return err
 	}
 	colour, err := o.colour(p)
 	if err != nil {
@@ -122,8 +121,8 @@ func compare(ctx context.Context, p *option.Session, o *diffOptions, before, aft
 	if err != nil {
 		return err
 	}
-	if format == "json" {
-		err = p.PrintJSON(report)
+	if format.IsDocument() {
+		err = p.PrintValue(format, report)
 	} else {
 		err = p.Spooled(ctx, func(w io.Writer) error {
 			return report.WriteText(w, diff.TextOptions{Colour: colour, Clean: printable.Cell})

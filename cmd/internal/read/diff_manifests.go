@@ -16,6 +16,7 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/hint"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
+	"github.com/operator-bindery/bindery/cmd/internal/program"
 	"github.com/operator-bindery/bindery/internal/bundlefs"
 	"github.com/operator-bindery/bindery/internal/printable"
 	"github.com/operator-bindery/bindery/internal/regularfile"
@@ -50,9 +51,9 @@ func (o *diffOptions) checkFlags(p *option.Session) error {
 
 // compareManifests compares what is applied for two bundles.
 func compareManifests(ctx context.Context, p *option.Session, o *diffOptions, before, after string) error {
-	format := o.output
-	if format != "text" && format != "json" {
-		return cmdline.Usagef("invalid --output value %q, expected (text|json)", format)
+	format, err := program.AnswerFormat(o.output)
+	if err != nil {
+		return err
 	}
 	s, err := o.settings.Read(ctx, p)
 	if err != nil {
@@ -77,8 +78,8 @@ func compareManifests(ctx context.Context, p *option.Session, o *diffOptions, be
 	if err != nil {
 		return err
 	}
-	if format == "json" {
-		err = p.PrintJSON(report)
+	if format.IsDocument() {
+		err = p.PrintValue(format, report)
 	} else {
 		err = p.Spooled(ctx, func(w io.Writer) error { return report.WriteText(w, printable.Cell) })
 	}

@@ -43,7 +43,7 @@ svg and html are finished drawings: bundles are rows, newest first, channels are
 upwards. html is a self-contained page. mermaid and dot are for other programs. The catalog need not be valid:
 a drawing also shows what is wrong.` +
 			program.Examples("bindery graph catalog etcd --to etcd.svg", "bindery graph index.db --to graphs.html",
-				"bindery graph catalog etcd -c alpha -o mermaid > etcd.mmd"),
+				"bindery graph catalog etcd -c alpha -o mermaid"),
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Destination: &o.output, Usage: "output `FORMAT` (svg|html|mermaid|dot)",
 				DefaultText: "by the extension of --to, or svg"},

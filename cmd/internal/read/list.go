@@ -25,8 +25,7 @@ type listOptions struct {
 }
 
 func (o *listOptions) flags(channel bool) []cli.Flag {
-	flags := []cli.Flag{&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Destination: &o.output,
-		Usage: "output `FORMAT` (json|yaml); a table by default"}, o.CompatFlag("")}
+	flags := []cli.Flag{program.AnswerFlag(&o.output), o.CompatFlag("")}
 	if channel {
 		flags = append(flags, &cli.StringSliceFlag{Name: "channel", Destination: &o.channels,
 			Usage: "only entries of `CHANNEL`; can be repeated"})
@@ -99,7 +98,7 @@ func (o *listOptions) bundleRows(p *option.Session, l *list.Listing, pkg string)
 // print prints the table of a catalog.
 func (o *listOptions) print(ctx context.Context, p *option.Session, args []string, load option.ListLoader,
 	table func(*listOptions, *list.Listing, string) (any, list.Table, error)) error {
-	format, err := program.AnswerFormat(o.output, "json", "yaml")
+	format, err := program.AnswerFormat(o.output)
 	if err != nil {
 		return err
 	}
@@ -111,7 +110,7 @@ func (o *listOptions) print(ctx context.Context, p *option.Session, args []strin
 	if err != nil {
 		return err
 	}
-	if format != "" {
+	if format.IsDocument() {
 		return p.PrintValue(format, rows)
 	}
 	return p.PrintTable(t.Header, t.Rows...)

@@ -27,8 +27,7 @@ duplicates.` +
 				"bindery list images index.db etcd --channel alpha --by bundle",
 				"bindery list images catalog --heads-only -o json"),
 		Flags: append([]cli.Flag{
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Destination: &o.output,
-				Usage: "output `FORMAT` (json|yaml): each image with its references"},
+			program.AnswerFlag(&o.output),
 			&cli.StringFlag{Name: "by", Destination: &o.by, Usage: "print a table of images per `GROUP` (package|channel|bundle)"},
 			&cli.StringSliceFlag{Name: "channel", Usage: "only bundles of `CHANNEL`; can be repeated",
 				Destination: &o.channels},
@@ -42,7 +41,7 @@ duplicates.` +
 }
 
 func listImages(ctx context.Context, p *option.Session, o *listOptions, args []string) error {
-	format, err := program.AnswerFormat(o.output, "json", "yaml")
+	format, err := program.AnswerFormat(o.output)
 	if err != nil {
 		return err
 	}
@@ -66,13 +65,13 @@ func listImages(ctx context.Context, p *option.Session, o *listOptions, args []s
 		if err != nil {
 			return err
 		}
-		if format != "" {
+		if format.IsDocument() {
 			return p.PrintValue(format, groups)
 		}
 		t := list.ImageTable(groups, by)
 		return p.PrintTable(t.Header, t.Rows...)
 	}
-	if format != "" {
+	if format.IsDocument() {
 		return p.PrintValue(format, rows)
 	}
 	// Valid image references contain no characters that are special to scripts or terminals.

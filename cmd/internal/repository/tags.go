@@ -56,7 +56,7 @@ attachments (sha256-...); "--sort name" sorts all by name.` +
 }
 
 func (o *tagsOptions) run(ctx context.Context, p *option.Session, name string) (err error) {
-	asJSON, err := o.AsJSON()
+	format, err := o.Format()
 	switch {
 	case err != nil:
 		return err
@@ -95,8 +95,8 @@ func (o *tagsOptions) run(ctx context.Context, p *option.Session, name string) (
 	if o.limit > 0 && o.limit < len(tags) {
 		answer.Tags = tags[:o.limit]
 	}
-	if asJSON {
-		return p.PrintJSON(answer)
+	if format.IsDocument() {
+		return p.PrintValue(format, answer)
 	}
 	var b strings.Builder
 	for _, tag := range answer.Tags {

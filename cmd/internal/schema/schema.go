@@ -26,8 +26,7 @@ func Command(p *option.Session) *cli.Command {
 			program.Examples("bindery schema", "bindery schema selection",
 				"bindery schema -o json"),
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Destination: &output,
-				Usage: "output `FORMAT` of the list (json); a table by default"},
+			program.AnswerFlag(&output),
 		},
 		Action: program.Between(0, 1, p.Action(func(_ context.Context, args []string) error { return printSchema(p, output, args) })),
 	}
@@ -35,7 +34,7 @@ func Command(p *option.Session) *cli.Command {
 
 // printSchema prints the schema that is named, or the list of all.
 func printSchema(p *option.Session, output string, args []string) error {
-	format, err := program.AnswerFormat(output, "json")
+	format, err := program.AnswerFormat(output)
 	if err != nil {
 		return err
 	}
@@ -61,13 +60,13 @@ type List struct {
 	Schemas []schemas.Schema `json:"schemas"`
 }
 
-func listSchemas(p *option.Session, format string) error {
+func listSchemas(p *option.Session, format program.Format) error {
 	all, err := schemas.All()
 	if err != nil {
 		return err
 	}
-	if format == "json" {
-		return p.PrintJSON(List{all})
+	if format.IsDocument() {
+		return p.PrintValue(format, List{all})
 	}
 	var rows [][]string
 	for _, s := range all {

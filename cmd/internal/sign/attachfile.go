@@ -61,7 +61,7 @@ it again changes nothing. With --sign-key or --sign-keyless the artifact gets a 
 }
 
 func attachFile(ctx context.Context, p *option.Session, o *attachOptions, name, file string) (err error) {
-	asJSON, err := o.AsJSON()
+	format, err := o.Format()
 	if err != nil {
 		return err
 	}
@@ -123,8 +123,8 @@ func attachFile(ctx context.Context, p *option.Session, o *attachOptions, name, 
 	if err != nil {
 		return withReferrersHint(dest.String(), fmt.Errorf("%s: %w", dest, err))
 	}
-	if asJSON {
-		return p.PrintJSON(AttachedFile{w.Image.Top.Digest, made.Digest, made.MediaType, made.ArtifactType,
+	if format.IsDocument() {
+		return p.PrintValue(format, AttachedFile{w.Image.Top.Digest, made.Digest, made.MediaType, made.ArtifactType,
 			made.Annotations, layer, option.SortedMade(signing.Made())})
 	}
 	_, err = p.Stdout.Write([]byte(printable.Text(besideImage(w.Image, made.Digest)) + "\n"))

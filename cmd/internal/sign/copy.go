@@ -76,7 +76,7 @@ or by an equals sign, as "registry mirror" prints them.` +
 const maxPairs = limit.MaxMapping
 
 func copyImages(ctx context.Context, p *option.Session, o *copyOptions, args []string) error {
-	asJSON, err := o.AsJSON()
+	format, err := o.Format()
 	if err != nil {
 		return err
 	}
@@ -140,8 +140,8 @@ func copyImages(ctx context.Context, p *option.Session, o *copyOptions, args []s
 		partial = &cmdline.ExitStatus{Status: 4, Err: fmt.Errorf("the images are copied, and %s not: what is listed "+
 			"is missing or is not what it is listed as", program.Count(lost, "attachment"))}
 	}
-	if asJSON {
-		return errors.Join(p.PrintJSON(CopiedImages{results}), partial)
+	if format.IsDocument() {
+		return errors.Join(p.PrintValue(format, CopiedImages{results}), partial)
 	}
 	var b strings.Builder
 	for _, r := range results {

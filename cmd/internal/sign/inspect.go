@@ -38,8 +38,7 @@ compared with the catalog.` +
 				"bindery inspect oci:etcd.oci:v1 -o json"),
 		Flags: append([]cli.Flag{
 			&cli.BoolFlag{Name: "deep", Usage: "read all layers", Destination: &o.deep},
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "table", Destination: &o.output,
-				Usage: "output `FORMAT` (table|json)"},
+			program.AnswerFlag(&o.output),
 			option.JobsFlag(&o.jobs, "work"),
 		}, o.Images.Flags()...),
 		Action: program.Exactly(1, p.Action(func(ctx context.Context, args []string) error { return inspectImage(ctx, p, o, args[0]) })),
@@ -67,8 +66,7 @@ image in it is.` +
 				"bindery verify registry.example.com/acme/catalog:v1 --signatures --policy policy.json "+
 					"--registries-d registries.d"),
 		Flags: program.Flags([]cli.Flag{
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "text", Destination: &o.output,
-				Usage: "output `FORMAT` (text|json)"},
+			program.AnswerFlag(&o.output),
 			option.JobsFlag(&o.jobs, "work"),
 		}, o.signatureOptions.flags(), o.Images.Flags()),
 		Action: program.Exactly(1, p.Action(func(ctx context.Context, args []string) error { return verify(ctx, p, o, args[0]) })),
@@ -76,9 +74,12 @@ image in it is.` +
 }
 
 func inspectImage(ctx context.Context, p *option.Session, o *inspectOptions, ref string) error {
-	format := o.output
-	if format != "table" && format != "json" {
-		return cmdline.Usagef("invalid --output value %q, expected (table|json)", format)
+	if o.output == "table" { // as it was called once
+		o.output = string(program.Text)
+	}
+	format, err := program.AnswerFormat(o.output)
+	if err != nil {
+		return err
 	}
 	report, err := o.examine(ctx, p, ref, o.deep)
 	if err != nil {
@@ -88,9 +89,9 @@ func inspectImage(ctx context.Context, p *option.Session, o *inspectOptions, ref
 		p.Log.Warn(fmt.Sprintf("the image differs from its catalog in %s: \"verify\" lists them",
 			program.Count(len(report.Proof.Differences)+report.Proof.More, "thing")))
 	}
-	if format == "json" {
+	if format.IsDocument() {
 		report.Proof = nil // only verify prints it
-		return p.PrintJSON(report)
+		return p.PrintValue(format, report)
 	}
 	return printReport(p, report)
 }
@@ -104,16 +105,16 @@ func verify(ctx context.Context, p *option.Session, o *inspectOptions, ref strin
 			return cmdline.Usagef("--%s is about signatures and needs --key or --certificate-identity", flag)
 		}
 	}
-	format := o.output
-	if format != "text" && format != "json" {
-		return cmdline.Usagef("invalid --output value %q, expected (text|json)", format)
+	format, err := program.AnswerFormat(o.output)
+	if err != nil {
+		return err
 	}
 	report, err := o.examine(ctx, p, ref, true)
 	if err != nil {
 		return err
 	}
-	if format == "json" {
-		err = p.PrintJSON(report)
+	if format.IsDocument() {
+		err = p.PrintValue(format, report)
 	} else {
 		err = printProof(p, report)
 	}

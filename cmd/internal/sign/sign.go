@@ -158,7 +158,7 @@ func neededKeys(ctx context.Context, p *option.Session, of *option.Keys) (signat
 // attachTo attaches something to an image, and prints what was made.
 func attachTo(ctx context.Context, p *option.Session, at *option.Registry, answer *option.Answer, name string,
 	a store.Attachment, made func() []signature.Made) (err error) {
-	asJSON, err := answer.AsJSON()
+	format, err := answer.Format()
 	if err != nil {
 		return err
 	}
@@ -179,7 +179,7 @@ func attachTo(ctx context.Context, p *option.Session, at *option.Registry, answe
 	if err := w.Commit(ctx); err != nil {
 		return fmt.Errorf("%s: %w", dest, err)
 	}
-	return printMade(p, asJSON, w.Image, option.SortedMade(made()))
+	return printMade(p, format, w.Image, option.SortedMade(made()))
 }
 
 // destinationOf reads the name of an image that is written to: TRANSPORT:DETAILS or a name in a registry.
@@ -205,9 +205,9 @@ type MadeForImage struct {
 }
 
 // printMade prints signatures or attestations.
-func printMade(p *option.Session, asJSON bool, image store.Image, made []signature.Made) error {
-	if asJSON {
-		return p.PrintJSON(MadeForImage{image.Top.Digest.String(), append([]signature.Made{}, made...)})
+func printMade(p *option.Session, format program.Format, image store.Image, made []signature.Made) error {
+	if format.IsDocument() {
+		return p.PrintValue(format, MadeForImage{image.Top.Digest.String(), append([]signature.Made{}, made...)})
 	}
 	var b strings.Builder
 	for _, m := range made {

@@ -72,7 +72,7 @@ func describeAttachment(t *referrers.Tree) string {
 const predicateAnnotation = "dev.sigstore.bundle.predicateType"
 
 func showTree(ctx context.Context, p *option.Session, o *treeOptions, ref string) (err error) {
-	asJSON, err := o.AsJSON()
+	format, err := o.Format()
 	if err != nil {
 		return err
 	}
@@ -107,8 +107,8 @@ func showTree(ctx context.Context, p *option.Session, o *treeOptions, ref string
 	if err := p.SaveLock(); err != nil {
 		return err
 	}
-	if asJSON {
-		return p.PrintJSON(NamedTree{r.image.Name, root})
+	if format.IsDocument() {
+		return p.PrintValue(format, NamedTree{r.image.Name, root})
 	}
 	var b strings.Builder
 	name := r.image.Name

@@ -55,12 +55,12 @@ func (o *signatureOptions) bySigner(p *option.Session) bool {
 
 // verifySignatures verifies the signatures or attestations of an image, and nothing else of it.
 func verifySignatures(ctx context.Context, p *option.Session, o *inspectOptions, name string) error {
-	asJSON, err := (&option.Answer{Output: o.output}).AsJSON()
+	format, err := program.AnswerFormat(o.output)
 	if err != nil {
 		return err
 	}
 	if !o.bySigner(p) {
-		return verifyByPolicy(ctx, p, o, name, asJSON)
+		return verifyByPolicy(ctx, p, o, name, format)
 	}
 	if o.signatures && p.Given("policy") {
 		return cmdline.Usagef("--signatures --policy cannot be combined with --key or --certificate-identity: one of them decides")
@@ -98,8 +98,8 @@ func verifySignatures(ctx context.Context, p *option.Session, o *inspectOptions,
 	if err != nil {
 		return &cmdline.Error{Class: cmdline.Classify(err), Object: name, Err: fmt.Errorf("image %q: %w", name, err)}
 	}
-	if asJSON {
-		err = p.PrintJSON(report)
+	if format.IsDocument() {
+		err = p.PrintValue(format, report)
 	} else {
 		err = printVerified(p, report, files, with)
 	}
@@ -258,7 +258,7 @@ type PolicyVerdict struct {
 }
 
 // verifyByPolicy judges an image by the policy. An image that the policy accepts without a signature is not verified.
-func verifyByPolicy(ctx context.Context, p *option.Session, o *inspectOptions, name string, asJSON bool) error {
+func verifyByPolicy(ctx context.Context, p *option.Session, o *inspectOptions, name string, format program.Format) error {
 	for _, flag := range []string{"type", "identity"} {
 		if p.Given(flag) {
 			return cmdline.Usagef("--%s needs --key or --certificate-identity: the policy decides on identities, and on signatures alone", flag)
@@ -285,8 +285,8 @@ func verifyByPolicy(ctx context.Context, p *option.Session, o *inspectOptions, n
 	default:
 		return err
 	}
-	if asJSON {
-		err = p.PrintJSON(verdict)
+	if format.IsDocument() {
+		err = p.PrintValue(format, verdict)
 	} else if verdict.Verified {
 		_, err = fmt.Fprintf(p.Stdout, "signed: %s\n", verdict.Image)
 	} else {
