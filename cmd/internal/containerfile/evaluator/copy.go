@@ -160,8 +160,7 @@ func (c *copying) sources(cp imagebuilder.Copy) error {
 				return err
 			}
 		case isGit(src):
-			return newMendError("check it out first and copy the directory",
-				"%.200q: fetching repositories is not supported", src)
+			return repositoryError(src, cp.Checksum)
 		case cp.Checksum != "":
 			return errors.New("--checksum is for URLs")
 		default:

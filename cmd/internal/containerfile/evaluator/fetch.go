@@ -17,6 +17,7 @@ import (
 
 	"github.com/opencontainers/go-digest"
 
+	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/internal/webclient"
 	"github.com/operator-bindery/bindery/layers"
 )
@@ -34,6 +35,16 @@ func isGit(src string) bool {
 	return strings.HasPrefix(src, "git://") || strings.HasPrefix(src, "git@") || strings.HasPrefix(src, "ssh://")
 }
 
+// repositoryError refuses a repository as a source. The checksum of one is that of a commit, and not of a file.
+func repositoryError(src, checksum string) error {
+	const mend = "check it out first and copy the directory: COPY DIR DESTINATION"
+	if checksum != "" {
+		return newMendError("check out that commit first and copy the directory: COPY DIR DESTINATION",
+			"%.200q: neither fetching repositories nor --checksum=%.200s, which is a commit of one, is supported", redact.Text(src), checksum)
+	}
+	return newMendError(mend, "%.200q: fetching repositories is not supported", redact.Text(src))
+}
+
 // download fetches a file. --checksum is required: without it the server decides what is in the image.
 func (e *Evaluator) download(ctx context.Context, src, checksum string) (_ *node, name string, err error) {
 	u, err := url.Parse(src)
@@ -42,8 +53,7 @@ func (e *Evaluator) download(ctx context.Context, src, checksum string) (_ *node
 	}
 	shown := u.Redacted()
 	if strings.HasSuffix(u.Path, ".git") {
-		return nil, "", newMendError("check it out first and copy the directory",
-			"%.200q: fetching repositories is not supported", shown)
+		return nil, "", repositoryError(shown, checksum)
 	}
 	const mend = "add --checksum=sha256:... , or put the file into the context"
 	want, err := digest.Parse(checksum)

@@ -4,7 +4,6 @@ package evaluator
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -293,7 +292,8 @@ func (x executor) EnsureContainerPathAs(dir, user string, _ *os.FileMode) error 
 func (x executor) Copy(_ []string, copies ...imagebuilder.Copy) error {
 	for _, c := range copies {
 		if c.KeepGitDir {
-			return errors.New("--keep-git-dir: fetching repositories is not supported")
+			return newMendError("check the repository out first and copy the directory: COPY DIR DESTINATION",
+				"--keep-git-dir: fetching repositories is not supported")
 		}
 		if err := x.s.copy(x.s.ctx, c); err != nil {
 			return err
