@@ -62,7 +62,7 @@ func redraw(data []byte) (svg []byte, ok bool) {
 		token, err := d.Token()
 		switch {
 		case errors.Is(err, io.EOF):
-			return r.out.Bytes(), r.roots == 1 && len(r.open) == 0
+			return r.out.Bytes(), r.roots == 1 && len(r.open) == 0 && r.parts.bounded()
 		case err != nil:
 			return nil, false
 		}
@@ -123,6 +123,7 @@ type redrawing struct {
 	out   bytes.Buffer
 	open  []string // the elements around, as they are written; empty for those that are not
 	roots int
+	parts svgParts
 	sheet strings.Builder // the text of an element style, of which comments and sections make several tokens
 }
 
@@ -154,7 +155,9 @@ func (r *redrawing) start(e xml.StartElement) bool {
 	if len(r.open) == 1 {
 		r.out.WriteString(` xmlns="` + svgSpace + `" xmlns:xlink="` + xlinkSpace + `"`)
 	}
-	for _, a := range attributesOf(e) {
+	attributes := attributesOf(e)
+	r.parts.enter(len(r.open), attributes)
+	for _, a := range attributes {
 		r.out.WriteString(" " + a.name + `="` + escaper.Replace(a.value) + `"`)
 	}
 	r.out.WriteString(">")

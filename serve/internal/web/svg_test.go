@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/xml"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -19,6 +20,16 @@ const (
 	svgClose = `</svg>`
 	onePixel = "iVBORw0KGgo="
 )
+
+// multiplied are parts each of which refers to the one before twice.
+func multiplied(n int, reference string) string {
+	text := `<g id="x0"><path/></g>`
+	for i := range n {
+		one := fmt.Sprintf(reference, i)
+		text += fmt.Sprintf(`<g id="x%d">%s%s</g>`, i+1, one, one)
+	}
+	return text
+}
 
 // A drawing is written from its parts: what does more than draw is left out, and what is no drawing is refused.
 func TestDrawingsAreWrittenFromTheirParts(t *testing.T) {
@@ -67,7 +78,14 @@ func TestDrawingsAreWrittenFromTheirParts(t *testing.T) {
 		"an unknown entity":             {svgOpen + "<g id='&a;'/>" + svgClose, "refused"},
 		"an entity of others":           {`<!DOCTYPE svg [<!ENTITY a "&b;">]>` + svgOpen + "<g id='&a;'/>" + svgClose, "refused"},
 		"another document":              {`<html xmlns="http://www.w3.org/1999/xhtml"><script/></html>`, "refused"},
-		"deep":                          {svgOpen + strings.Repeat("<g>", 200) + strings.Repeat("</g>", 200) + svgClose, "refused"},
+		"parts in parts": {svgOpen + `<g id="a"><path/></g><g id="b"><use xlink:href="#a"/></g><use xlink:href="#b"/>` + svgClose,
+			`<g id="a"><path></path></g><g id="b"><use xlink:href="#a"></use></g><use xlink:href="#b"></use>`},
+		"an id twice":              {svgOpen + `<g id="a"><g id="b"><g id="a"/></g></g>` + svgClose, `<g id="a"><g id="b"><g id="a"></g></g></g>`},
+		"references that multiply": {svgOpen + multiplied(20, `<use xlink:href="#x%d"/>`) + svgClose, "refused"},
+		"fillings that multiply":   {svgOpen + multiplied(20, `<path fill="url(#x%d)"/>`) + svgClose, "refused"},
+		"styles that multiply":     {svgOpen + multiplied(20, `<path style="fill: url('#x%d')"/>`) + svgClose, "refused"},
+		"a part that draws itself": {svgOpen + `<g id="a"><use xlink:href="#a"/></g>` + svgClose, "refused"},
+		"deep":                     {svgOpen + strings.Repeat("<g>", 200) + strings.Repeat("</g>", 200) + svgClose, "refused"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, ok := redraw([]byte(c.icon))
