@@ -153,7 +153,7 @@ func StageFS(ctx context.Context, dir string, f Format, blobs iter.Seq2[Blob, er
 	return &StagedFS{out, replace}, nil
 }
 
-// Dir returns the temporary directory, a sibling of the target.
+// Dir returns the temporary directory: a sibling of the target, or a directory in it if it is there and empty.
 func (s *StagedFS) Dir() string { return s.out.Path() }
 
 // Commit renames the directory to its target. After an error the target is unchanged and the directory is removed.

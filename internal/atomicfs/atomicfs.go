@@ -99,9 +99,31 @@ type Dir struct {
 }
 
 // NewDir begins a directory that will be called target. Missing parent directories are created; Abort removes them
-// again.
-func NewDir(target string) (_ *Dir, err error) {
+// again. An empty directory that exists stays: Commit and Replace fill it, so that it keeps its owner, its mode, and what is
+// mounted on it, and Path is a directory in it.
+func NewDir(target string) (*Dir, error) {
 	target = filepath.Clean(target)
+	if !canBeFilled(target) {
+		return newDir(target)
+	}
+	d, err := newDir(staged(target))
+	if err == nil {
+		d.into = target
+	}
+	return d, err
+}
+
+// staged is where the content of a directory is written before it moves there.
+func staged(dir string) string { return filepath.Join(dir, "bindery-tree") }
+
+// canBeFilled tells whether there is a directory with nothing but what a killed writer has left.
+func canBeFilled(dir string) bool {
+	info, err := os.Lstat(dir)
+	return err == nil && info.IsDir() && Sweep(staged(dir)) == nil && checkEmptyBut(dir, lostFound) == nil
+}
+
+// newDir begins a directory beside its target.
+func newDir(target string) (_ *Dir, err error) {
 	d := &Dir{path: tempName(target), target: target}
 	defer func() {
 		if err != nil {
@@ -136,39 +158,13 @@ func NewDir(target string) (_ *Dir, err error) {
 	return d, nil
 }
 
-// NewDirInto begins the content of a directory that may exist, if it is empty: that keeps its owner, its mode, and what is
-// mounted on it. One that does not exist appears, as with [NewDir].
-func NewDirInto(target string) (*Dir, error) {
-	target = filepath.Clean(target)
-	if _, err := os.Lstat(target); errors.Is(err, fs.ErrNotExist) {
-		return NewDir(target)
-	}
-	if err := checkTarget(target); err != nil {
-		return nil, err
-	}
-	inside := filepath.Join(target, "bindery-tree")
-	if info, err := os.Stat(target); err == nil && info.IsDir() {
-		if err := Sweep(inside); err != nil { // what a killed writer has left is nothing that was there before
-			return nil, err
-		}
-	}
-	if err := checkEmptyBut(target, lostFound); err != nil {
-		return nil, err
-	}
-	d, err := NewDir(inside)
-	if err == nil {
-		d.into = target
-	}
-	return d, err
-}
-
 // lostFound is a directory that file systems have in their root: a new volume has nothing but it.
 const lostFound = "lost+found"
 
 // Path is the temporary path under which to write the directory's content.
 func (d *Dir) Path() string { return d.path }
 
-// Commit makes the directory durable and renames it to target, which must not exist or be an empty directory. The
+// Commit makes the directory durable and puts it in place of target, which must not exist or be an empty directory. The
 // caller must have synced the files in it. If Commit fails, the caller must call Abort, which restores the previous
 // state.
 func (d *Dir) Commit() error {

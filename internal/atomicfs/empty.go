@@ -11,8 +11,12 @@ import (
 // ErrNotEmpty is the error of [CheckEmpty] about a directory in which something is.
 var ErrNotEmpty = errors.New("must be empty")
 
-// CheckEmpty returns an error unless a directory that an output is written to is empty or does not exist.
+// CheckEmpty returns an error unless a directory that an output is written to is empty or does not exist. The root of a new
+// file system is empty, and so is a directory with what a killed writer has left.
 func CheckEmpty(dir string) error {
+	if canBeFilled(dir) {
+		return nil
+	}
 	err := checkEmptyBut(dir)
 	if errors.Is(err, ErrNotEmpty) {
 		return fmt.Errorf("output dir %q %w", dir, ErrNotEmpty)

@@ -22,44 +22,68 @@ func TestDirectoryThatExistsIsWrittenInto(t *testing.T) {
 		"full":             {before: func(dir string) error { return os.Mkdir(filepath.Join(dir, "old"), 0o755) }, fails: `has "old"`},
 		"filled meanwhile": {meanwhile: func(dir string) error { return os.Mkdir(filepath.Join(dir, "new"), 0o755) }, fails: `meanwhile: output dir`},
 	} {
-		t.Run(name, func(t *testing.T) {
-			dir := filepath.Join(t.TempDir(), "public")
-			check(t, os.Mkdir(dir, 0o755))
-			check(t, os.Chmod(dir, os.ModeSetgid|0o775))
-			before, err := os.Stat(dir)
-			check(t, err)
-			if c.before != nil {
-				check(t, c.before(dir))
+		for put, commit := range map[string]func(*Dir) error{"Commit": (*Dir).Commit, "Replace": (*Dir).Replace} {
+			if put == "Replace" && c.before != nil && c.fails != "" {
+				continue // it replaces what is there
 			}
-			err = func() error {
-				d, err := NewDirInto(dir)
-				if err != nil {
-					return err
+			t.Run(name+", "+put, func(t *testing.T) {
+				dir := filepath.Join(t.TempDir(), "public")
+				check(t, os.Mkdir(dir, 0o755))
+				check(t, os.Chmod(dir, os.ModeSetgid|0o775))
+				before, err := os.Stat(dir)
+				check(t, err)
+				if c.before != nil {
+					check(t, c.before(dir))
 				}
-				check(t, os.MkdirAll(filepath.Join(d.Path(), "page"), 0o755))
-				check(t, os.WriteFile(filepath.Join(d.Path(), "index.html"), []byte("x"), 0o644))
-				if c.meanwhile != nil {
-					check(t, c.meanwhile(dir))
+				err = func() error {
+					d, err := NewDir(dir)
+					if err != nil {
+						return err
+					}
+					check(t, os.MkdirAll(filepath.Join(d.Path(), "page"), 0o755))
+					check(t, os.WriteFile(filepath.Join(d.Path(), "index.html"), []byte("x"), 0o644))
+					if c.meanwhile != nil {
+						check(t, c.meanwhile(dir))
+					}
+					err = commit(d)
+					return errors.Join(err, d.Abort())
+				}()
+				after, statErr := os.Stat(dir)
+				check(t, statErr)
+				if !os.SameFile(before, after) || before.Mode() != after.Mode() {
+					t.Errorf("the directory is another one: %v, was %v", after.Mode(), before.Mode())
 				}
-				err = d.Commit()
-				return errors.Join(err, d.Abort())
-			}()
-			after, statErr := os.Stat(dir)
-			check(t, statErr)
-			if !os.SameFile(before, after) || before.Mode() != after.Mode() {
-				t.Errorf("the directory is another one: %v, was %v", after.Mode(), before.Mode())
-			}
-			entries := strings.Join(list(t, dir), " ")
-			if c.fails != "" {
-				if !errors.Is(err, ErrNotEmpty) || !strings.Contains(err.Error(), c.fails) || strings.Contains(entries, "index") {
+				entries := strings.Join(list(t, dir), " ")
+				if c.fails != "" {
+					if !errors.Is(err, ErrNotEmpty) || !strings.Contains(err.Error(), c.fails) || strings.Contains(entries, "index") {
+						t.Errorf("%v; there is %s", err, entries)
+					}
+					return
+				}
+				if err != nil || !strings.HasSuffix(strings.ReplaceAll(entries, " lost+found", ""), "index.html page") || strings.Contains(entries, "bindery") {
 					t.Errorf("%v; there is %s", err, entries)
 				}
-				return
-			}
-			if err != nil || !strings.HasSuffix(strings.ReplaceAll(entries, " lost+found", ""), "index.html page") || strings.Contains(entries, "bindery") {
-				t.Errorf("%v; there is %s", err, entries)
-			}
-		})
+			})
+		}
+	}
+}
+
+// A directory that is not committed is empty again, and is called empty while it has what a killed writer has left.
+func TestDirectoryThatExistsIsLeftEmpty(t *testing.T) {
+	dir := t.TempDir()
+	for range 2 {
+		check(t, CheckEmpty(dir))
+		d, err := NewDir(dir)
+		check(t, err)
+		if filepath.Dir(d.Path()) != dir {
+			t.Errorf("it is written to %s", d.Path())
+		}
+		check(t, os.WriteFile(filepath.Join(d.Path(), "index.html"), []byte("x"), 0o644))
+		check(t, d.Abort())
+		if left := list(t, dir); len(left) > 0 {
+			t.Errorf("left: %v", left)
+		}
+		check(t, os.Mkdir(filepath.Join(dir, ".bindery-tree.bindery-0123456789abcdef"), 0o755))
 	}
 }
 
@@ -68,7 +92,7 @@ func TestTwoWritersOfANewDirectory(t *testing.T) {
 	target := filepath.Join(t.TempDir(), "site")
 	var dirs [2]*Dir
 	for i := range dirs {
-		d, err := NewDirInto(target)
+		d, err := NewDir(target)
 		check(t, err)
 		check(t, os.WriteFile(filepath.Join(d.Path(), "index.html"), nil, 0o644))
 		dirs[i] = d

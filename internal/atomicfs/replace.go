@@ -12,6 +12,9 @@ import (
 // elsewhere a crash between two renames leaves no target. If Replace fails, the caller must call Abort, which restores
 // the previous state.
 func (d *Dir) Replace() error {
+	if d.into != "" {
+		return d.Commit()
+	}
 	info, err := os.Lstat(d.target)
 	if errors.Is(err, fs.ErrNotExist) {
 		return d.Commit()

@@ -31,14 +31,14 @@ func WriteTree(ctx context.Context, target string, fsys fs.FS) (err error) {
 	case !info.IsDir():
 		return &fs.PathError{Op: "write", Path: target, Err: errors.New("exists and is not a directory")}
 	default:
-		into = filepath.Join(target, "bindery-tree")
+		into = staged(target)
 	}
 	if into != target {
 		if err := checkFree(target, fsys); err != nil {
 			return err
 		}
 	}
-	d, err := NewDir(into)
+	d, err := newDir(into)
 	if err != nil {
 		return err
 	}

@@ -82,7 +82,10 @@ type place struct {
 // same catalog gives the same bytes. target appears completely or not at all; one that exists must be empty, else the error
 // is [atomicfs.ErrNotEmpty].
 func WriteStatic(ctx context.Context, c *Content, target string, o StaticOptions) (err error) {
-	out, err := atomicfs.NewDirInto(target)
+	if err := atomicfs.CheckEmpty(target); err != nil {
+		return err
+	}
+	out, err := atomicfs.NewDir(target)
 	if err != nil {
 		return err
 	}

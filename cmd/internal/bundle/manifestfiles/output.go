@@ -78,11 +78,10 @@ func writeDurable(name string, text []byte) (err error) {
 
 // checkOwn refuses a directory with files that WriteDir did not write.
 func checkOwn(dir string) error {
-	entries, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && len(entries) == 0 {
+	if atomicfs.CheckEmpty(dir) == nil {
 		return nil
 	}
-	if err != nil {
+	if _, err := os.ReadDir(dir); err != nil {
 		return err
 	}
 	own := map[string]bool{listFile: true}
