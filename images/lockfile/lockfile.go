@@ -114,7 +114,8 @@ func parseLock(text []byte) (*lockContent, error) {
 	var head struct {
 		Version *int `json:"version"`
 	}
-	if err := jsonv2.Unmarshal(text, &head); err != nil {
+	// Names that stand twice are found below, where the first unknown one ends the reading: those of millions take memory.
+	if err := jsonv2.Unmarshal(text, &head, jsontext.AllowDuplicateNames(true)); err != nil {
 		return nil, lockError(text, err)
 	}
 	switch {

@@ -26,7 +26,7 @@ const (
 )
 
 // MaxMapping is the size in bytes of a file that maps the images of a mirror to their places, one entry for each image
-// or repository: what is written for clusters and hosts, and read as registries.conf and as a list of images to copy.
+// or repository: what is written for clusters and hosts, and read as a list of images to copy.
 const MaxMapping = 64 << 20
 
 // Limits bound what is read from an image. A zero field means its default. Sizes are in bytes.

@@ -46,17 +46,18 @@ func Read(in io.Reader, s *Shape, o Options) (*Document, error) {
 		return nil, d.syntax(err)
 	}
 	doc.Data = bytes.Clone(doc.Data)
+	// What is read of the file is free from here on: its text, its copy and its JSON would be in memory together.
+	switch _, err := split.Next(); {
+	case err == nil:
+		return nil, invalid(o.File + ": it has more than one document")
+	case !errors.Is(err, io.EOF):
+		return nil, d.syntax(err)
+	}
 	conv := canon.Converter{Limits: o.Limits}
 	if o.Warn != nil {
 		conv.Warn = func(line int, text string) { o.Warn(d.line+line-1, text) }
 	}
 	if d.JSON, err = conv.Append(nil, doc); err != nil {
-		return nil, d.syntax(err)
-	}
-	switch _, err := split.Next(); {
-	case err == nil:
-		return nil, invalid(o.File + ": it has more than one document")
-	case !errors.Is(err, io.EOF):
 		return nil, d.syntax(err)
 	}
 	d.values = canon.NewLocator(doc.Data, doc.JSON)

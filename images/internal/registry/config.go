@@ -11,7 +11,6 @@ import (
 	"go.podman.io/image/v5/types"
 
 	"github.com/operator-bindery/bindery/internal/fault"
-	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/regularfile"
 	"github.com/operator-bindery/bindery/internal/userns"
 )
@@ -134,7 +133,7 @@ func copied(ctx context.Context, path, scratch, name string) (string, error) {
 	if info, err := os.Stat(path); err != nil || info.Mode().IsRegular() {
 		return path, nil // an empty path is none
 	}
-	content, err := regularfile.ReadNamed(ctx, path, limit.MaxMapping)
+	content, err := regularfile.ReadNamed(ctx, path, maxConf)
 	if err != nil {
 		return "", err
 	}

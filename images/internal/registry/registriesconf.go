@@ -13,7 +13,6 @@ import (
 	"go.podman.io/storage/pkg/configfile"
 
 	"github.com/operator-bindery/bindery/internal/fault"
-	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/regularfile"
 	"github.com/operator-bindery/bindery/internal/userns"
 )
@@ -104,11 +103,39 @@ func (r Config) mainConf(ctx context.Context) (path string, content []byte, err 
 			continue
 		}
 		// The library does not limit what it reads: a device has no end.
-		content, err := regularfile.ReadNamed(ctx, path, limit.MaxMapping)
-		if err != nil && r.RegistriesConf != "" {
+		content, err := regularfile.ReadNamed(ctx, path, maxConf)
+		if err == nil {
+			err = checkConf(path, content)
+		}
+		if err != nil && (r.RegistriesConf != "" || errors.Is(err, fault.ErrLimit)) {
 			return "", nil, fmt.Errorf("registries.conf: %w", err)
 		}
 		return path, content, nil // an unreadable file of the system is reported with the first request
 	}
 	return "", nil, nil
+}
+
+// A registries.conf has a table for each repository that is mirrored, of a few short lines. The parser takes hundreds of bytes
+// for a line or an item, before it finds out what is wrong with them.
+const (
+	maxConf       = 16 << 20
+	maxConfLine   = 64 << 10
+	maxConfValues = 200_000 // lines with something else than a comment, and items of lists
+)
+
+// checkConf refuses what the parser cannot read in little memory.
+func checkConf(path string, content []byte) error {
+	number, values := 0, 0
+	for line := range bytes.Lines(content) {
+		if number++; len(line) > maxConfLine {
+			return fmt.Errorf("%s:%d: %w: a line of %d bytes, more than %d", path, number, fault.ErrLimit, len(line), maxConfLine)
+		}
+		if line = bytes.TrimSpace(line); len(line) > 0 && line[0] != '#' {
+			values += 1 + bytes.Count(line, []byte(","))
+		}
+		if values > maxConfValues {
+			return fmt.Errorf("%s:%d: %w: more than %d lines and items", path, number, fault.ErrLimit, maxConfValues)
+		}
+	}
+	return nil
 }
