@@ -53,7 +53,7 @@ type Account struct {
 	// Graph is the image with the data of update graphs, if it is asked for.
 	Graph    *GraphAccount    `json:"graph,omitempty"`
 	Catalogs []CatalogAccount `json:"catalogs"`
-	Images   []imageAccount   `json:"images"`
+	Images   []*imageAccount  `json:"images"`
 	// Resources are the files for clusters that were written, Files the other ones.
 	Resources []string         `json:"resources"`
 	Files     []string         `json:"files,omitempty"`
@@ -193,7 +193,7 @@ func (a *Account) total() {
 			a.Totals.Failed++
 		}
 	}
-	slices.SortStableFunc(a.Images, func(x, y imageAccount) int {
+	slices.SortStableFunc(a.Images, func(x, y *imageAccount) int {
 		return cmp.Or(x.Kind.rank()-y.Kind.rank(), cmp.Compare(x.Destination, y.Destination),
 			cmp.Compare(x.Source, y.Source))
 	})

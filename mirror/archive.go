@@ -90,7 +90,7 @@ func (a *archive) repository(path string, to store.Reader) *delta.Reader {
 
 // open opens the image of an item.
 func (a *archive) open(ctx context.Context, i *item) (*opened, error) {
-	at := i.onMedium
+	at := i.onMedium()
 	to, err := a.to.repository(i.destination)
 	if err != nil {
 		return nil, err
@@ -126,7 +126,8 @@ func (a *archive) open(ctx context.Context, i *item) (*opened, error) {
 
 // head returns what the tag of an item stands for in the archive.
 func (a *archive) head(ctx context.Context, i *item) (v1.Descriptor, error) {
-	return a.reader.Repository(i.onMedium.Path).Head(ctx, i.onMedium.Tag)
+	at := i.onMedium()
+	return a.reader.Repository(at.Path).Head(ctx, at.Tag)
 }
 
 // LackError is the error of a medium that counts on content which the target does not have.

@@ -258,7 +258,6 @@ func (r *collector) addCatalog(c *catalog) error {
 				return
 			}
 			it := r.found.items.add(ref, r.o.destination().Image(ref), kind, c.op.Platforms)
-			it.onMedium = onMedium.Image(ref)
 			it.users = append(it.users, user{c, b.Package, b.Name})
 			kept.images = append(kept.images, it)
 		}
@@ -359,7 +358,8 @@ func (r *collector) addAdditional(a imageset.AdditionalImage) error {
 		return err
 	}
 	i := r.found.items.add(a.Name, to, Additional, a.Platforms)
-	i.onMedium, err = onMedium.Additional(a)
+	medium, err := onMedium.Additional(a)
+	i.nameOnMedium(medium)
 	return err
 }
 

@@ -169,8 +169,8 @@ func (r *collector) readRelease(ctx context.Context, one *release) (*payload.Pay
 				"the tag stands for the release that is signed as %s", ref.Tag)
 		}
 	}
-	one.image = &item{source: ref, destination: r.o.destination().ReleaseImages(tag), kind: Release,
-		onMedium: onMedium.ReleaseImages(tag)}
+	one.image = &item{source: ref, destination: r.o.destination().ReleaseImages(tag), kind: Release}
+	one.image.nameOnMedium(onMedium.ReleaseImages(tag))
 	one.account.Source, one.account.Destination = ref.String(), one.image.destination.String()
 	one.account.Digest = ref.Digest
 	at, err := openSource(ctx, r.from, one.image)
@@ -227,18 +227,19 @@ func (r *collector) addComponents(ctx context.Context, one *release, names *payl
 		dest := r.o.destination().ReleaseContent(tag, c.Name)
 		source := c.Image
 		if source.Digest == "" {
-			i := &item{source: source, destination: dest, onMedium: onMedium.ReleaseContent(tag, c.Name)}
+			i := &item{source: source, destination: dest}
+			i.nameOnMedium(onMedium.ReleaseContent(tag, c.Name))
 			source.Digest = contentOf(ctx, r.from, i) // if it is not there, copying says why
 			r.report.problem(filter.Warning, "release "+one.account.Name(), "", "component %s is named by the tag %s, which may "+
 				"stand for another image tomorrow; it is copied as it is now %s", c.Name, source.Tag, source.Digest)
 		}
 		i := r.found.items.add(source, dest, ReleaseContent, r.o.Set.Platform.Platforms)
-		i.onMedium = onMedium.ReleaseContent(tag, c.Name)
+		i.nameOnMedium(onMedium.ReleaseContent(tag, c.Name))
 		i.release = one
 		one.components = append(one.components, i)
 	}
 	image := r.found.items.add(one.image.source, one.image.destination, Release, r.o.Set.Platform.Platforms)
-	image.onMedium, image.release = one.image.onMedium, one
+	image.named, image.release = one.image.named, one
 	one.image, one.account.Components = image, len(list)
 	return nil
 }

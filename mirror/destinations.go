@@ -43,8 +43,7 @@ func (r *destinationCheck) run(ctx context.Context, list []*item) error {
 		i.startAccount(r.report.moved)
 		r.markBlocked(i)
 		if i.account.Status != Blocked {
-			at := i.destination.String()
-			byPlace[at] = append(byPlace[at], i)
+			byPlace[i.account.Destination] = append(byPlace[i.account.Destination], i)
 		}
 	}
 	contents, err := r.resolveShared(ctx, byPlace)
@@ -52,36 +51,38 @@ func (r *destinationCheck) run(ctx context.Context, list []*item) error {
 		return err
 	}
 	for _, i := range list {
-		if together := byPlace[i.destination.String()]; len(together) > 1 && together[0] == i {
+		if together := byPlace[i.account.Destination]; len(together) > 1 && together[0] == i {
 			r.shareTag(ctx, together, contents)
 		}
 	}
-	var pairs, sources []collisions.Pair
+	byPlace = nil
+	pairs, sources := make([]collisions.Pair, 0, len(list)), make([]collisions.Pair, 0, len(list))
 	for _, i := range list {
 		if i.account.Status != Blocked {
-			pairs = append(pairs, collisions.Pair{Source: i.source, Destination: i.destination, Content: contents[i]})
+			pairs = append(pairs, collisions.Pair{Source: &i.source, Destination: &i.destination, Content: contents[i]})
 		}
 	}
-	sources = append(sources, pairs...)
+	images := pairs
+	sources = append(sources, images...)
 	for _, c := range r.found.catalogs {
 		if c.index == nil {
 			continue
 		}
-		sources = append(sources, collisions.Pair{Source: c.op.Catalog, Content: c.digest})
+		sources = append(sources, collisions.Pair{Source: &c.op.Catalog, Content: c.digest})
 		if c.readFrom != (imageset.Ref{}) {
-			sources = append(sources, collisions.Pair{Source: c.readFrom, Content: c.digest})
+			sources = append(sources, collisions.Pair{Source: &c.readFrom, Content: c.digest})
 		}
-		as := collisions.Pair{Source: c.op.Catalog, Content: c.digest,
-			Destination: r.o.destination().Catalog(c.op, !c.asIs, "", c.account.FilterHash)}
-		rebuilt := collisions.Pair{Source: c.op.Catalog, Content: c.rebuiltContent(), Made: true,
-			Destination: r.o.destination().Catalog(c.op, true, "", c.account.FilterHash)}
+		dest, rebuiltDest := r.o.destination().Catalog(c.op, !c.asIs, "", c.account.FilterHash),
+			r.o.destination().Catalog(c.op, true, "", c.account.FilterHash)
+		as := collisions.Pair{Source: &c.op.Catalog, Content: c.digest, Destination: &dest}
+		rebuilt := collisions.Pair{Source: &c.op.Catalog, Content: c.rebuiltContent(), Made: true, Destination: &rebuiltDest}
 		if !c.asIs {
 			as = rebuilt
 		}
 		pairs = append(pairs, as)
 		if c.asIs {
 			// It may be rebuilt after all, without bundles that lack images.
-			c.onlyAsIs = errors.Join(r.conflicts(ctx, append([]collisions.Pair{rebuilt}, sources...), sources)...)
+			c.onlyAsIs = errors.Join(r.conflicts(ctx, append([]collisions.Pair{rebuilt}, images...), sources)...)
 		}
 	}
 	errs := r.conflicts(ctx, pairs, sources)
@@ -196,17 +197,22 @@ func (r *destinationCheck) replacedSources(ctx context.Context, pairs, sources [
 	if r.o.Mode == ToDisk {
 		return nil
 	}
+	destinations := map[string]bool{}
+	for _, p := range pairs {
+		destinations[p.Destination.PlainName()] = true
+	}
 	byName := map[string][]collisions.Pair{}
 	for _, s := range sources {
 		if s.Source.InRegistry() && s.Source.Tag != "" {
-			name := s.Source.PlainName()
-			byName[name] = append(byName[name], s)
+			if name := s.Source.PlainName(); destinations[name] {
+				byName[name] = append(byName[name], s)
+			}
 		}
 	}
 	told := map[string]bool{}
 	for _, p := range pairs {
 		for _, s := range byName[p.Destination.PlainName()] {
-			e := &replacedSourceError{Image: p.Source, Source: s.Source, Destination: p.Destination}
+			e := &replacedSourceError{Image: *p.Source, Source: *s.Source, Destination: *p.Destination}
 			if told[e.Error()] || !r.replaces(ctx, p, s) {
 				continue
 			}
@@ -267,15 +273,14 @@ func (e *replacedSourceError) Unwrap() error { return fault.ErrInvalid }
 // replaces tells whether an image would be written over a source with other content. If images come from an archive,
 // this holds only if the registry has the source: it may be another registry of the same name.
 func (r *destinationCheck) replaces(ctx context.Context, p, s collisions.Pair) bool {
-	if p.Source == s.Source && !p.Made {
+	if *p.Source == *s.Source && !p.Made {
 		return false // the image is copied onto itself
 	}
 	content := func(of collisions.Pair) digest.Digest {
 		if of.Content != "" {
 			return of.Content
 		}
-		i := &item{source: of.Source, destination: p.Destination, onMedium: onMedium.Image(of.Source)}
-		return contentOf(ctx, r.from, i)
+		return contentOf(ctx, r.from, &item{source: *of.Source, destination: *p.Destination})
 	}
 	is, was := content(p), content(s)
 	if is == was && is != "" {
@@ -284,7 +289,7 @@ func (r *destinationCheck) replaces(ctx context.Context, p, s collisions.Pair) b
 	if r.o.Mode != FromDisk {
 		return true
 	}
-	to, err := r.to.repository(p.Destination)
+	to, err := r.to.repository(*p.Destination)
 	if err != nil {
 		return false
 	}

@@ -179,7 +179,7 @@ func (r *forecast) measureImage(ctx context.Context, i *item) error {
 		i.account.Status, i.account.Digest = Present, there.Digest
 		return nil
 	}
-	i.state.digest, i.state.kept = image.Top.Digest, image.Instances
+	i.result().digest, i.result().kept = image.Top.Digest, image.Instances
 	i.account.Digest, i.account.Bytes, i.account.Status = image.Top.Digest, image.Sum(), Planned
 	r.places.other.remove(image.Blobs)
 	r.total.Add(i.destination.Repository(), image.Blobs)
@@ -190,7 +190,7 @@ func (r *forecast) measureImage(ctx context.Context, i *item) error {
 func (r *forecast) listInstances(ctx context.Context, i *item) error {
 	image, err := r.places.measure(ctx, i, v1.Descriptor{})
 	if err == nil {
-		i.state.kept = image.Instances
+		i.result().kept = image.Instances
 	}
 	return err
 }
@@ -221,7 +221,7 @@ func (r *forecast) writeMapping(list []*item) error {
 			source.Tag = ""
 		}
 		own := []mapped{{source, i.destination}}
-		for _, d := range i.state.kept {
+		for _, d := range i.result().kept {
 			if r.o.ManifestLists {
 				child, at := source, i.destination
 				child.Digest, at.Digest, at.Tag = d.Digest, d.Digest, ""

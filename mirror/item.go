@@ -20,26 +20,27 @@ type item struct {
 	source imageset.Ref
 	// destination is the place at the target; on a medium its host is empty.
 	destination imageset.Ref
-	onMedium    imageset.Ref
-	kind        Kind
+	// named is its place on a medium; nil if that is the one of its source.
+	named *imageset.Ref
+	kind  Kind
 	// platforms are those that are copied of an index; empty for all.
 	platforms []v1.Platform
-	all       bool // some entry asks for all platforms
 	users     []user
 	release   *release // that it is a part of; nil for other kinds
 
+	all     bool // some entry asks for all platforms
 	damaged bool // its content in an archive does not match its digest
 	waiting bool // the target lacks it and the source has it; only set when catalogs are published
+	asked   bool // the target was asked for there
 
-	account imageAccount
-	cause   error // of account.Error
-	state   *itemState
+	account *imageAccount // nil until the destination is checked
+	cause   error         // of account.Error
+	state   *itemState    // nil until something is found out
 	// there is what the target has under the name of the image, when it was asked.
 	there    *v1.Descriptor // nil if that is nothing
-	asked    bool
-	resolved atomic.Value // the digest.Digest that the tag of the source stands for, once it was read
-	asking   sync.Mutex   // guards there and asked
-	moving   *tally.Image // its part in the progress
+	resolved atomic.Value   // the digest.Digest that the tag of the source stands for, once it was read
+	asking   sync.Mutex     // guards there and asked
+	moving   *tally.Image   // its part in the progress
 }
 
 // user is a bundle that names an image.
@@ -58,6 +59,21 @@ type itemState struct {
 }
 
 func (i *item) byDigest() bool { return i.source.Digest != "" }
+
+// onMedium is the place of the image on a medium.
+func (i *item) onMedium() imageset.Ref {
+	if i.named != nil {
+		return *i.named
+	}
+	return onMedium.Image(i.source)
+}
+
+// nameOnMedium sets the place of the image on a medium. An item is smaller without one.
+func (i *item) nameOnMedium(at imageset.Ref) {
+	if i.named = nil; at != i.onMedium() {
+		i.named = &at
+	}
+}
 
 // name is how messages name the image.
 func (i *item) name() string { return i.source.Name() }
@@ -126,8 +142,8 @@ func (s *items) sorted() []*item {
 
 // startAccount fills in what the account of an image has before it is copied.
 func (i *item) startAccount(moved *tally.Tally) {
-	i.state, i.moving = &itemState{digest: i.source.Digest}, moved.Image()
-	i.account = imageAccount{Source: i.source.String(), Destination: i.destination.String(), Kind: i.kind,
+	i.moving = moved.Image()
+	i.account = &imageAccount{Source: i.source.String(), Destination: i.destination.String(), Kind: i.kind,
 		Digest: i.source.Digest, Status: Skipped}
 	var packages, bundles []string
 	for _, u := range i.users {
@@ -138,6 +154,14 @@ func (i *item) startAccount(moved *tally.Tally) {
 	i.account.Packages, i.account.Bundles = slices.Compact(packages), slices.Compact(bundles)
 }
 
+// result is what is found out while the image is copied. Of an image that is absent that is nothing.
+func (i *item) result() *itemState {
+	if i.state == nil {
+		i.state = &itemState{}
+	}
+	return i.state
+}
+
 // fail notes why an image is not there.
 func (i *item) fail(err error) {
 	i.account.Status, i.account.Error = Failed, err.Error()
@@ -146,7 +170,11 @@ func (i *item) fail(err error) {
 
 // withTag is the image that the tag of an image stands for, whatever digest the image is named by.
 func (i *item) withTag() *item {
-	at := &item{source: i.source, onMedium: i.onMedium, destination: i.destination}
+	at := &item{source: i.source, named: i.named, destination: i.destination}
+	if at.named == nil {
+		medium := i.onMedium()
+		at.named = &medium
+	}
 	at.source.Digest = ""
 	return at
 }

@@ -139,7 +139,7 @@ func (p *presence) head(ctx context.Context, i *item) (v1.Descriptor, error) {
 // markIfComplete marks an image that the target has and that needs no more work: what is attached to it was copied
 // before, or none is wanted, and so were the images of an index.
 func (p *presence) markIfComplete(i *item, there v1.Descriptor) bool {
-	i.state.digest, i.account.Digest = there.Digest, there.Digest
+	i.result().digest, i.account.Digest = there.Digest, there.Digest
 	attached := p.o.With == (referrers.Kinds{}) || !p.o.Recheck && p.isCarried(i, there.Digest)
 	if !attached {
 		return false

@@ -168,8 +168,8 @@ func (r *publisher) publishAsIs(ctx context.Context, c *catalog) error {
 		source.Digest = c.digest
 	}
 	dest := r.o.destination().Catalog(c.op, false, "", c.account.FilterHash)
-	i := &item{source: source, destination: dest, onMedium: r.sourceInArchive(c), kind: Catalog,
-		platforms: c.op.Platforms}
+	i := &item{source: source, destination: dest, kind: Catalog, platforms: c.op.Platforms}
+	i.nameOnMedium(r.sourceInArchive(c))
 	i.startAccount(r.report.moved)
 	defer i.moving.End()
 	if err := r.copier.copyItem(ctx, i); err != nil {

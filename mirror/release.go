@@ -89,8 +89,8 @@ func (r *release) settle() {
 // indexes.
 func (r *release) unsigned() (n int) {
 	for _, i := range append([]*item{r.image}, r.components...) {
-		if i != nil && i.account.Status == Copied && !manifest.MIMETypeIsMultiImage(i.state.mediaType) &&
-			!slices.Contains(i.state.attached, referrers.TagOf(i.state.digest, referrers.Signatures)) {
+		if i != nil && i.account.Status == Copied && !manifest.MIMETypeIsMultiImage(i.result().mediaType) &&
+			!slices.Contains(i.result().attached, referrers.TagOf(i.result().digest, referrers.Signatures)) {
 			n++
 		}
 	}

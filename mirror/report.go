@@ -30,7 +30,7 @@ const maxCauses = 100
 
 func newReport(o *Options) *report {
 	r := &report{log: newLogger(o.Log), account: &Account{Mode: o.Mode, Config: o.Config, DryRun: o.DryRun,
-		Catalogs: []CatalogAccount{}, Images: []imageAccount{}, Resources: []string{}, Problems: []Problem{}}}
+		Catalogs: []CatalogAccount{}, Images: []*imageAccount{}, Resources: []string{}, Problems: []Problem{}}}
 	r.progress.events = o.Events
 	r.moved = tally.New(func(bytes, all int64) {
 		r.progress.add(func(e *Event) { e.Bytes += bytes; e.AllBytes += all })
@@ -94,13 +94,13 @@ func (r *report) finish(found *collection) *Account {
 	for _, c := range slices.Concat(found.catalogs, found.absent) {
 		r.account.Catalogs = append(r.account.Catalogs, c.account)
 	}
-	r.account.Images = slices.Grow(r.account.Images, len(found.items.list))
 	for _, i := range found.items.list {
-		if i.account.Source == "" { // the run ended before its images were looked at
+		if i.account == nil { // the run ended before its images were looked at
 			i.startAccount(r.moved)
 		}
 		r.account.Images = append(r.account.Images, i.account)
 	}
+	found.items.list = nil // the account has what is wanted of them
 	r.account.total()
 	return r.account
 }

@@ -1,7 +1,6 @@
 package mirror
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -218,36 +217,35 @@ func (r *resultWriter) writePinned() error {
 
 // writeErrors writes the list of images that failed, if there are any, where oc-mirror writes it.
 func (r *resultWriter) writeErrors() error {
-	failed := func(yield func(*item) bool) {
+	if !slices.ContainsFunc(r.found.items.list, (*item).failed) {
+		return nil
+	}
+	path, err := r.o.Workspace.dir.WriteLines(func(yield func([]byte) bool) {
 		for _, i := range r.found.items.list {
-			if i.failed() && !yield(i) {
+			if i.failed() && !yield(i.errorLine()) {
 				return
 			}
 		}
+	}, "logs", "mirroring_errors_"+logTime(r.o.Now)+".txt")
+	if err == nil {
+		r.report.account.Files = append(r.report.account.Files, path)
 	}
-	size := 0
-	for i := range failed {
-		size += len(i.account.Source) + len(i.account.Error) + len("error mirroring image  error: \n")
+	return err
+}
+
+// errorLine says why an image failed, as oc-mirror does.
+func (i *item) errorLine() []byte {
+	name := i.source.String()
+	if i.kind == Additional {
+		name = strings.TrimPrefix(name, "docker://") // as oc-mirror names what the configuration names
 	}
-	if size == 0 {
-		return nil
+	line := "error mirroring image " + name
+	if len(i.account.Bundles) > 0 {
+		line += fmt.Sprintf(" (Operator bundles: [%s] - Operators: [%s])", strings.Join(i.account.Bundles, " "),
+			strings.Join(i.account.Packages, " "))
 	}
-	b := bytes.NewBuffer(make([]byte, 0, size+bytes.MinRead)) // large, and so not to be copied as it grows
-	for i := range failed {
-		name := i.source.String()
-		if i.kind == Additional {
-			name = strings.TrimPrefix(name, "docker://") // as oc-mirror names what the configuration names
-		}
-		line := "error mirroring image " + name
-		if len(i.account.Bundles) > 0 {
-			line += fmt.Sprintf(" (Operator bundles: [%s] - Operators: [%s])", strings.Join(i.account.Bundles, " "),
-				strings.Join(i.account.Packages, " "))
-		}
-		line += " error: " + strings.ReplaceAll(i.account.Error, "\n", "; ")
-		b.WriteString(redact.Text(line))
-		b.WriteByte('\n')
-	}
-	return r.writeFile(b.Bytes(), "logs", "mirroring_errors_"+logTime(r.o.Now)+".txt")
+	line += " error: " + strings.ReplaceAll(i.account.Error, "\n", "; ")
+	return append([]byte(redact.Text(line)), '\n')
 }
 
 // writeRecord adds what is published to the record.

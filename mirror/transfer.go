@@ -187,7 +187,7 @@ func (r *copier) copyItem(ctx context.Context, i *item) (err error) {
 	if i.source.Digest != "" && from.top.Digest != i.source.Digest {
 		return fmt.Errorf("the source has %s", from.top.Digest)
 	}
-	i.state.digest, i.state.mediaType, i.account.Digest = from.top.Digest, from.top.MediaType, from.top.Digest
+	i.result().digest, i.result().mediaType, i.account.Digest = from.top.Digest, from.top.MediaType, from.top.Digest
 	if err := checkAttachmentTag(ctx, i, from); err != nil {
 		return err
 	}
@@ -225,7 +225,7 @@ func (r *copier) copyItem(ctx context.Context, i *item) (err error) {
 	}
 	for _, a := range attached.Copied {
 		i.account.Signatures = append(i.account.Signatures, a.Digest)
-		i.state.attached = append(i.state.attached, cmp.Or(a.Tag, a.Digest.String()))
+		i.result().attached = append(i.result().attached, cmp.Or(a.Tag, a.Digest.String()))
 	}
 	lost := attached.Problems
 	for _, u := range attached.Unread {

@@ -356,7 +356,8 @@ func (m *mediumCheck) listed(name string) *verifiedCatalog {
 
 // checkImage looks for an image as a run does that reads it from the archive.
 func (m *mediumCheck) checkImage(ctx context.Context, input *archive, i *item) error {
-	name := i.onMedium.Path + ":" + i.onMedium.Tag
+	medium := i.onMedium()
+	name := medium.Path + ":" + medium.Tag
 	m.platforms[name] = append(m.platforms[name], i.platforms...)
 	if i.all {
 		m.platforms[name] = nil
@@ -374,8 +375,8 @@ func (m *mediumCheck) checkImage(ctx context.Context, input *archive, i *item) e
 	switch {
 	case i.source.Digest != "" && at.top.Digest != i.source.Digest:
 		m.addFault(name, fmt.Sprintf("it is %s, and is to be %s", at.top.Digest, i.source.Digest), i.account.Bundles...)
-	case m.reader.Tag(i.onMedium.Path, i.onMedium.Tag) != at.top.Digest:
-		m.byDigest = append(m.byDigest, stock.Wanted{Repository: i.onMedium.Path, Name: at.top.Digest.String(),
+	case m.reader.Tag(medium.Path, medium.Tag) != at.top.Digest:
+		m.byDigest = append(m.byDigest, stock.Wanted{Repository: medium.Path, Name: at.top.Digest.String(),
 			Platforms: i.platforms})
 	}
 	return at.close()
@@ -406,9 +407,9 @@ func (m *mediumCheck) lacking(i *item) string {
 
 // inPart tells whether the archive of a part is to have an image that this one has not: all that it does not describe.
 func (m *mediumCheck) inPart(i *item) bool {
-	about := m.reader.Contents()
+	about, at := m.reader.Contents(), i.onMedium()
 	return about != nil && about.Parts && m.lacking(i) == "" && !slices.ContainsFunc(about.Images,
-		func(in medium.Image) bool { return in.Path == i.onMedium.Path && in.Tag == i.onMedium.Tag })
+		func(in medium.Image) bool { return in.Path == at.Path && in.Tag == at.Tag })
 }
 
 // atTarget tells whether the other side is to have an image that the archive has not.
@@ -416,9 +417,9 @@ func (m *mediumCheck) atTarget(i *item) bool {
 	if m.leftOut[i.source.Digest] {
 		return true
 	}
-	about := m.reader.Contents()
+	about, at := m.reader.Contents(), i.onMedium()
 	return about != nil && slices.ContainsFunc(about.Images, func(in medium.Image) bool {
-		return in.AtTarget && in.Path == i.onMedium.Path && in.Tag == i.onMedium.Tag
+		return in.AtTarget && in.Path == at.Path && in.Tag == at.Tag
 	})
 }
 

@@ -99,7 +99,7 @@ func (r *archiveWriter) describe() (*medium.Contents, error) {
 		}
 		about.Images = append(about.Images, medium.Image{Source: i.source.String(), Path: i.destination.Path,
 			Tag: i.destination.Tag, Digest: i.account.Digest, Bytes: i.account.Bytes, Category: string(i.kind),
-			Attached: i.state.attached, AtTarget: r.places.other.hasImage(i)})
+			Attached: i.result().attached, AtTarget: r.places.other.hasImage(i)})
 	}
 	if g := r.found.graph; g != nil && g.account.Published {
 		about.Images = append(about.Images, medium.Image{Source: "graph-data", Path: g.dest.Path, Tag: g.dest.Tag,

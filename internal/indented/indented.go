@@ -5,6 +5,7 @@
 //	Most, Budget    how long an output may become
 //	Append          compact JSON, indented
 //	Encode          a value as indented JSON
+//	Write           the same, in parts, for values with long lists
 package indented
 
 import (

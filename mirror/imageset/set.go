@@ -105,7 +105,8 @@ func (s *Set) Pinned(kind Kind, digests func(Operator) digest.Digest, releases m
 	// the text.
 	key := "\n" + kind.stanza() + ":"
 	before, after, _ := bytes.Cut(text, []byte(key))
-	out := append(slices.Clone(before), key+"\n  additionalImages:\n"...)
+	out := make([]byte, 0, len(text)+len(s.Text)*9/8) // it is as long as the text that was read, nearly
+	out = append(append(out, before...), key+"\n  additionalImages:\n"...)
 	for part := range slices.Chunk(s.AdditionalImages, 256) {
 		var forms []additionalForm
 		for _, a := range part {

@@ -1,9 +1,9 @@
 package app
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net/http"
 	"os"
@@ -31,35 +31,35 @@ import (
 // error of writing to standard error cannot be reported.
 func showError(p *option.Session, app *cli.App, line cmdline.Line, args []string, err error) {
 	usage := cmdline.Classify(err) == cmdline.ClassUsage
-	var text strings.Builder // writing to it cannot fail
+	w := bufio.NewWriterSize(p.Stderr, 64<<10)
+	defer w.Flush()
 	var invalid *declcfg.ValidationError
 	if errors.As(err, &invalid) && !p.Opm {
 		invalid.FindLines(declcfg.Limits{})
 	}
 	switch {
 	case errorFormat(args) == "json":
-		_ = cmdline.WriteJSON(&text, err)
+		_ = cmdline.WriteJSON(w, err)
 	case p.Opm:
-		text.WriteString(redact.Text(opmError(app, line, err, time.Now())))
+		_, _ = w.WriteString(redact.Text(opmError(app, line, err, time.Now())))
 	default:
-		_ = cmdline.WriteText(&text, err)
+		_ = cmdline.WriteText(w, err)
 		if usage {
-			fmt.Fprintf(&text, "usage: %s\n", cmdline.Synopsis(app, line))
+			fmt.Fprintf(w, "usage: %s\n", cmdline.Synopsis(app, line))
 		}
 	}
-	_, _ = io.WriteString(p.Stderr, text.String()) // an error of standard error cannot be reported
 }
 
 // bugReport is the error of a panic, with what those who mend it need: the version, the command without its arguments,
 // and where it happened.
 func bugReport(bug *guard.Panic, err error, command string) error {
-	e := &cmdline.Error{Class: cmdline.ClassBug, Err: err,
-		Hint: "this is a bug: please report it with the lines below at https://" + module + "/issues",
-		List: []string{version.Get().String(), "command: " + command}}
+	lines := []string{version.Get().String(), "command: " + command}
 	for _, f := range bug.Frames {
-		e.List = append(e.List, "at "+f)
+		lines = append(lines, "at "+f)
 	}
-	return e
+	return &cmdline.Error{Class: cmdline.ClassBug, Err: err,
+		Hint: "this is a bug: please report it with the lines below at https://" + module + "/issues",
+		List: slices.Values(lines)}
 }
 
 // module is where the program comes from.

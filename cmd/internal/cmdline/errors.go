@@ -1,20 +1,18 @@
 package cmdline
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"net"
 	"os"
 	"strings"
 	"syscall"
-	"unicode"
-	"unicode/utf16"
 
+	"github.com/operator-bindery/bindery/internal/canon"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/printable"
 	"github.com/operator-bindery/bindery/internal/redact"
@@ -43,7 +41,7 @@ type Error struct {
 	Class  Class
 	Object string
 	Hint   string
-	List   []string
+	List   iter.Seq[string]
 	Err    error
 }
 
@@ -118,32 +116,36 @@ type JSONError struct {
 // WriteJSON writes err as one line of JSON with the keys class, message, object and hint, without credentials. Unprintable
 // characters are escaped, as the line may be read on a terminal.
 func WriteJSON(w io.Writer, err error) error {
-	out := JSONError{Class: Classify(err), Message: shape.Plain(err.Error(), err), Object: object(err)}
+	message, hint := shape.Plain(err.Error(), err), ""
+	list := func(func(string) bool) {}
 	var e *Error
 	if errors.As(err, &e) {
-		out.Hint, out.Message = e.Hint, strings.Join(append([]string{out.Message}, e.List...), "\n")
-	}
-	out.Message = strings.ToValidUTF8(out.Message, "\uFFFD")
-	var line bytes.Buffer
-	enc := json.NewEncoder(&line)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(out); err != nil {
-		return err
-	}
-	var b strings.Builder
-	for _, r := range string(redact.JSON(line.Bytes())) {
-		switch {
-		case r == '\n' || unicode.IsPrint(r):
-			b.WriteRune(r)
-		case r > 0xffff:
-			high, low := utf16.EncodeRune(r)
-			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
-		default:
-			fmt.Fprintf(&b, `\u%04x`, r)
+		if hint = e.Hint; e.List != nil {
+			list = e.List
 		}
 	}
-	_, err = io.WriteString(w, b.String())
-	return err
+	// The fields of JSONError. A list may be very long: its lines are added to the message one by one.
+	_, werr := fmt.Fprintf(w, `{"class":%s,"message":%s`, jsonText(Classify(err)),
+		strings.TrimSuffix(jsonText(message), `"`))
+	for line := range list {
+		quoted := jsonText(line)
+		_, lerr := io.WriteString(w, `\n`+quoted[1:len(quoted)-1])
+		werr = errors.Join(werr, lerr)
+	}
+	_, oerr := fmt.Fprintf(w, `","object":%s,"hint":%s}`+"\n", jsonText(object(err)), jsonText(hint))
+	return errors.Join(werr, oerr)
+}
+
+// jsonText is a text or a class as a string of JSON that is safe on a terminal, without credentials.
+func jsonText(text any) string {
+	if s, ok := text.(string); ok {
+		text = strings.ToValidUTF8(s, "\uFFFD")
+	}
+	quoted, err := canon.Encode(text)
+	if err != nil {
+		panic(err) // a string
+	}
+	return string(printable.JSON(redact.JSON(quoted)))
 }
 
 // object returns the object of the outermost [Error], else the path of a failed file operation.
@@ -168,8 +170,8 @@ func WriteText(w io.Writer, err error) error {
 		_, herr := fmt.Fprintf(w, "hint: %s\n", printable.Indent(printable.Text(e.Hint)))
 		werr = errors.Join(werr, herr)
 	}
-	if e != nil {
-		for _, line := range e.List {
+	if e != nil && e.List != nil {
+		for line := range e.List {
 			_, lerr := fmt.Fprintln(w, printable.Indent(printable.Text(line)))
 			werr = errors.Join(werr, lerr)
 		}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
@@ -100,7 +101,7 @@ func (o *deleteOptions) run(ctx context.Context, p *option.Session, dest string)
 		}
 		return &cmdline.ExitStatus{Status: 4, Err: &cmdline.Error{Class: cmdline.ClassInput, Object: o.Config,
 			Err:  errors.New("the list is without what the catalogs do not have"),
-			Hint: mendNames(o.Config), List: absent}}
+			Hint: mendNames(o.Config), List: slices.Values(absent)}}
 	}
 	list, err := mirror.ReadDeleteList(ctx, o.list)
 	if errors.Is(err, fault.ErrInvalid) {

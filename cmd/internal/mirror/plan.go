@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -106,7 +107,7 @@ func (o *planOptions) run(ctx context.Context, p *option.Session) error {
 			hint = "" // the line about releases has its own
 		}
 		incomplete = &cmdline.ExitStatus{Status: 4, Err: &cmdline.Error{Class: cmdline.ClassInput, Object: o.Config,
-			Hint: hint, List: absent,
+			Hint: hint, List: slices.Values(absent),
 			Err: errors.New("a run would not deliver all that " + o.Config + " asks for")}}
 	}
 	if err := p.SaveLock(); err != nil {

@@ -257,7 +257,11 @@ func RunMirror(ctx context.Context, p *option.Session, o mirror.Options) (*mirro
 	}
 	if o.Set != nil && len(o.Set.AdditionalImages) > manyImages && os.Getenv("GOGC") == "" {
 		// What is kept of so many images lives as long as the run, and a heap of twice its size would exceed the limits.
-		defer debug.SetGCPercent(debug.SetGCPercent(manyImagesGC))
+		// That holds until the program ends, as its account of them is large too.
+		debug.SetGCPercent(manyImagesGC)
+		if debug.SetMemoryLimit(-1) > manyImagesMemory && len(o.Set.Operators)+len(o.Set.Platform.Channels) == 0 {
+			debug.SetMemoryLimit(manyImagesMemory) // what is free goes back to the system at once
+		}
 	}
 	account, err := o.Run(ctx)
 	return account, archiveError(o, err)
@@ -267,6 +271,8 @@ const (
 	// manyImages is from how many images on that an image set names the heap grows by manyImagesGC percent only.
 	manyImages   = 10_000
 	manyImagesGC = 10
+	// manyImagesMemory is about what the 100,000 images take that an image set can have.
+	manyImagesMemory = 150 << 20
 )
 
 const damagedHint = "the archive is damaged, or not whole: copy all its files mirror_*.tar here again, and none of another one"
@@ -315,7 +321,7 @@ func WarnUndelivered(p *option.Session, account *mirror.Account, err error) {
 	if errors.As(err, &collect) {
 		return // it names everything
 	}
-	for _, line := range Undelivered(account) {
+	for line := range Undelivered(account) {
 		p.Log.Warn(line)
 	}
 }

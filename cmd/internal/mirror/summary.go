@@ -3,6 +3,7 @@ package mirror
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -114,35 +115,69 @@ func catalogSummary(c mirror.CatalogAccount, o mirror.Options) string {
 
 // Undelivered lists what was asked for and is not there, a line each, with every reason once: the warnings about it may be
 // thousands of lines above. What the image set names is listed in full, as are bundles; of images that operators need the
-// first.
-func Undelivered(a *mirror.Account) []string {
-	const most = 20
-	var lines, more []string
-	failed := map[string]bool{}
-	if slices.ContainsFunc(a.Catalogs, func(c mirror.CatalogAccount) bool { return len(c.LeftOut) > 0 }) {
+// first. The lines are made as they are read.
+func Undelivered(a *mirror.Account) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		more := true
+		add := func(format string, args ...any) {
+			more = more && yield(printable.Text(strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", "; ")))
+		}
+		for i := range a.Releases {
+			switch r := &a.Releases[i]; {
+			case r.Error == "" || r.Published:
+			case r.Name() == "":
+				add("not there: %s", r.Error)
+			default:
+				add("not there: release %s: %s", r.Name(), r.Error)
+			}
+		}
+		if g := a.Graph; g != nil && g.Error != "" {
+			add("not there: graph image: %s", g.Error)
+		}
+		for _, c := range a.Catalogs {
+			for _, text := range c.Missing {
+				add("not there: catalog %s: %s", c.Source, text)
+			}
+			if c.Error != "" && !c.Published {
+				add("not there: catalog %s: %s", c.Source, c.Error)
+			}
+		}
+		const most = 20
+		var first []string // of the images that operators need
+		images := 0
 		for _, i := range a.Images {
-			failed[strings.TrimPrefix(i.Source, "docker://")] = i.Status == mirror.Failed
+			switch {
+			case i.Status != mirror.Failed:
+			case i.Kind == mirror.Additional:
+				add("not copied: %s: %s", i.Source, i.Error)
+			default:
+				if images++; images <= most {
+					first = append(first, fmt.Sprintf("not copied: %s: %s", i.Source, i.Error))
+				}
+			}
+		}
+		for _, line := range leftOut(a) {
+			add("left out: %s", line)
+		}
+		for _, line := range first {
+			add("%s", line)
+		}
+		if images > most {
+			add("not copied: %d more images: --account FILE has all", images-most)
 		}
 	}
-	for i := range a.Releases {
-		switch r := &a.Releases[i]; {
-		case r.Error == "" || r.Published:
-		case r.Name() == "":
-			lines = append(lines, "not there: "+r.Error)
-		default:
-			lines = append(lines, fmt.Sprintf("not there: release %s: %s", r.Name(), r.Error))
-		}
+}
+
+// leftOut lists the bundles that catalogs lack, with the reason unless that is an image which was not copied.
+func leftOut(a *mirror.Account) (lines []string) {
+	if !slices.ContainsFunc(a.Catalogs, func(c mirror.CatalogAccount) bool { return len(c.LeftOut) > 0 }) {
+		return nil
 	}
-	if g := a.Graph; g != nil && g.Error != "" {
-		lines = append(lines, fmt.Sprintf("not there: graph image: %s", g.Error))
+	failed := map[string]bool{}
+	for _, i := range a.Images {
+		failed[strings.TrimPrefix(i.Source, "docker://")] = i.Status == mirror.Failed
 	}
 	for _, c := range a.Catalogs {
-		for _, text := range c.Missing {
-			lines = append(lines, fmt.Sprintf("not there: catalog %s: %s", c.Source, text))
-		}
-		if c.Error != "" && !c.Published {
-			lines = append(lines, fmt.Sprintf("not there: catalog %s: %s", c.Source, c.Error))
-		}
 		for _, l := range c.LeftOut {
 			name := fmt.Sprintf("bundle %s of package %s", l.Bundle, l.Package)
 			if l.Version != "" {
@@ -154,27 +189,8 @@ func Undelivered(a *mirror.Account) []string {
 			if !failed[l.Image] {
 				name += ": " + l.Reason
 			}
-			more = append(more, "left out: "+name)
+			lines = append(lines, name)
 		}
-	}
-	images := 0
-	for _, i := range a.Images {
-		line := fmt.Sprintf("not copied: %s: %s", i.Source, i.Error)
-		switch {
-		case i.Status != mirror.Failed:
-		case i.Kind == mirror.Additional:
-			lines = append(lines, line)
-		default:
-			if images++; images <= most {
-				more = append(more, line)
-			}
-		}
-	}
-	if lines = append(lines, more...); images > most {
-		lines = append(lines, fmt.Sprintf("not copied: %d more images: --account FILE has all", images-most))
-	}
-	for n := range lines {
-		lines[n] = printable.Text(strings.ReplaceAll(lines[n], "\n", "; "))
 	}
 	return lines
 }

@@ -330,7 +330,7 @@ func (o *options) mirror(ctx context.Context, p *option.Session, args []string) 
 		status.Err = &cmdline.Error{Class: cmdline.Classify(err), Err: status.Err, Hint: mirrorcmd.CauseHint(p, incomplete),
 			List: mirrorcmd.Undelivered(account)}
 	default:
-		for _, line := range mirrorcmd.Undelivered(account) {
+		for line := range mirrorcmd.Undelivered(account) {
 			p.Log.Warn(line)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/list"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
+	"github.com/operator-bindery/bindery/internal/indented"
 	"github.com/operator-bindery/bindery/internal/printable"
 	"github.com/operator-bindery/bindery/internal/redact"
 )
@@ -53,24 +54,57 @@ func Count(n int, noun string) string {
 }
 
 // WriteAccount writes a value as JSON, without credentials, to the file that a flag names; "-" is standard output.
-func (p *Program) WriteAccount(flag, path string, v any) error {
-	text, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return fmt.Errorf("--%s: %w", flag, err)
-	}
-	text = append(redact.JSON(text), '\n')
+func (p *Program) WriteAccount(flag, path string, v any) (err error) {
 	if path == "-" {
-		_, err := p.Stdout.Write(text)
+		return p.writeWhole(func(w io.Writer) error { return writeJSON(w, v, "  ", json.Marshal, redact.JSON) })
+	}
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("--%s: %w", flag, err)
+		}
+	}()
+	f, err := atomicfs.NewFile(path, 0o666)
+	if err != nil {
 		return err
 	}
-	if err := atomicfs.WriteFile(path, text, 0o666); err != nil {
-		return fmt.Errorf("--%s: %w", flag, err)
+	defer func() { err = errors.Join(err, f.Abort()) }()
+	w := bufio.NewWriterSize(f, 64<<10)
+	if err := errors.Join(writeJSON(w, v, "  ", json.Marshal, redact.JSON), w.Flush()); err != nil {
+		return err
 	}
-	return nil
+	return f.Commit()
+}
+
+// writeJSON writes a value as JSON that encode makes and clean cleans, in parts.
+func writeJSON(w io.Writer, v any, unit string, encode func(any) ([]byte, error), clean func([]byte) []byte) error {
+	return indented.Write(cleaner{w, clean}, v, unit, encode)
+}
+
+// cleaner cleans what is written.
+type cleaner struct {
+	w     io.Writer
+	clean func([]byte) []byte
+}
+
+func (c cleaner) Write(text []byte) (int, error) {
+	if _, err := c.w.Write(c.clean(text)); err != nil {
+		return 0, err
+	}
+	return len(text), nil
 }
 
 // Spooled prints an answer when it is complete.
-func (p *Program) Spooled(ctx context.Context, write func(io.Writer) error) (err error) {
+func (p *Program) Spooled(ctx context.Context, write func(io.Writer) error) error {
+	return p.printWhole(ctx, write, p.BeforeOutput)
+}
+
+// writeWhole writes to standard output when all is there that write writes.
+func (p *Program) writeWhole(write func(io.Writer) error) error {
+	return p.printWhole(context.Background(), write, nil)
+}
+
+// printWhole prints an answer when it is complete; before, unless nil, is called then.
+func (p *Program) printWhole(ctx context.Context, write func(io.Writer) error, before func() error) (err error) {
 	var answer cmdline.Spool
 	defer func() { err = errors.Join(err, answer.Close()) }()
 	w := bufio.NewWriterSize(&answer, 1<<20)
@@ -80,8 +114,8 @@ func (p *Program) Spooled(ctx context.Context, write func(io.Writer) error) (err
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	if p.BeforeOutput != nil {
-		if err := p.BeforeOutput(); err != nil {
+	if before != nil {
+		if err := before(); err != nil {
 			return err
 		}
 	}

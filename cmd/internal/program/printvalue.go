@@ -2,7 +2,9 @@ package program
 
 import (
 	"fmt"
+	"io"
 
+	"github.com/operator-bindery/bindery/internal/canon"
 	"github.com/operator-bindery/bindery/internal/indented"
 	"github.com/operator-bindery/bindery/internal/printable"
 	"github.com/operator-bindery/bindery/internal/redact"
@@ -21,15 +23,22 @@ func (p *Program) PrintContent(v any) error {
 }
 
 func (p *Program) printEncoded(format Format, v any, clean func([]byte) []byte) error {
-	text, err := indented.Encode(v, "    ")
-	if err != nil {
-		return fmt.Errorf("the answer: %w", err)
-	}
-	text = printable.JSON(clean(text))
-	if format == YAML {
-		if text, err = yamlout.AppendYAML(nil, text); err != nil {
+	cleaned := func(text []byte) []byte { return printable.JSON(clean(text)) }
+	answer := func(err error) error {
+		if err != nil {
 			return fmt.Errorf("the answer: %w", err)
 		}
+		return nil
+	}
+	if format != YAML {
+		return p.writeWhole(func(w io.Writer) error { return answer(writeJSON(w, v, "    ", canon.Encode, cleaned)) })
+	}
+	text, err := indented.Encode(v, "    ")
+	if err == nil {
+		text, err = yamlout.AppendYAML(nil, cleaned(text))
+	}
+	if err != nil {
+		return answer(err)
 	}
 	_, err = p.Stdout.Write(text)
 	return err

@@ -14,7 +14,7 @@ import (
 
 // Pair is an image and where it goes.
 type Pair struct {
-	Source, Destination imageset.Ref
+	Source, Destination *imageset.Ref
 	// Content is the digest of the source's manifest, empty if it is not known yet. The digest in Source counts if it
 	// is empty.
 	Content digest.Digest
@@ -57,7 +57,7 @@ func Find(pairs []Pair) []Collision {
 		}
 		if q := &pairs[j]; differ(q, p) && !told[[2]string{at, p.Source.String()}] {
 			told[[2]string{at, p.Source.String()}] = true
-			out = append(out, Collision{q.Source, p.Source, p.Destination})
+			out = append(out, Collision{*q.Source, *p.Source, *p.Destination})
 		}
 	}
 	slices.SortStableFunc(out, func(a, b Collision) int {

@@ -21,7 +21,8 @@ func TestFind(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return Pair{Source: r, Destination: m.Image(r), Content: content}
+		to := m.Image(r)
+		return Pair{Source: &r, Destination: &to, Content: content}
 	}
 	a, b := digest.Digest("sha256:"+hexA), digest.Digest("sha256:"+hexB)
 	for name, c := range map[string]struct {

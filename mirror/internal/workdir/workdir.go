@@ -3,9 +3,11 @@
 package workdir
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 
@@ -35,15 +37,34 @@ func (d Dir) Read(parts ...string) ([]byte, error) {
 
 // Write writes a file, with the directories above it, and returns its path.
 func (d Dir) Write(content []byte, parts ...string) (string, error) {
-	if len(content) > maxFile {
-		return "", fmt.Errorf("%s: %w: %d bytes (limit %d): mirror fewer images at once, in a workspace of their own",
-			filepath.Join(append([]string{string(d)}, parts...)...), fault.ErrLimit, len(content), maxFile)
-	}
+	return d.WriteLines(func(yield func([]byte) bool) { yield(content) }, parts...)
+}
+
+// WriteLines is like [Dir.Write], for content that is made while it is written.
+func (d Dir) WriteLines(content iter.Seq[[]byte], parts ...string) (_ string, err error) {
 	path, err := d.makePath(parts)
 	if err != nil {
 		return "", err
 	}
-	return path, atomicfs.WriteFile(path, content, 0o644)
+	f, err := atomicfs.NewFile(path, 0o644)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, f.Abort()) }()
+	w, size := bufio.NewWriter(f), 0
+	for line := range content {
+		if size += len(line); size > maxFile {
+			return "", fmt.Errorf("%s: %w: more than %d bytes: mirror fewer images at once, in a workspace of their own",
+				path, fault.ErrLimit, maxFile)
+		}
+		if _, err := w.Write(line); err != nil {
+			return "", err
+		}
+	}
+	if err := w.Flush(); err != nil {
+		return "", err
+	}
+	return path, f.Commit()
 }
 
 // Create makes a file that is written as it grows, in place of the one that is there.
