@@ -189,6 +189,14 @@ func (r *collector) readRelease(ctx context.Context, one *release) (*payload.Pay
 		return nil, fmt.Errorf("%w: the graph of the channel %s says that %s is %s, and the signed image gives itself %s", fault.ErrIntegrity,
 			one.chosen.Channel, ref.Name(), said, is)
 	}
+	if asked := one.chosen.Architecture; !content.IsFor(asked) {
+		const text = "the graph of the channel %s names %s for %s, and the image is for %s"
+		is := fault.Clip(strings.Join(content.Architectures, ", "), fault.MaxShort)
+		if !r.o.Compat {
+			return nil, fmt.Errorf("%w: "+text, fault.ErrIntegrity, one.chosen.Channel, ref.Name(), asked, is)
+		}
+		r.report.problem(filter.Warning, "release "+one.account.Name(), "", text, one.chosen.Channel, ref.Name(), asked, is)
+	}
 	if r.input == nil && ref.Tag != "" {
 		if is := contentOf(ctx, r.from, one.image.withTag()); is != "" && is != ref.Digest {
 			r.report.problem(filter.Warning, ref.Repository()+":"+ref.Tag, "", "the tag stands for %s now; %s is mirrored, which "+

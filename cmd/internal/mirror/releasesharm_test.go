@@ -513,3 +513,27 @@ func TestReleaseSecrets(t *testing.T) {
 		}
 	}
 }
+
+// A graph that names a release of another architecture is refused, and both are named; as oc-mirror it is a warning.
+func TestReleaseOfAnotherArchitecture(t *testing.T) {
+	all := releasetest.Images(t).Releases
+	own, other := all["4.16.2 amd64"].Encoded(), all["4.16.2 arm64"].Encoded()
+	if other == "" {
+		t.Fatalf("no release for arm64: %v", all)
+	}
+	for _, flag := range []string{"", " --compat oc-mirror"} {
+		w := clitest.NewReleaseWorld(t)
+		w.Set("set.yaml", "channels: [{name: stable-4.16}], architectures: [amd64, arm64]")
+		w.Expect("mirror run -c set.yaml file://media", 0)
+		rewriteArchive(t, filepath.Join(w.Dir, "media"), func(name string, content []byte) []byte {
+			if strings.HasSuffix(name, "amd64-stable-4.16.json") {
+				return []byte(strings.ReplaceAll(string(content), own, other))
+			}
+			return content
+		})
+		got := w.Run("mirror run -c set.yaml --from media --workspace ws TARGET" + flag)
+		if !strings.Contains(got.Stderr, "for amd64, and the image is for arm64") || (got.Status == 0) != (flag != "") {
+			t.Errorf("%q: %+v", flag, got)
+		}
+	}
+}

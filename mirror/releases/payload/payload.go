@@ -9,7 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
+	"slices"
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
@@ -41,6 +43,8 @@ const (
 type Payload struct {
 	// Version is the version that the release gives itself, empty if it gives none.
 	Version string
+	// Architectures are those of the images of the release, sorted; none if they are not known.
+	Architectures []string
 	// Components are its images in the order of the file. Several may be one image under different names.
 	Components []Component
 	// KubeVirt are the boot images of virtual machines by architecture: x86_64, s390x. BootImagesError is why the file
@@ -75,14 +79,18 @@ func Read(ctx context.Context, at store.Reader, top v1.Descriptor) (*Payload, er
 	var files map[string][]byte
 	var first digest.Digest
 	var absent error
+	architectures := map[string]bool{}
 	for _, d := range list {
-		of, err := readFiles(ctx, at, d)
+		of, architecture, err := readFiles(ctx, at, d)
 		if errors.Is(err, fs.ErrNotExist) {
 			absent = err
 			continue // an index of which only some platforms were copied
 		}
 		if err != nil {
 			return nil, err
+		}
+		if architecture != "" {
+			architectures[architecture] = true
 		}
 		if files == nil {
 			files, first = of, d.Digest
@@ -95,18 +103,27 @@ func Read(ctx context.Context, at store.Reader, top v1.Descriptor) (*Payload, er
 	if files == nil {
 		return nil, absent
 	}
-	return Parse(files)
+	p, err := Parse(files)
+	if err == nil {
+		p.Architectures = slices.Sorted(maps.Keys(architectures))
+	}
+	return p, err
 }
 
-// readFiles reads the files of one image.
-func readFiles(ctx context.Context, at store.Reader, d v1.Descriptor) (_ map[string][]byte, err error) {
+// IsFor reports whether the images of the release may be those for an architecture of a graph, of which "multi" is all.
+func (p *Payload) IsFor(architecture string) bool {
+	return architecture == "" || architecture == "multi" || len(p.Architectures) == 0 || slices.Contains(p.Architectures, architecture)
+}
+
+// readFiles reads the files of one image, and its architecture.
+func readFiles(ctx context.Context, at store.Reader, d v1.Descriptor) (_ map[string][]byte, architecture string, err error) {
 	source, err := images.At(ctx, at, d)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	image, err := source.Image(ctx, v1.Platform{})
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	limits := images.Limits{File: maxFile}
 	names := []string{References, BootImages, Metadata}
@@ -116,7 +133,7 @@ func readFiles(ctx context.Context, at store.Reader, d v1.Descriptor) (_ map[str
 	}
 	tree, err := image.Extract(ctx, wanted, images.ExtractOptions{Limits: limits})
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	defer func() { err = errors.Join(err, tree.Close()) }()
 	files := map[string][]byte{}
@@ -126,11 +143,11 @@ func readFiles(ctx context.Context, at store.Reader, d v1.Descriptor) (_ map[str
 			continue
 		}
 		if err != nil {
-			return nil, err
+			return nil, "", err
 		}
 		files[name] = text
 	}
-	return files, nil
+	return files, image.Config.Architecture, nil
 }
 
 // Parse reads the texts of the files.
