@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"net/url"
+	"runtime/debug"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -59,8 +60,15 @@ once; --heads-only leaves the pages of bundles out that are not the head of a ch
 	}
 }
 
+// siteMemory is about how much memory pages take before garbage is collected more often.
+const siteMemory = 180 << 20
+
 func (o *siteOptions) run(ctx context.Context, p *option.Session, ref string) error {
-	with := serve.SiteOptions{Title: o.title, Jobs: o.Jobs, Judge: safety.Refused, HeadsOnly: o.headsOnly}
+	judge, err := safety.NewJudge()
+	if err != nil {
+		return err
+	}
+	with := serve.SiteOptions{Title: o.title, Jobs: o.Jobs, Judge: judge.Refused, HeadsOnly: o.headsOnly}
 	if o.to == "" {
 		return cmdline.Usagef("required flag(s) \"to\" not set")
 	}
@@ -93,6 +101,9 @@ func (o *siteOptions) run(ctx context.Context, p *option.Session, ref string) er
 	with.Progress = func(done, all int) {
 		pages = done
 		progress.Set(cmdline.State{What: "writing", Done: done, All: all, Units: "pages"})
+	}
+	if debug.SetMemoryLimit(-1) > siteMemory {
+		debug.SetMemoryLimit(siteMemory)
 	}
 	err = serve.WriteSite(ctx, o.counted(p, ref, blobs), o.to, with)
 	progress.Close()

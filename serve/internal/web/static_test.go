@@ -342,7 +342,7 @@ func TestStaticSiteHasEachContentOnce(t *testing.T) {
 	if count["definition"] != 6 || bytes > 3*size {
 		t.Errorf("%v, %d bytes of a catalog with %d", count, bytes, size)
 	}
-	if pages := int64(len(files)); planned[0] < pages/2 || planned[0] > pages*2 || planned[1] < int64(bytes)/3 || planned[1] > int64(bytes)*3 {
+	if pages := int64(len(files)); planned[0] < pages*3/4 || planned[0] > pages*4/3 || planned[1] < int64(bytes)*2/3 || planned[1] > int64(bytes)*2 {
 		t.Errorf("%d pages, %d bytes; said were %v", pages, bytes, planned)
 	}
 	for _, bundle := range []string{"p.v1.0.0", "p.v1.39.0"} {

@@ -19,11 +19,18 @@ func (m *manifest) content() string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// About how many bytes pages have.
-const (
-	aboutPage    = 12 << 10 // of a package, channel or bundle
-	aboutChanges = 24 << 10
-)
+// aboutPage is about how many bytes a page of a package, channel, bundle or of changes has.
+const aboutPage = 13 << 10
+
+// aboutSize is about how many bytes the pages of a manifest have: it itself as YAML with an address for each line, and if it is a
+// definition, its fields.
+func (m *manifest) aboutSize() int64 {
+	size := int64(min(len(m.text), maxFile)) * 5 / 2
+	if len(m.defined) > 0 {
+		size += int64(len(m.text)) * 7 / 2
+	}
+	return size
+}
 
 // plan finds the heads, if no other bundles are written, and says how much will be written: the manifests that differ are
 // most of a site.
@@ -38,7 +45,7 @@ func (s *staticSite) plan(ctx context.Context) error {
 		return nil
 	}
 	var mu sync.Mutex
-	pages, bytes, known := 2, int64(0), map[string]bool{}
+	pages, manifests, bytes, known := 2, 0, int64(0), map[string]bool{}
 	work, within := guard.WithContext(ctx)
 	work.SetLimit(s.jobs())
 	for i := range s.c.packages {
@@ -50,7 +57,7 @@ func (s *staticSite) plan(ctx context.Context) error {
 			if b.schema != declcfg.SchemaBundle || s.leavesOut("bundle", []string{"package", b.pkg, "name", b.name}) {
 				continue
 			}
-			pages, bytes = pages+1, bytes+aboutChanges
+			pages += 2
 			work.Go(func() error {
 				if within.Err() != nil {
 					return context.Cause(within)
@@ -60,11 +67,11 @@ func (s *staticSite) plan(ctx context.Context) error {
 					return err
 				}
 				for _, m := range manifestsOf(read) {
-					key, size := b.pkg+"\x00"+m.content(), min(len(m.text), maxFile)
+					key := b.pkg + "\x00" + m.content()
 					mu.Lock()
 					if !known[key] {
 						known[key] = true
-						pages, bytes = pages+1+len(m.defined), bytes+int64(size+len(m.text)*min(len(m.defined), 1))
+						manifests, bytes = manifests+1+len(m.defined), bytes+m.aboutSize()
 					}
 					mu.Unlock()
 				}
@@ -75,7 +82,7 @@ func (s *staticSite) plan(ctx context.Context) error {
 	if err := work.Wait(); err != nil {
 		return err
 	}
-	s.o.Planned(pages, bytes+int64(pages)*aboutPage)
+	s.o.Planned(pages+manifests, bytes+int64(pages)*aboutPage)
 	return nil
 }
 

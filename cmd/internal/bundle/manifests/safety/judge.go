@@ -127,6 +127,11 @@ func Refused(ctx context.Context, name string, from, to []byte) ([]Change, error
 	if err != nil {
 		return nil, err
 	}
+	return j.Refused(ctx, name, from, to)
+}
+
+// Refused is an [upgrade.Judge] for many upgrades, of which one begins where another ends: each definition is decoded once.
+func (j *Judge) Refused(ctx context.Context, name string, from, to []byte) ([]Change, error) {
 	return j.Definition(ctx, newDefinition(name, from), newDefinition(name, to))
 }
 

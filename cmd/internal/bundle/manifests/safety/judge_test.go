@@ -20,6 +20,12 @@ import (
 // definition returns a definition of the fields of its spec, in YAML.
 func definition(t testing.TB, spec string) safety.Definition {
 	t.Helper()
+	return safety.NewDefinition("things.example.com", encoded(t, spec))
+}
+
+// encoded returns a definition as JSON.
+func encoded(t testing.TB, spec string) []byte {
+	t.Helper()
 	var fields map[string]any
 	if err := yaml.Unmarshal([]byte(spec), &fields); err != nil {
 		t.Fatalf("%v\n%s", err, spec)
@@ -28,12 +34,12 @@ func definition(t testing.TB, spec string) safety.Definition {
 	if fields["scope"] == nil {
 		fields["scope"] = "Namespaced"
 	}
-	text, err := json.Marshal(map[string]any{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+	out, err := json.Marshal(map[string]any{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
 		"metadata": map[string]any{"name": "things.example.com"}, "spec": fields})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return safety.NewDefinition("things.example.com", text)
+	return out
 }
 
 // versioned returns a version with a schema in YAML's flow style.
@@ -276,6 +282,26 @@ func TestEachCheck(t *testing.T) {
 				t.Errorf("the library says\n%s\nwant\n%s", strings.Join(whole, "\n"), strings.Join(ours, "\n"))
 			}
 		})
+	}
+}
+
+// One judge of many upgrades says the same as one for each.
+func TestRefusedOfOneJudge(t *testing.T) {
+	j, err := safety.NewJudge()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range cases {
+		texts := [][]byte{encoded(t, c.old), encoded(t, c.new), encoded(t, c.old)}
+		for i := range 2 {
+			alone, err := safety.Refused(t.Context(), "things.example.com", texts[i], texts[i+1])
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, err := j.Refused(t.Context(), "things.example.com", texts[i], texts[i+1]); err != nil || !slices.Equal(got, alone) {
+				t.Errorf("%s: %v, %v; alone %v", c.name, got, err, alone)
+			}
+		}
 	}
 }
 
