@@ -673,9 +673,9 @@ func TestRegistriesConfThatIsNone(t *testing.T) {
 		t.Skipf("no sparse files here: %v", err)
 	}
 	for path, want := range map[string]string{
-		"/dev/zero":          "67108864",
+		"/dev/zero":          "16777216",
 		dir:                  "is a directory, expected a file",
-		huge:                 "67108864",
+		huge:                 "16777216",
 		write("text", "{no"): "invalid",
 	} {
 		c, err := NewClient(ClientOptions{Policy: policy.Read,

@@ -51,7 +51,7 @@ func TestVersionLine(t *testing.T) {
 	code, stdout, _ := execute(t.Context(), "/bin/opm", "version")
 	if code != 0 ||
 		!regexp.MustCompile(
-			`^Version: version\.Version\{OpmVersion:"v1\.72\.0", GitCommit:"", BuildDate:"", GoOs:"[a-z]+", GoArch:"[a-z0-9]+"\}\n$`).MatchString(stdout) {
+			`^Version: version\.Version\{OpmVersion:"v1\.73\.0", GitCommit:"", BuildDate:"", GoOs:"[a-z]+", GoArch:"[a-z0-9]+"\}\n$`).MatchString(stdout) {
 		t.Errorf("exit code %d, %q", code, stdout)
 	}
 }

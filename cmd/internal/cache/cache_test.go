@@ -94,7 +94,7 @@ func TestCacheCommands(t *testing.T) {
 	}
 	for _, args := range [][]string{{"cache", "prune", "--all", "--max-size", "1"},
 		{"cache", "prune", "--max-size", "much"}, {"cache", "info", "--cache-size", "0"},
-		{"cache", "info", "-o", "yaml"}} {
+		{"cache", "info", "-o", "xml"}} {
 		cmd := clitest.Command(dir, "bindery", append(args, "--error-format", "json")...)
 		if got := clitest.Finish(t, cmd); got.Status != 1 || got.Stdout != "" || !strings.Contains(got.Stderr, `"class":2`) {
 			t.Errorf("%v: %+v", args, got)

@@ -66,7 +66,7 @@ func (p *Program) WithHintInWords(err error) error {
 	return &own
 }
 
-// helpful leaves out the parts of a hint that name a flag which the command does not have. What is in quotes is another
+// helpful leaves out the clauses of a hint that name a flag which the command does not have. What is in quotes is another
 // command.
 func (p *Program) helpful(hint string) string {
 	if p.Line.Leaf() == nil {
@@ -82,8 +82,23 @@ func (p *Program) helpful(hint string) string {
 			return flag[0] != '"' && !slices.ContainsFunc(all, func(f cli.Flag) bool { return slices.Contains(f.Names(), name) })
 		})
 	}
-	return strings.Join(slices.DeleteFunc(strings.Split(hint, "; "), foreign), "; ")
+	kept, from, dropped := "", 0, false
+	for _, end := range append(clauseEnd.FindAllStringIndex(hint, -1), []int{len(hint), len(hint)}) {
+		clause := hint[from:end[0]]
+		switch from = end[0]; {
+		case foreign(clause):
+			dropped = true
+		case kept == "" && dropped:
+			kept = clauseEnd.ReplaceAllString(clause, "")
+		default:
+			kept += clause
+		}
+	}
+	return kept
 }
+
+// clauseEnd is between two clauses of a hint.
+var clauseEnd = regexp.MustCompile(`; |, (?:or|and) `)
 
 // flagOrQuoted is the name of a flag, or a text in quotes.
 var flagOrQuoted = regexp.MustCompile(`"[^"]*"|--[a-z][a-z0-9.-]*`)
