@@ -84,7 +84,7 @@ server: ## build dist/opm-server for this machine
 
 # Vetting is left to "make lint", which has more analyzers.
 test: ## run the tests, or those of PKG=./images/...
-	$(GO) test -ldflags=-s -vet=off -timeout 20m $(or $(PKG),./...)
+	$(GO) test -ldflags=-s -vet=off -timeout 30m $(or $(PKG),./...)
 
 fips: ## run the tests of what signs, verifies, mirrors and serves with GODEBUG=fips140=only
 	hack/ci/fips.sh

@@ -94,8 +94,13 @@ func Run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		wait, others = serverGrace, []os.Signal{syscall.SIGHUP}
 	}
 	percent := 50 // saves a tenth of the memory for a tenth more processor time
-	if leaf := line.Leaf(); leaf != nil && (leaf.Name == "add" || leaf.Name == "site") {
-		percent = 200 // many small bundles or pages leave much garbage: a third less processor time for a tenth more memory
+	if leaf := line.Leaf(); leaf != nil {
+		switch leaf.Name {
+		case "add", "site":
+			percent = 200 // many small bundles or pages leave much garbage: a third less processor time for a tenth more memory
+		case "delete":
+			percent = 20 // most of what is read is kept: the list
+		}
 	}
 	firstgc.Then(percent)
 	ctx, stop := cmdline.WithSignals(context.Background(), wait, os.Exit, others...)
