@@ -4,13 +4,13 @@ import (
 	"cmp"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/api/validation"
-	"k8s.io/apimachinery/pkg/api/validation/path"
 	v1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-func pathSegment(name string, _ bool) []string { return path.IsValidPathSegmentName(name) }
+func pathSegment(name string, _ bool) []string { return content.IsPathSegmentName(name) }
 
 func clusterRole(r *rbacv1.ClusterRole, _ Version) field.ErrorList {
 	out := policyRules(r.Rules, false)
