@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"iter"
 	"net/url"
-	"runtime/debug"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -60,9 +59,6 @@ once; --heads-only leaves the pages of bundles out that are not the head of a ch
 	}
 }
 
-// siteMemory is about how much memory pages take before garbage is collected more often.
-const siteMemory = 180 << 20
-
 func (o *siteOptions) run(ctx context.Context, p *option.Session, ref string) error {
 	judge, err := safety.NewJudge()
 	if err != nil {
@@ -101,9 +97,6 @@ func (o *siteOptions) run(ctx context.Context, p *option.Session, ref string) er
 	with.Progress = func(done, all int) {
 		pages = done
 		progress.Set(cmdline.State{What: "writing", Done: done, All: all, Units: "pages"})
-	}
-	if debug.SetMemoryLimit(-1) > siteMemory {
-		debug.SetMemoryLimit(siteMemory)
 	}
 	err = serve.WriteSite(ctx, o.counted(p, ref, blobs), o.to, with)
 	progress.Close()
