@@ -74,7 +74,7 @@ func internalDefinition(o object) (*apiextensions.CustomResourceDefinition, erro
 
 // maxDefinitionRules is the maximum number of CEL rules of one definition that are compiled: the API server's validator
 // takes milliseconds for each and cannot be interrupted. Real definitions have dozens.
-const maxDefinitionRules = 1000
+const maxDefinitionRules = 500
 
 // boundRules removes the rules beyond maxDefinitionRules, in the order of property names, and returns the original
 // number.
