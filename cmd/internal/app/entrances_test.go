@@ -74,7 +74,7 @@ func TestEntrancesSayThatTheyDoNotAsk(t *testing.T) {
 // unverifiedUses are the files that open images without the policy, with the reason.
 var unverifiedUses = map[string]string{
 	"build/previous.go":                     "whether there is an image, after it could not be opened",
-	"cmd/internal/migrate/jobs/decide.go":   "whether an output is still what was written",
+	"migrate/jobs/decide.go":                "whether an output is still what was written",
 	"cmd/internal/sign/verifysignatures.go": "what is attached to an image: signatures are verified by the keys that are given",
 	"mirror/collect.go":                     "a tag is resolved, and the image is opened by its digest",
 	"mirror/collectreleases.go":             "a tag is resolved, and the release is opened by its digest",

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/operator-bindery/bindery/cmd/internal/migrate/jobs"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/migrate/jobs"
 )
 
 // LineResult is a line of --results. Its JSON form is stable: fields are added, and never renamed or removed.

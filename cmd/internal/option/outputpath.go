@@ -6,9 +6,9 @@ import (
 	"strings"
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
-	"github.com/operator-bindery/bindery/cmd/internal/migrate/jobs"
 	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
+	"github.com/operator-bindery/bindery/migrate/jobs"
 )
 
 // CheckApart refuses an output that is the input or inside it: it would overwrite the input, or become a part of the

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/operator-bindery/bindery/cmd/internal/dockerfile"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
+	"github.com/operator-bindery/bindery/internal/dockerfile"
 )
 
 // DefaultImage is the default base and builder image of a Dockerfile.

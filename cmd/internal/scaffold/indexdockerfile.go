@@ -8,8 +8,8 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/operator-bindery/bindery/cmd/internal/dockerfile"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
+	"github.com/operator-bindery/bindery/internal/dockerfile"
 )
 
 // DatabaseFile is the path of the database: relative to the build context in the Dockerfile, and relative to the root

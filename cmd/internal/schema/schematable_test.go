@@ -16,10 +16,8 @@ import (
 	checkcmd "github.com/operator-bindery/bindery/cmd/internal/check"
 	"github.com/operator-bindery/bindery/cmd/internal/check/rules"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
-	"github.com/operator-bindery/bindery/cmd/internal/index/imagemap"
 	"github.com/operator-bindery/bindery/cmd/internal/list"
 	migratecmd "github.com/operator-bindery/bindery/cmd/internal/migrate"
-	"github.com/operator-bindery/bindery/cmd/internal/migrate/jobs"
 	mirrorcmd "github.com/operator-bindery/bindery/cmd/internal/mirror"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	repositorycmd "github.com/operator-bindery/bindery/cmd/internal/repository"
@@ -34,8 +32,10 @@ import (
 	"github.com/operator-bindery/bindery/internal/testing/schemagen"
 	"github.com/operator-bindery/bindery/internal/upgrade"
 	"github.com/operator-bindery/bindery/migrate"
+	"github.com/operator-bindery/bindery/migrate/jobs"
 	"github.com/operator-bindery/bindery/mirror"
 	"github.com/operator-bindery/bindery/mirror/filter"
+	"github.com/operator-bindery/bindery/mirror/imagemap"
 	"github.com/operator-bindery/bindery/sqlite"
 )
 

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/operator-bindery/bindery/cmd/internal/dockerfile"
+	"github.com/operator-bindery/bindery/internal/dockerfile"
 )
 
 // Dockerfile returns the text of bundle.Dockerfile. manifests and metadata are the directories relative to the build

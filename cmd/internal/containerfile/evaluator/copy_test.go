@@ -19,7 +19,7 @@ import (
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
-	"github.com/operator-bindery/bindery/cmd/internal/dockerfile"
+	"github.com/operator-bindery/bindery/internal/dockerfile"
 	"github.com/operator-bindery/bindery/layers"
 )
 

@@ -8,8 +8,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/operator-bindery/bindery/cmd/internal/sign/pairs"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/pairs"
 )
 
 func TestRead(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"go.podman.io/image/v5/pkg/sysregistriesv2"
 	"go.podman.io/image/v5/types"
 
-	"github.com/operator-bindery/bindery/cmd/internal/index/imagemap"
+	"github.com/operator-bindery/bindery/mirror/imagemap"
 )
 
 const (

@@ -5,7 +5,7 @@ import (
 	"log"
 	"strings"
 
-	"github.com/operator-bindery/bindery/cmd/internal/build/compose"
+	"github.com/operator-bindery/bindery/build/compose"
 )
 
 // A configuration file names the images of a composite catalog.
