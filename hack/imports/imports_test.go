@@ -73,7 +73,7 @@ var foreign = map[string]string{
 	// Constraints of ClusterExtensions have its syntax; all other ranges are those of internal/versions.
 	"github.com/Masterminds/semver": "cmd/internal/check/resolve",
 	// Nothing starts a program, except fullbuild, which passes on the exit status of the commands that its library ran.
-	"os/exec": "cmd/internal/containerfile/fullbuild",
+	"os/exec": "build/containerfile/fullbuild",
 }
 
 // pkg is the used output of go list for a package.

@@ -109,6 +109,12 @@ func sourceTexts(t *testing.T, dir string, all bool) (texts []string) {
 	return texts
 }
 
+// allHints returns the hints of the command line, and of the only package beside it that gives some.
+func allHints(t *testing.T) []string {
+	t.Helper()
+	return append(sourceTexts(t, "..", false), sourceTexts(t, "../../../build/containerfile/fullbuild", false)...)
+}
+
 // vocabulary has the flags and the commands of a program, these with their whole names.
 type vocabulary struct{ flags, commands map[string]bool }
 
@@ -146,7 +152,7 @@ var (
 // No hint names a flag or a command that does not exist under the name that the program was started under. What another
 // program has is in quotes, with its name.
 func TestHintsAreInTheWordsOfTheName(t *testing.T) {
-	hints := sourceTexts(t, "..", false)
+	hints := allHints(t)
 	advice := sourceTexts(t, "../../../mirror", true)
 	if len(hints) < 150 || len(advice) < 500 {
 		t.Fatalf("%d hints and %d texts found", len(hints), len(advice))
@@ -213,7 +219,7 @@ func TestHintsAreInTheWordsOfTheName(t *testing.T) {
 // No command names a flag that it does not have outside of quotes, whichever hint it prints, and each hint is whole under
 // some command.
 func TestHintsNameFlagsOfTheirCommand(t *testing.T) {
-	hints := slices.DeleteFunc(sourceTexts(t, "..", false), func(s string) bool { return !strings.Contains(s, "--") })
+	hints := slices.DeleteFunc(allHints(t), func(s string) bool { return !strings.Contains(s, "--") })
 	if len(hints) < 50 {
 		t.Fatalf("%d hints found", len(hints))
 	}

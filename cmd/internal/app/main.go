@@ -17,10 +17,10 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/operator-bindery/bindery/build/containerfile/fullbuild"
 	"github.com/operator-bindery/bindery/cmd/internal/app/firstgc"
 	checkcmd "github.com/operator-bindery/bindery/cmd/internal/check"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
-	"github.com/operator-bindery/bindery/cmd/internal/containerfile/fullbuild"
 	"github.com/operator-bindery/bindery/cmd/internal/hint"
 	indexcmd "github.com/operator-bindery/bindery/cmd/internal/index"
 	ocmirrorcmd "github.com/operator-bindery/bindery/cmd/internal/ocmirror"

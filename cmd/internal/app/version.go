@@ -8,8 +8,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/build"
+	"github.com/operator-bindery/bindery/build/containerfile/fullbuild"
 	containerfilecmd "github.com/operator-bindery/bindery/cmd/internal/containerfile"
-	"github.com/operator-bindery/bindery/cmd/internal/containerfile/fullbuild"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
 	"github.com/operator-bindery/bindery/internal/version"

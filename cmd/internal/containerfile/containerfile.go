@@ -20,9 +20,9 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/build"
+	"github.com/operator-bindery/bindery/build/containerfile/evaluator"
+	"github.com/operator-bindery/bindery/build/containerfile/fullbuild"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
-	"github.com/operator-bindery/bindery/cmd/internal/containerfile/evaluator"
-	"github.com/operator-bindery/bindery/cmd/internal/containerfile/fullbuild"
 	"github.com/operator-bindery/bindery/cmd/internal/hint"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"

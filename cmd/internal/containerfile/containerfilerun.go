@@ -17,9 +17,9 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/build"
+	"github.com/operator-bindery/bindery/build/containerfile/fullbuild"
 	"github.com/operator-bindery/bindery/bundle"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
-	"github.com/operator-bindery/bindery/cmd/internal/containerfile/fullbuild"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
 	"github.com/operator-bindery/bindery/images"

@@ -12,7 +12,7 @@ import (
 	"github.com/sirupsen/logrus"
 	"go.podman.io/storage/pkg/reexec"
 
-	"github.com/operator-bindery/bindery/cmd/internal/containerfile/fullbuild"
+	"github.com/operator-bindery/bindery/build/containerfile/fullbuild"
 	"github.com/operator-bindery/bindery/internal/userns"
 )
 

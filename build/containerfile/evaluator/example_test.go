@@ -11,7 +11,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/build"
-	"github.com/operator-bindery/bindery/cmd/internal/containerfile/evaluator"
+	"github.com/operator-bindery/bindery/build/containerfile/evaluator"
 )
 
 // A Containerfile becomes layers and a configuration, without running anything.
@@ -27,7 +27,7 @@ func ExampleEvaluator_Evaluate() {
 	}
 	defer os.RemoveAll(dir)
 	e, err := evaluator.New(file,
-		evaluator.Options{Dir: dir, Context: "../../../../testdata/fbc", Format: build.FormatOCI})
+		evaluator.Options{Dir: dir, Context: "../../../testdata/fbc", Format: build.FormatOCI})
 	if err != nil {
 		log.Fatal(err)
 	}
