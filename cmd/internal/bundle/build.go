@@ -11,7 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/build"
-	"github.com/operator-bindery/bindery/cmd/internal/bundle/generate"
+	"github.com/operator-bindery/bindery/bundle/generate"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	containerfilecmd "github.com/operator-bindery/bindery/cmd/internal/containerfile"
 	"github.com/operator-bindery/bindery/cmd/internal/option"

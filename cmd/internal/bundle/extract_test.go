@@ -14,8 +14,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/operator-bindery/bindery/cmd/internal/bundle/kube/kubetest"
 	"github.com/operator-bindery/bindery/cmd/internal/clitest"
+	"github.com/operator-bindery/bindery/internal/testing/kubetest"
 )
 
 // withEnv runs the program with additional environment variables.

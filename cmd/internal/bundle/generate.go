@@ -7,8 +7,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/operator-bindery/bindery/bundle/generate"
 	"github.com/operator-bindery/bindery/cmd/internal/bundle/check"
-	"github.com/operator-bindery/bindery/cmd/internal/bundle/generate"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"

@@ -12,7 +12,7 @@ import (
 
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/bundle"
-	"github.com/operator-bindery/bindery/cmd/internal/bundle/generate"
+	"github.com/operator-bindery/bindery/bundle/generate"
 	"github.com/operator-bindery/bindery/cmd/internal/bundle/manifestfiles"
 	"github.com/operator-bindery/bindery/cmd/internal/bundle/manifests"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"

@@ -7,7 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/operator-bindery/bindery/cmd/internal/bundle/unpackjob"
+	"github.com/operator-bindery/bindery/bundle/unpackjob"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/operator-bindery/bindery/bundle"
-	"github.com/operator-bindery/bindery/cmd/internal/bundle/generate"
+	"github.com/operator-bindery/bindery/bundle/generate"
 )
 
 func annotationsText(t *testing.T, m generate.Metadata, more string) string {

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/operator-bindery/bindery/cmd/internal/bundle/generate"
+	"github.com/operator-bindery/bindery/bundle/generate"
 	"github.com/operator-bindery/bindery/internal/testing/recorded"
 	"github.com/operator-bindery/bindery/internal/testing/testbundles"
 )
@@ -111,7 +111,7 @@ func TestRecordedAnswers(t *testing.T) {
 func TestAnswersInTheProject(t *testing.T) {
 	work := t.TempDir()
 	if err := os.CopyFS(filepath.Join(work, "manifests"),
-		os.DirFS("../../../../testdata/bundles/etcd/0.9.4/manifests")); err != nil {
+		os.DirFS("../../testdata/bundles/etcd/0.9.4/manifests")); err != nil {
 		t.Fatal(err)
 	}
 	run(t, generate.Options{Dir: filepath.Join(work, "manifests"), WorkDir: work,
@@ -122,7 +122,7 @@ func TestAnswersInTheProject(t *testing.T) {
 		read(t, "testdata/etcd/bundle.Dockerfile"))
 
 	work = t.TempDir()
-	run(t, generate.Options{Dir: "../../../../testdata/bundles/etcd/0.9.4/manifests", WorkDir: work,
+	run(t, generate.Options{Dir: "../../testdata/bundles/etcd/0.9.4/manifests", WorkDir: work,
 		OutputDir: filepath.Join(work, "gen2"),
 		Metadata:  generate.Metadata{Package: "etcd", Channels: "alpha"}})
 	same(t, "annotations.yaml", read(t, filepath.Join(work, "gen2", "metadata", "annotations.yaml")),

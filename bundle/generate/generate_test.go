@@ -11,7 +11,7 @@ import (
 	"testing/fstest"
 
 	"github.com/operator-bindery/bindery/bundle"
-	"github.com/operator-bindery/bindery/cmd/internal/bundle/generate"
+	"github.com/operator-bindery/bindery/bundle/generate"
 )
 
 const (

@@ -5,7 +5,7 @@ import (
 	"log"
 
 	"github.com/operator-bindery/bindery/bundle"
-	"github.com/operator-bindery/bindery/cmd/internal/bundle/generate"
+	"github.com/operator-bindery/bindery/bundle/generate"
 )
 
 // The annotations of a bundle.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"log"
 
-	"github.com/operator-bindery/bindery/cmd/internal/bundle/unpackjob"
+	"github.com/operator-bindery/bindery/bundle/unpackjob"
 )
 
 // The objects that unpack a bundle image on a cluster.

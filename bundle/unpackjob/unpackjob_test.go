@@ -13,7 +13,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/yaml"
 
-	"github.com/operator-bindery/bindery/cmd/internal/bundle/unpackjob"
+	"github.com/operator-bindery/bindery/bundle/unpackjob"
 )
 
 const image = "quay.io/a/b@sha256:20764874ca1b2665ae825cd2e3bfbf0c1e242ec0e116e9f6a2f56aa5b5ba677a"

@@ -11,8 +11,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/operator-bindery/bindery/cmd/internal/bundle/kube"
-	"github.com/operator-bindery/bindery/cmd/internal/bundle/kube/kubetest"
+	"github.com/operator-bindery/bindery/bundle/kube"
+	"github.com/operator-bindery/bindery/internal/testing/kubetest"
 )
 
 func client(t *testing.T, c *kubetest.Cluster) *kube.Client {
