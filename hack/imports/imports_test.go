@@ -44,6 +44,8 @@ var directories = []directory{
 	{"migrate", []string{"declcfg", "images", "sqlite", "edit", "render"}},
 	{"serve", []string{"declcfg", "layers", "sqlite"}},
 	{"build", []string{"declcfg", "layers", "images", "bundle", "sqlite", "edit", "render", "migrate", "serve"}},
+	// What is in an image and how it was built, as documents beside it.
+	{"supply", []string{"declcfg", "images", "bundle", "render", "build"}},
 	// The air gap.
 	{"mirror", []string{"declcfg", "layers", "images", "sqlite", "edit", "render", "build"}},
 }

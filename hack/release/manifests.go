@@ -71,7 +71,7 @@ func (r *release) fill(name, text string, data any) error {
 // sboms writes the bills of materials of each program.
 func (r *release) sboms() error {
 	tool := filepath.Join(r.scratch, "programsbom")
-	if err := r.compile(here, tool, "./cmd/internal/supply/programsbom", "", "-tags="+tags); err != nil {
+	if err := r.compile(here, tool, "./supply/internal/programsbom", "", "-tags="+tags); err != nil {
 		return err
 	}
 	for _, p := range r.platforms {

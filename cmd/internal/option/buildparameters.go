@@ -14,10 +14,10 @@ import (
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
-	"github.com/operator-bindery/bindery/cmd/internal/supply/provenance"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/render"
+	"github.com/operator-bindery/bindery/supply/provenance"
 )
 
 // parameterGroups are the categories of flags that an image depends on. Flags of the command alone have none.

@@ -12,15 +12,15 @@ import (
 	"github.com/opencontainers/go-digest"
 
 	"github.com/operator-bindery/bindery/build"
-	"github.com/operator-bindery/bindery/cmd/internal/supply"
-	"github.com/operator-bindery/bindery/cmd/internal/supply/inventory"
-	"github.com/operator-bindery/bindery/cmd/internal/supply/provenance"
-	"github.com/operator-bindery/bindery/cmd/internal/supply/sbom"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/signature"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 	"github.com/operator-bindery/bindery/internal/version"
+	"github.com/operator-bindery/bindery/supply"
+	"github.com/operator-bindery/bindery/supply/inventory"
+	"github.com/operator-bindery/bindery/supply/provenance"
+	"github.com/operator-bindery/bindery/supply/sbom"
 )
 
 // sbomFile is one value of --sbom-file.

@@ -16,14 +16,14 @@ import (
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
-	"github.com/operator-bindery/bindery/cmd/internal/supply"
-	"github.com/operator-bindery/bindery/cmd/internal/supply/inventory"
-	"github.com/operator-bindery/bindery/cmd/internal/supply/provenance"
-	"github.com/operator-bindery/bindery/cmd/internal/supply/sbom"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/internal/version"
 	"github.com/operator-bindery/bindery/render"
+	"github.com/operator-bindery/bindery/supply"
+	"github.com/operator-bindery/bindery/supply/inventory"
+	"github.com/operator-bindery/bindery/supply/provenance"
+	"github.com/operator-bindery/bindery/supply/sbom"
 )
 
 // Survey opens the image that an argument names.

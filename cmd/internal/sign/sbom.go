@@ -15,12 +15,12 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
-	"github.com/operator-bindery/bindery/cmd/internal/supply"
-	"github.com/operator-bindery/bindery/cmd/internal/supply/inventory"
-	"github.com/operator-bindery/bindery/cmd/internal/supply/sbom"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 	"github.com/operator-bindery/bindery/internal/redact"
+	"github.com/operator-bindery/bindery/supply"
+	"github.com/operator-bindery/bindery/supply/inventory"
+	"github.com/operator-bindery/bindery/supply/sbom"
 )
 
 // sbomOptions are the flags of "sbom".

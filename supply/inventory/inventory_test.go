@@ -11,12 +11,12 @@ import (
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
-	"github.com/operator-bindery/bindery/cmd/internal/supply/sbom"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/policy"
 	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/internal/testing/imagetest"
 	"github.com/operator-bindery/bindery/internal/testing/testregistry"
+	"github.com/operator-bindery/bindery/supply/sbom"
 )
 
 // catalogText is the catalog of a package with one bundle.
@@ -214,7 +214,7 @@ func TestBundleImage(t *testing.T) {
 		"operators.operatorframework.io.bundle.package.v1":   "etcd",
 		"operators.operatorframework.io.bundle.channels.v1":  "alpha"}
 	d := r.AddImage(t, "acme/etcd", "v1", testregistry.Image{Labels: labels,
-		Layers: []map[string]string{testregistry.Files(t, "../../../../testdata/bundles/etcd/0.9.4", "")}})
+		Layers: []map[string]string{testregistry.Files(t, "../../testdata/bundles/etcd/0.9.4", "")}})
 	inv, _, err := examine(t, r, "acme/etcd:v1")
 	if err != nil {
 		t.Fatal(err)
@@ -228,7 +228,7 @@ func TestBundleImage(t *testing.T) {
 }
 
 func TestDatabaseImage(t *testing.T) {
-	db, err := os.ReadFile("../../../../testdata/db/small.db")
+	db, err := os.ReadFile("../../testdata/db/small.db")
 	if err != nil {
 		t.Fatal(err)
 	}

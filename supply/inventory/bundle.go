@@ -5,9 +5,9 @@ import (
 
 	"go.podman.io/image/v5/docker/reference"
 
-	"github.com/operator-bindery/bindery/cmd/internal/supply/sbom"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/render"
+	"github.com/operator-bindery/bindery/supply/sbom"
 )
 
 func (x *examiner) bundle(ctx context.Context, i images.SurveyedImage, e *examined) error {

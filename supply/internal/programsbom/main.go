@@ -10,8 +10,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/operator-bindery/bindery/cmd/internal/supply/sbom"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
+	"github.com/operator-bindery/bindery/supply/sbom"
 )
 
 func main() {
