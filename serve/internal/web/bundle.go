@@ -22,13 +22,12 @@ func bundlePage(p *page) error {
 	if place == nil {
 		return errNotFound
 	}
-	b, err := p.c.bundle(place)
+	read, err := p.bundle(place)
 	if err != nil {
 		return err
 	}
-	facts, pkg := csvOf(b), v.summary.name
-	all := manifestsOf(b)
-	objects, unread := installs(all)
+	b, facts, all, pkg := read.of, read.facts, read.manifests, v.summary.name
+	objects, unread := read.installs()
 	title := cmp.Or(v.version(b.Name), name(b.Name))
 	p.open(v.summary.heading()+" "+title, crumb{name(pkg), p.to("package", "name", pkg)}, crumb{text: name(b.Name)})
 	p.emit(`<div class="title">`)

@@ -23,19 +23,18 @@ func changesPage(p *page) error {
 	if err != nil {
 		return err
 	}
-	var bundles [2]*declcfg.Bundle
+	var bundles [2]*readBundle
 	for i, key := range []string{"from", "to"} {
 		place := p.c.findFirst(v.summary.name, declcfg.SchemaBundle, p.query.Get(key))
 		if place == nil {
 			return errNotFound
 		}
-		if bundles[i], err = p.c.bundle(place); err != nil {
+		if bundles[i], err = p.bundle(place); err != nil {
 			return err
 		}
 	}
-	from, to, pkg := bundles[0], bundles[1], v.summary.name
-	facts := csvOf(to)
-	report, why, err := p.compare(v, from, to)
+	from, to, pkg := bundles[0].of, bundles[1].of, v.summary.name
+	report, why, err := p.compare(v, bundles[0], bundles[1])
 	if err != nil {
 		return err
 	}
@@ -53,7 +52,7 @@ func changesPage(p *page) error {
 	p.chooseVersions(v, from.Name, to.Name)
 	p.emit(`<section aria-labelledby="upgrade"><h2 id="upgrade">The upgrade</h2><ul class="diff">` + "\n")
 	p.step(v, from.Name, to.Name)
-	p.unsupported(to, &facts)
+	p.unsupported(to, &bundles[1].facts)
 	p.judged(report, why, from, to)
 	if why == "" && len(report.Permissions) == 0 {
 		p.emit(`<li>The permissions of the operator stay the same.</li>` + "\n")
@@ -261,22 +260,21 @@ const (
 )
 
 // compare returns what changes from one bundle to another, and if the manifests are not compared, why.
-func (p *page) compare(v *view, from, to *declcfg.Bundle) (_ *upgrade.Report, why literal, err error) {
-	before, after := manifestsOf(from), manifestsOf(to)
-	old, err := installs(before)
-	current, err2 := installs(after)
+func (p *page) compare(v *view, from, to *readBundle) (_ *upgrade.Report, why literal, err error) {
+	old, err := from.installs()
+	current, err2 := to.installs()
 	dropEqual(&old, &current)
 	switch {
 	case errors.Is(errors.Join(err, err2), fault.ErrLimit):
 		why = "The manifests of one of the versions are too many to be compared here."
 	case errors.Join(err, err2) != nil:
 		why = "The manifests of one of the versions cannot be read."
-	case len(before) == 0 || len(after) == 0:
+	case len(from.manifests) == 0 || len(to.manifests) == 0:
 		why = "The catalog does not have the manifests of both versions."
 	case tooLarge(slices.Concat(old, current)):
 		why = "The manifests that differ are too large to be compared here."
 	default:
-		r, err := upgrade.Compare(p.ctx, append(v.has(from), old...), append(v.has(to), current...), p.judge)
+		r, err := upgrade.Compare(p.ctx, append(v.has(from.of), old...), append(v.has(to.of), current...), p.judge)
 		if err == nil || p.ctx.Err() != nil {
 			return r, "", err
 		}
@@ -284,7 +282,7 @@ func (p *page) compare(v *view, from, to *declcfg.Bundle) (_ *upgrade.Report, wh
 			why = "The permissions are too many to be compared here."
 		}
 	}
-	r, err := upgrade.Compare(p.ctx, v.has(from), v.has(to), nil)
+	r, err := upgrade.Compare(p.ctx, v.has(from.of), v.has(to.of), nil)
 	return r, why, err
 }
 

@@ -64,8 +64,6 @@ func isTrue(object []byte, member string) bool {
 	return string(jsonscan.Member(object, member)) == "true"
 }
 
-func intOrString(schema []byte) bool { return isTrue(schema, "x-kubernetes-int-or-string") }
-
 var definitionPage = manifestPage("Fields of",
 	func(p *page, m *manifest) bool {
 		return m.defines != "" && (m.name == p.query.Get("crd") || m.at == p.query.Get("file"))
@@ -106,7 +104,7 @@ func (p *page) definition(b *declcfg.Bundle, m *manifest) {
 	p.emit(`<h2>Fields</h2><div class="fields">`)
 	t := fieldTree{page: p, ids: map[string]bool{}}
 	if len(versions) > 0 {
-		t.fields(schemas[at], t.id(strings.ToLower(m.defines), jsonscan.TextAt(versions[at], "name")), 0)
+		t.fields(readSchema(schemas[at]), t.id(strings.ToLower(m.defines), jsonscan.TextAt(versions[at], "name")), 0)
 	}
 	if t.shown == 0 {
 		p.emit(`<p>The definition has no fields, or none that can be read.</p>`)
@@ -115,29 +113,73 @@ func (p *page) definition(b *declcfg.Bundle, m *manifest) {
 	p.left(t.left, "field")
 }
 
+// schema has the members of a schema that pages show. They are found in one pass: those with the fields are long.
+type schema struct {
+	text                                            []byte
+	kind, format, description                       []byte
+	properties, required, items, additional, number []byte
+	rules                                           [][2][]byte // members of rules, with their values
+}
+
+func readSchema(text []byte) *schema {
+	s := &schema{text: text}
+	jsonscan.Members(text, func(key, value []byte) bool {
+		switch string(key) {
+		case "additionalProperties":
+			s.additional = value
+		case "description":
+			s.description = value
+		case "format":
+			s.format = value
+		case "items":
+			s.items = value
+		case "properties":
+			s.properties = value
+		case "required":
+			s.required = value
+		case "type":
+			s.kind = value
+		case "x-kubernetes-int-or-string":
+			s.number = value
+		default:
+			if rules[string(key)] != "" {
+				s.rules = append(s.rules, [2][]byte{key, value})
+			}
+		}
+		return true
+	})
+	return s
+}
+
+func (s *schema) intOrString() bool { return string(s.number) == "true" }
+
+func (s *schema) hasFields() bool { return len(s.properties) > len("{}") }
+
 // typeName returns the type of a schema in words, and the schema whose fields it has: that of the elements of lists and
 // maps.
-func typeName(schema []byte) (string, []byte) {
-	values := jsonscan.Member(schema, "additionalProperties")
-	if len(jsonscan.Member(schema, "properties")) > len("{}") || string(values) == "false" {
-		values = nil
-	}
-	prefix, elements := "list of ", jsonscan.Member(schema, "items")
-	if elements == nil {
-		prefix, elements = "map of ", values
+func (s *schema) typeName() (string, *schema) {
+	prefix, elements := "list of ", s.items
+	if elements == nil && !s.hasFields() && string(s.additional) != "false" {
+		prefix, elements = "map of ", s.additional
 	}
 	if elements != nil {
-		of, within := typeName(elements)
+		of, within := readSchema(elements).typeName()
 		return prefix + of, within
 	}
-	text := cmp.Or(jsonscan.TextAt(schema, "type"), "any")
-	if intOrString(schema) {
+	text := cmp.Or(plainText(s.kind), "any")
+	if s.intOrString() {
 		text = "integer or string"
 	}
-	if format := jsonscan.TextAt(schema, "format"); format != "" {
+	if format := plainText(s.format); format != "" {
 		text += " (" + format + ")"
 	}
-	return text, schema
+	return text, s
+}
+
+// plainText returns the string of a value; empty if it is no string.
+func plainText(value []byte) string {
+	text, _ := jsonscan.Text(value)
+	return text
 }
 
 // fieldTree is the tree of the fields of a version being written.
@@ -161,9 +203,8 @@ func (t *fieldTree) id(path, key string) string {
 func (t *fieldTree) hasRoom() bool { return t.shown < maxFields && t.hasSpace() }
 
 // fields shows the fields of an object. Those beyond the limits are counted.
-func (t *fieldTree) fields(schema []byte, path string, depth int) {
-	properties := jsonscan.Member(schema, "properties")
-	if depth == maxFieldDepth && len(properties) > len("{}") && t.hasRoom() {
+func (t *fieldTree) fields(s *schema, path string, depth int) {
+	if depth == maxFieldDepth && s.hasFields() && t.hasRoom() {
 		t.emit(`<p class="faint">The fields below are not shown.</p>`)
 	}
 	if depth == maxFieldDepth {
@@ -172,21 +213,21 @@ func (t *fieldTree) fields(schema []byte, path string, depth int) {
 	required, list := map[string]bool{}, t.hasRoom()
 	if list {
 		t.emit("<ul>\n")
-		jsonscan.Elements(jsonscan.Member(schema, "required"), func(key []byte) bool {
+		jsonscan.Elements(s.required, func(key []byte) bool {
 			required[string(key)] = true
 			return true
 		})
 	}
-	jsonscan.Members(properties, func(key, value []byte) bool {
+	jsonscan.Members(s.properties, func(key, value []byte) bool {
 		quoted := `"` + string(key) + `"`
 		text, _ := jsonscan.Text([]byte(quoted))
 		switch {
 		case depth == 0 && slices.Contains([]string{"apiVersion", "kind", "metadata"}, text): // in every object
 		case t.hasRoom():
-			t.field(text, value, required[quoted], t.id(path, text), depth)
+			t.field(text, readSchema(value), required[quoted], t.id(path, text), depth)
 		default:
 			t.left++
-			_, within := typeName(value)
+			_, within := readSchema(value).typeName()
 			t.fields(within, "", depth+1)
 		}
 		return true
@@ -197,10 +238,10 @@ func (t *fieldTree) fields(schema []byte, path string, depth int) {
 }
 
 // field shows a field: one with fields can be folded.
-func (t *fieldTree) field(key string, schema []byte, required bool, id string, depth int) {
+func (t *fieldTree) field(key string, s *schema, required bool, id string, depth int) {
 	t.shown++
-	kind, within := typeName(schema)
-	parent := len(jsonscan.Member(within, "properties")) > len("{}")
+	kind, within := s.typeName()
+	parent := within.hasFields()
 	t.emit(`<li id="{}"><a href="#{}" aria-label="Link to {}">#</a>`, id, id, name(key))
 	switch {
 	case parent && depth == 0 && key == "spec":
@@ -217,11 +258,11 @@ func (t *fieldTree) field(key string, schema []byte, required bool, id string, d
 	if parent {
 		t.emit("</summary>")
 	}
-	if about := cmp.Or(jsonscan.TextAt(schema, "description"), jsonscan.TextAt(within, "description")); about != "" {
+	if about := cmp.Or(plainText(s.description), plainText(within.description)); about != "" {
 		t.emit(`<p>{}</p>`, lines(clip(about, maxFieldText)))
 	}
-	t.rules(schema)
-	if len(within) < len(schema) {
+	t.rules(s)
+	if within != s {
 		t.rules(within)
 	}
 	if parent {
@@ -240,15 +281,15 @@ var rules = map[string]string{"default": "Default:", "enum": "One of:", "pattern
 	"anyOf": "Matches one of several forms.", "allOf": "Matches several forms at once.",
 	"not": "Does not match a certain form.", "x-kubernetes-validations": "Has rules in CEL."}
 
-func (t *fieldTree) rules(schema []byte) {
-	jsonscan.Members(schema, func(key, value []byte) bool {
+func (t *fieldTree) rules(s *schema) {
+	for _, rule := range s.rules {
+		key, value := rule[0], rule[1]
 		text := rules[string(key)]
 		switch {
 		case strings.HasSuffix(text, ":"):
 			t.emit(`<p class="faint">{} <code>{}</code></p>`, text, lines(clip(string(value), maxFieldText)))
-		case text != "" && string(value) != "false" && !(string(key) == "anyOf" && intOrString(schema)):
+		case string(value) != "false" && !(string(key) == "anyOf" && s.intOrString()):
 			t.emit(`<p class="faint">{}</p>`, text)
 		}
-		return true
-	})
+	}
 }

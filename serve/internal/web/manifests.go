@@ -3,13 +3,16 @@ package web
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/declcfg/graph"
 	"github.com/operator-bindery/bindery/internal/indented"
+	"github.com/operator-bindery/bindery/internal/jsonscan"
 	"github.com/operator-bindery/bindery/internal/yamlout"
 )
 
@@ -62,16 +65,7 @@ func manifestAt(b *declcfg.Bundle, i int) *manifest {
 	if err != nil || len(objects) == 0 {
 		return nil
 	}
-	var of struct {
-		APIVersion, Kind string
-		Metadata         struct{ Namespace, Name string }
-		Spec             struct {
-			Group    string
-			Names    struct{ Kind string }
-			Versions []definedVersion
-		}
-	}
-	_ = json.Unmarshal(objects[0], &of)
+	of := headerOf(objects[0])
 	m := &manifest{at: strconv.Itoa(i), kind: of.Kind, name: of.Metadata.Name, namespace: of.Metadata.Namespace,
 		version: of.APIVersion, text: objects[0]}
 	m.name = cmp.Or(m.name, "number "+m.at)
@@ -79,6 +73,72 @@ func manifestAt(b *declcfg.Bundle, i int) *manifest {
 		m.group, m.defines, m.defined = of.Spec.Group, of.Spec.Names.Kind, of.Spec.Versions
 	}
 	return m
+}
+
+// header is what is shown of an object without reading all of it.
+type header struct {
+	APIVersion, Kind string
+	Metadata         struct{ Namespace, Name string }
+	Spec             struct {
+		Group    string
+		Names    struct{ Kind string }
+		Versions []definedVersion
+	}
+}
+
+// headerOf reads the header of a valid JSON object; what has another type than it should is empty.
+func headerOf(object []byte) header {
+	if h, ok := scanHeader(object); ok {
+		return h
+	}
+	var h header
+	_ = json.Unmarshal(object, &h)
+	return h
+}
+
+// scanHeader reads the header of an object as nearly all are: compact, and with no field twice or in other letters.
+func scanHeader(object []byte) (h header, ok bool) {
+	s := jsonscan.NewScanner(object)
+	read := func(members map[string]func()) func() {
+		seen, names := map[string]bool{}, slices.Collect(maps.Keys(members))
+		return func() {
+			s.Object(func(key []byte) {
+				switch read, ok := members[string(key)]; {
+				case ok && !seen[string(key)]:
+					seen[string(key)] = true
+					read()
+				case ok || jsonscan.FoldsTo(key, names...):
+					s.Fail()
+				default:
+					s.Value()
+				}
+			})
+		}
+	}
+	text := func(to *string) func() {
+		return func() {
+			if *to = s.String(); !utf8.ValidString(*to) {
+				s.Fail() // encoding/json replaces what is not UTF-8
+			}
+		}
+	}
+	read(map[string]func(){
+		"apiVersion": text(&h.APIVersion),
+		"kind":       text(&h.Kind),
+		"metadata":   read(map[string]func(){"namespace": text(&h.Metadata.Namespace), "name": text(&h.Metadata.Name)}),
+		"spec": read(map[string]func(){
+			"group": text(&h.Spec.Group),
+			"names": read(map[string]func(){"kind": text(&h.Spec.Names.Kind)}),
+			"versions": func() {
+				s.Array(func() {
+					var v definedVersion
+					read(map[string]func(){"name": text(&v.Name), "storage": func() { v.Storage = string(s.Value()) == "true" }})()
+					h.Spec.Versions = append(h.Spec.Versions, v)
+				})
+			},
+		}),
+	})()
+	return h, s.Done()
 }
 
 // manifestsOf returns the manifests of a bundle, one more than are decoded at most. There are none if the catalog has only
@@ -126,15 +186,15 @@ func manifestPage(title string, means func(*page, *manifest) bool,
 // names none of them.
 func (p *page) sharedManifest(title, pkg string, place *blob, means func(*page, *manifest) bool,
 	show func(*page, *declcfg.Bundle, *manifest)) error {
-	b, all, err := p.files.bundle(place)
+	read, err := p.files.bundle(place)
 	if err != nil {
 		return err
 	}
-	for i := range all {
-		if m := &all[i]; means(p, m) {
+	for i := range read.manifests {
+		if m := &read.manifests[i]; means(p, m) {
 			title += " " + name(m.name)
 			p.open(title+" · "+name(pkg), crumb{name(pkg), p.to("package", "name", pkg)}, crumb{text: title})
-			show(p, b, m)
+			show(p, read.of, m)
 			p.close("")
 			return nil
 		}

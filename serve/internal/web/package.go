@@ -23,19 +23,17 @@ func packagePage(p *page) error {
 		return err
 	}
 	s := v.summary
-	var facts csv
-	bundle := &declcfg.Bundle{}
+	read := &readBundle{of: &declcfg.Bundle{}}
 	if b := p.c.findFirst(s.name, declcfg.SchemaBundle, s.head); b != nil {
-		if bundle, err = p.c.bundle(b); err != nil {
+		if read, err = p.bundle(b); err != nil {
 			return err
 		}
-		facts = csvOf(bundle)
 	}
+	bundle, facts, all := read.of, read.facts, read.manifests
 	p.open(s.heading(), crumb{text: name(s.name)})
 	p.packageTitle(v, &facts)
 	p.deprecation(v, declcfg.Reference{Schema: declcfg.SchemaPackage}, "This package is deprecated.")
-	all := manifestsOf(bundle)
-	objects, unread := installs(all)
+	objects, unread := read.installs()
 	p.jump(bundle, &facts, len(objects) > 0)
 	p.emit(`<div class="split"><div><section class="prose" aria-labelledby="about"><h2 id="about">About</h2>`)
 	about := facts.Description

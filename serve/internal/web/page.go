@@ -36,8 +36,8 @@ type files interface {
 	// manifest returns the address of the page of a manifest, or of a version of what it defines. Manifests of a package
 	// with the same content have one page.
 	manifest(page string, b *declcfg.Bundle, m *manifest, version string) string
-	// bundle reads a bundle with its manifests.
-	bundle(place *blob) (*declcfg.Bundle, []manifest, error)
+	// bundle returns a bundle as [page.readBundle] does.
+	bundle(place *blob) (*readBundle, error)
 	// asset returns the address of an asset, relative to this page.
 	asset(name string) string
 	// view returns a package as [page.readView] does.

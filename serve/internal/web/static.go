@@ -43,6 +43,10 @@ type StaticOptions struct {
 	Progress func(done, all int)
 }
 
+// maxRecent is how many bytes of bundles are kept, as the catalog has them: what is read of them takes two to three times
+// that.
+const maxRecent = 12 << 20
+
 // maxFiles is the maximum number of pages of a site.
 const maxFiles = 2_000_000
 
@@ -66,10 +70,10 @@ type staticSite struct {
 	seen map[string]bool // the files of pages that are written or will be
 	next []place
 	done atomic.Int64
-	last atomic.Pointer[view] // the package of the last page
 
-	lastBundle atomic.Pointer[readBundle]
-	heads      map[[2]string]bool // by package and bundle; nil for all bundles
+	views   recent[string, *view]
+	bundles recent[*blob, *readBundle]
+	heads   map[[2]string]bool // by package and bundle; nil for all bundles
 }
 
 // place is a page and its file.
@@ -94,7 +98,7 @@ func WriteStatic(ctx context.Context, c *Content, target string, o StaticOptions
 		o.Title = DefaultTitle
 	}
 	s := &staticSite{o: o, c: c, dir: out.Path(), assets: map[string]string{}, icons: map[string]string{},
-		seen: map[string]bool{}}
+		seen: map[string]bool{}, views: recent[string, *view]{most: 2}, bundles: recent[*blob, *readBundle]{most: maxRecent}}
 	for _, step := range []func(context.Context) error{s.plan, s.writeAssets, s.writeIcons, s.writeList, s.writePages} {
 		if err := step(ctx); err != nil {
 			return err
@@ -345,37 +349,14 @@ type filesOfPage struct {
 	page *page
 }
 
-// view implements [files]. All pages of a package need it, and are written one after the other.
+// view implements [files]. The pages of a package follow each other.
 func (f *filesOfPage) view(name string) (*view, error) {
-	if v := f.s.last.Load(); v != nil && v.summary.name == name {
-		return v, nil
-	}
-	v, err := f.page.readView(name)
-	if err == nil {
-		f.s.last.Store(v)
-	}
-	return v, err
+	return f.s.views.get(name, 1, func() (*view, error) { return f.page.readView(name) })
 }
 
-// readBundle is a bundle that was read.
-type readBundle struct {
-	place *blob
-	of    *declcfg.Bundle
-	all   []manifest
-}
-
-// bundle implements [files]. The pages of its manifests follow each other.
-func (f *filesOfPage) bundle(place *blob) (*declcfg.Bundle, []manifest, error) {
-	if r := f.s.lastBundle.Load(); r != nil && r.place == place {
-		return r.of, r.all, nil
-	}
-	b, err := f.s.c.bundle(place)
-	if err != nil {
-		return nil, nil, err
-	}
-	r := &readBundle{place, b, manifestsOf(b)}
-	f.s.lastBundle.Store(r)
-	return r.of, r.all, nil
+// bundle implements [files]. The pages of a bundle and of its neighbours follow each other.
+func (f *filesOfPage) bundle(place *blob) (*readBundle, error) {
+	return f.s.bundles.get(place, place.length, func() (*readBundle, error) { return f.page.readBundle(place) })
 }
 
 // manifest implements [files]: the file has a digest of the content, and which of the bundles with it the page is made of
