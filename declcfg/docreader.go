@@ -166,7 +166,7 @@ func (d *docReader) parse(doc []byte) (Blob, error) {
 		d.reportUnknown(m)
 	}
 	if b, ok := blob.(*Bundle); ok {
-		if d.options.Lazy && !skeleton {
+		if d.options.Lazy && !skeleton || d.options.Checked {
 			b.HasObjects = slices.ContainsFunc(b.Properties,
 				func(p Property) bool { return p.Type == PropertyBundleObject })
 		} else if d.object, err = b.checkObjects(d.object, nil); err != nil {

@@ -63,6 +63,8 @@ type LoadOptions struct {
 	// Lazy does not check manifests until [Bundle.Objects] or another method decodes them: for callers that decode all
 	// of them anyway. A skeleton load checks them anyway.
 	Lazy bool
+	// Checked does not check manifests at all: for what was written from blobs that a reader has checked.
+	Checked bool
 	// Warn is called for accepted but probably unintended input, such as a repeated key or an unknown field. It may be
 	// called concurrently.
 	Warn func(Position, string)

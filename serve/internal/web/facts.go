@@ -19,7 +19,10 @@ type csv struct {
 }
 
 // csvOf reads them from either of the places where a catalog may have them. Undecodable parts are not shown.
-func csvOf(b *declcfg.Bundle) csv {
+func csvOf(b *declcfg.Bundle) csv { return csvFrom(b, b.CSV) }
+
+// csvFrom is csvOf with a function that returns the manifest.
+func csvFrom(b *declcfg.Bundle, manifest func() (json.RawMessage, error)) csv {
 	var out csv
 	for _, p := range b.Properties {
 		if p.Type == declcfg.PropertyCSVMetadata {
@@ -27,7 +30,7 @@ func csvOf(b *declcfg.Bundle) csv {
 			return out
 		}
 	}
-	object, err := b.CSV()
+	object, err := manifest()
 	if err != nil || len(object) == 0 {
 		return out
 	}

@@ -1,9 +1,11 @@
 package web
 
 import (
+	"encoding/json"
 	"slices"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/jsonscan"
 	"github.com/operator-bindery/bindery/internal/upgrade"
 )
 
@@ -29,7 +31,18 @@ func (p *page) readBundle(place *blob) (*readBundle, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &readBundle{of: b, facts: csvOf(b), manifests: manifestsOf(b)}
+	r := &readBundle{of: b, manifests: manifestsOf(b)}
+	r.facts = csvFrom(b, func() (json.RawMessage, error) {
+		for _, m := range r.manifests {
+			if jsonscan.Kind(m.text) == "ClusterServiceVersion" {
+				return m.text, nil
+			}
+		}
+		if len(r.manifests) > maxInstalled {
+			return b.CSV()
+		}
+		return nil, nil
+	})
 	r.installed, r.unread = installs(r.manifests)
 	return r, nil
 }

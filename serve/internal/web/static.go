@@ -45,7 +45,7 @@ type StaticOptions struct {
 
 // maxRecent is how many bytes of bundles are kept, as the catalog has them: what is read of them takes two to three times
 // that.
-const maxRecent = 12 << 20
+const maxRecent = 6 << 20
 
 // maxFiles is the maximum number of pages of a site.
 const maxFiles = 2_000_000

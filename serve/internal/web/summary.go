@@ -199,7 +199,7 @@ func (c *Content) bundle(b *blob) (*declcfg.Bundle, error) {
 
 // catalog reads a whole package without the manifests of its bundles.
 func (c *Content) catalog(ctx context.Context, pkg string) (*declcfg.Catalog, error) {
-	reader := declcfg.NewReader(declcfg.LoadOptions{Skeleton: true})
+	reader := declcfg.NewReader(declcfg.LoadOptions{Skeleton: true, Checked: true})
 	return reader.Read(ctx, c.reader(c.blobsOf(pkg)), "package "+pkg)
 }
 
