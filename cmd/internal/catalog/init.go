@@ -7,7 +7,7 @@ import (
 
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
-	"github.com/operator-bindery/bindery/cmd/internal/scaffold"
+	"github.com/operator-bindery/bindery/declcfg/scaffold"
 )
 
 // InitCommand returns "init".

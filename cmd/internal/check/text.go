@@ -12,9 +12,9 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/check/checkup"
 	"github.com/operator-bindery/bindery/cmd/internal/check/rules"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
-	"github.com/operator-bindery/bindery/cmd/internal/list"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
+	"github.com/operator-bindery/bindery/declcfg/list"
 	"github.com/operator-bindery/bindery/internal/printable"
 )
 

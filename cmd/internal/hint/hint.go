@@ -19,7 +19,6 @@ import (
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
-	"github.com/operator-bindery/bindery/cmd/internal/read/template"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/edit"
 	"github.com/operator-bindery/bindery/images"
@@ -32,6 +31,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/printable"
 	"github.com/operator-bindery/bindery/internal/regularfile"
 	"github.com/operator-bindery/bindery/render"
+	"github.com/operator-bindery/bindery/render/template"
 )
 
 // OfCatalog returns a hint for a directory that was read as a catalog and is a bundle, or a part of one; otherwise it

@@ -11,9 +11,9 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
-	"github.com/operator-bindery/bindery/cmd/internal/list"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
+	"github.com/operator-bindery/bindery/declcfg/list"
 	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/mirror/imagemap"
 	"github.com/operator-bindery/bindery/render"

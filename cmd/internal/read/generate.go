@@ -8,7 +8,7 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
-	"github.com/operator-bindery/bindery/cmd/internal/scaffold"
+	"github.com/operator-bindery/bindery/declcfg/scaffold"
 )
 
 func GenerateCommand(p *option.Session) *cli.Command {

@@ -14,11 +14,11 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/hint"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
-	"github.com/operator-bindery/bindery/cmd/internal/read/template"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/declcfg/graph"
 	"github.com/operator-bindery/bindery/edit"
 	"github.com/operator-bindery/bindery/render"
+	"github.com/operator-bindery/bindery/render/template"
 )
 
 func TemplateCommand(p *option.Session) *cli.Command {

@@ -13,8 +13,8 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
-	"github.com/operator-bindery/bindery/cmd/internal/read/template"
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/render/template"
 )
 
 // TemplateConvertCommand returns the command under one of its names.

@@ -20,7 +20,6 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/clitest"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
-	"github.com/operator-bindery/bindery/cmd/internal/read/template"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/docs/reference/schemas"
 	"github.com/operator-bindery/bindery/images/lockfile"
@@ -28,6 +27,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/testing/schemagen"
 	"github.com/operator-bindery/bindery/mirror"
 	"github.com/operator-bindery/bindery/mirror/imageset"
+	"github.com/operator-bindery/bindery/render/template"
 )
 
 // heredoc finds the files that documented commands write.

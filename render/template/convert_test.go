@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/operator-bindery/bindery/cmd/internal/read/template"
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/render/template"
 )
 
 func load(t testing.TB, text []byte) *declcfg.Catalog {
@@ -31,7 +31,7 @@ func convert(t testing.TB, c *declcfg.Catalog, typ template.Type, format declcfg
 
 // opm writes an additional line at the end of YAML.
 func TestRecordedConversions(t *testing.T) {
-	text, err := os.ReadFile("../../../../testdata/fbc/mini/ecr-secret-operator/catalog.yaml")
+	text, err := os.ReadFile("../../testdata/fbc/mini/ecr-secret-operator/catalog.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

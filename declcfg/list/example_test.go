@@ -5,13 +5,13 @@ import (
 	"log"
 	"os"
 
-	"github.com/operator-bindery/bindery/cmd/internal/list"
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/declcfg/list"
 )
 
 // A table of the packages of a catalog.
 func ExampleLoad() {
-	blobs := declcfg.Stream(context.Background(), os.DirFS("../../../testdata/fbc/mini"), declcfg.LoadOptions{}, nil)
+	blobs := declcfg.Stream(context.Background(), os.DirFS("../../testdata/fbc/mini"), declcfg.LoadOptions{}, nil)
 	listing, err := list.Load(blobs)
 	if err != nil {
 		log.Fatal(err)

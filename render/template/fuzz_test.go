@@ -7,14 +7,14 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/operator-bindery/bindery/cmd/internal/read/template"
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/render/template"
 )
 
 // Any input gives a template that can be rendered, or problems with lines; and a rendered catalog can be written,
 // converted and rendered again.
 func FuzzTemplate(f *testing.F) {
-	files, err := filepath.Glob("../../../../testdata/templates/templates/*.yaml")
+	files, err := filepath.Glob("../../testdata/templates/templates/*.yaml")
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/operator-bindery/bindery/cmd/internal/scaffold"
+	"github.com/operator-bindery/bindery/declcfg/scaffold"
 	"github.com/operator-bindery/bindery/internal/testing/recorded"
 )
 

@@ -10,9 +10,9 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/operator-bindery/bindery/cmd/internal/read/template"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/declcfg/property"
+	"github.com/operator-bindery/bindery/render/template"
 )
 
 // registry renders images HOST/PACKAGE:vVERSION to the bundle PACKAGE.vVERSION of that package and version, with "_" in

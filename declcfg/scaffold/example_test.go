@@ -6,8 +6,8 @@ import (
 	"log"
 	"os"
 
-	"github.com/operator-bindery/bindery/cmd/internal/scaffold"
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/declcfg/scaffold"
 )
 
 // The blob of a new package.

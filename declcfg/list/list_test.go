@@ -86,7 +86,7 @@ func compare(t *testing.T, l *Listing, dir string) (compared int) {
 }
 
 func TestSmallDatabase(t *testing.T) {
-	l, err := loadRef(t, "../../../testdata/db/small.db")
+	l, err := loadRef(t, "../../testdata/db/small.db")
 	if err != nil {
 		t.Fatal(err)
 	}

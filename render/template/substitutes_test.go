@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/operator-bindery/bindery/cmd/internal/read/template"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/declcfg/property"
+	"github.com/operator-bindery/bindery/render/template"
 )
 
 // subsText returns a substitutes template of a package "a" with one channel and substitutions of the form BASE=IMAGE.

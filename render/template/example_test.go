@@ -6,8 +6,8 @@ import (
 	"log"
 	"strings"
 
-	"github.com/operator-bindery/bindery/cmd/internal/read/template"
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/render/template"
 )
 
 // A semver template becomes a catalog: its channels and edges follow from the versions of the bundles.

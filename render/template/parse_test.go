@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/operator-bindery/bindery/cmd/internal/read/template"
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/render/template"
 )
 
 func TestTypes(t *testing.T) {

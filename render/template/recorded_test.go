@@ -14,7 +14,6 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/bundle"
-	"github.com/operator-bindery/bindery/cmd/internal/read/template"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/edit"
 	"github.com/operator-bindery/bindery/images"
@@ -22,6 +21,7 @@ import (
 	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/internal/testing/recorded"
 	"github.com/operator-bindery/bindery/internal/testing/testregistry"
+	"github.com/operator-bindery/bindery/render/template"
 )
 
 // answers are the commands recorded for every template.
@@ -167,7 +167,7 @@ func TestTemplates(t *testing.T) {
 	}
 }
 
-const part recorded.Collection = "../../../../testdata/templates"
+const part recorded.Collection = "../../testdata/templates"
 
 // partRegistry starts a registry with the images of that part.
 func partRegistry(t *testing.T) *testregistry.Registry {

@@ -8,9 +8,9 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/operator-bindery/bindery/cmd/internal/read/template"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/edit"
+	"github.com/operator-bindery/bindery/render/template"
 )
 
 // manyImages returns a basic template that names each of n images twice.
