@@ -35,6 +35,8 @@ var directories = []directory{
 	{"declcfg", nil},
 	{"layers", nil},
 	{"images", nil},
+	// What OLM v1 decides about the objects of a catalog.
+	{"olmv1", []string{"declcfg"}},
 	// Other forms of catalogs and of their parts, and changes.
 	{"bundle", []string{"declcfg"}},
 	{"sqlite", []string{"declcfg"}},
@@ -42,12 +44,12 @@ var directories = []directory{
 	// From these to a catalog, and from a catalog to an image or an answer.
 	{"render", []string{"declcfg", "images", "bundle", "sqlite", "edit"}},
 	{"migrate", []string{"declcfg", "images", "sqlite", "edit", "render"}},
-	{"serve", []string{"declcfg", "layers", "sqlite"}},
+	{"serve", []string{"declcfg", "layers", "olmv1", "sqlite"}},
 	{"build", []string{"declcfg", "layers", "images", "bundle", "sqlite", "edit", "render", "migrate", "serve"}},
 	// What is in an image and how it was built, as documents beside it.
 	{"supply", []string{"declcfg", "images", "bundle", "render", "build"}},
 	// The air gap.
-	{"mirror", []string{"declcfg", "layers", "images", "sqlite", "edit", "render", "build"}},
+	{"mirror", []string{"declcfg", "layers", "images", "olmv1", "sqlite", "edit", "render", "build"}},
 }
 
 // narrow are packages that import less of the project than others of their directories, and what they import beside
@@ -61,8 +63,9 @@ var narrow = map[string][]string{
 	"mirror/filter":    {"declcfg", "declcfg/property", "edit", "mirror/imageset"},
 	"mirror/imageset":  {"mirror/releases"},
 	"mirror/medium":    {"images/referrers"},
-	"mirror/resources": {"mirror/imageset"},
+	"mirror/resources": {"mirror/imageset", "olmv1"},
 	"mirror/stock":     {"images/referrers"},
+	"olmv1":            {},
 	"serve":            {"declcfg", "declcfg/property", "sqlite", "serve/internal/web"},
 }
 
@@ -73,7 +76,7 @@ var foreign = map[string]string{
 	// A panic in one of its groups ends the program; internal/guard has groups in which it is an error.
 	"golang.org/x/sync/errgroup": "no package",
 	// Constraints of ClusterExtensions have its syntax; all other ranges are those of internal/versions.
-	"github.com/Masterminds/semver": "cmd/internal/check/resolve",
+	"github.com/Masterminds/semver": "olmv1/resolve",
 	// Nothing starts a program, except fullbuild, which passes on the exit status of the commands that its library ran.
 	"os/exec": "build/containerfile/fullbuild",
 }
@@ -299,7 +302,7 @@ func TestOneHTTPClient(t *testing.T) {
 // calls are functions of other modules that have one place each, by the package that has it, in the project's words.
 var calls = map[string]string{
 	"semver.ParseRange": "internal/versions", "semver.MustParseRange": "internal/versions",
-	"mmsemver.NewConstraint": "cmd/internal/check/resolve",
+	"mmsemver.NewConstraint": "olmv1/resolve",
 }
 
 // Ranges of versions are parsed at one place, which bounds them: the parser of blang/semver returns a function that

@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/operator-bindery/bindery/internal/lazyregexp"
-	"github.com/operator-bindery/bindery/internal/olmv1"
 	"github.com/operator-bindery/bindery/mirror/imageset"
+	"github.com/operator-bindery/bindery/olmv1"
 )
 
 // namespace is that of CatalogSources.

@@ -6,10 +6,10 @@ import (
 	"io"
 	"strings"
 
-	"github.com/operator-bindery/bindery/cmd/internal/check/resolve"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
 	"github.com/operator-bindery/bindery/internal/printable"
+	"github.com/operator-bindery/bindery/olmv1/resolve"
 )
 
 // Resolved is the answer of "resolve" in JSON.

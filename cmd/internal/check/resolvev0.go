@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/operator-bindery/bindery/cmd/internal/check/resolve"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
+	"github.com/operator-bindery/bindery/olmv1/resolve"
 )
 
 // ResolvedV0 is the answer of "resolve --v0" in JSON.

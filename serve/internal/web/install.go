@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/operator-bindery/bindery/internal/olmv1"
+	"github.com/operator-bindery/bindery/olmv1"
 )
 
 // The placeholders of the catalog in manifests that install a package: what serves a catalog does not know under which

@@ -10,7 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/operator-bindery/bindery/declcfg/property"
-	"github.com/operator-bindery/bindery/internal/olmv1"
+	"github.com/operator-bindery/bindery/olmv1"
 )
 
 // object is what the test looks at in a manifest.

@@ -11,7 +11,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/operator-bindery/bindery/internal/nearest"
-	"github.com/operator-bindery/bindery/internal/olmv1"
+	"github.com/operator-bindery/bindery/olmv1"
 )
 
 // CertProvider is what makes the certificates of webhooks. The zero value means none.

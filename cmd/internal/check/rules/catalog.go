@@ -7,8 +7,8 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/operator-bindery/bindery/cmd/internal/check/resolve"
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/olmv1/resolve"
 )
 
 // CatalogSubject is a catalog to check.

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/operator-bindery/bindery/cmd/internal/check/resolve"
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/internal/olmv1"
+	"github.com/operator-bindery/bindery/olmv1"
+	"github.com/operator-bindery/bindery/olmv1/resolve"
 )
 
 // clusterAnswer is a ClusterExtension on a cluster with one real catalog, and what operator-controller resolved.

@@ -3,8 +3,8 @@ package resolve_test
 import (
 	"testing"
 
-	"github.com/operator-bindery/bindery/cmd/internal/check/resolve"
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/olmv1/resolve"
 )
 
 // No catalog and no request ends a resolution with a panic, and every path ends.

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/operator-bindery/bindery/cmd/internal/check/resolve"
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/olmv1/resolve"
 )
 
 // bundle returns the blob of a bundle of the package p. Properties follow its olm.package property.

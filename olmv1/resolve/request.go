@@ -3,7 +3,7 @@ package resolve
 import (
 	"errors"
 
-	"github.com/operator-bindery/bindery/internal/olmv1"
+	"github.com/operator-bindery/bindery/olmv1"
 )
 
 // Validate returns what an API server refuses of a request: the name of the package, the channels and the constraint

@@ -6,8 +6,8 @@ import (
 	"log"
 	"strings"
 
-	"github.com/operator-bindery/bindery/cmd/internal/check/resolve"
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/olmv1/resolve"
 )
 
 func ExampleResolver_Resolve() {

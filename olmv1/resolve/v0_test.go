@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/operator-bindery/bindery/cmd/internal/check/resolve"
+	"github.com/operator-bindery/bindery/olmv1/resolve"
 )
 
 func TestV0(t *testing.T) {
