@@ -1,6 +1,7 @@
 package jsonscan_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/operator-bindery/bindery/internal/jsonscan"
@@ -55,5 +56,22 @@ func TestScanner(t *testing.T) {
 	s = jsonscan.NewScanner([]byte(`"a"`))
 	if s.Fail(); s.String() != "" || s.Done() {
 		t.Error("a scanner reads on after Fail")
+	}
+}
+
+// At finds each value at a path and where it begins, and fails on a text that has no such path for its values.
+func TestAt(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"a":[{"b":1},{"c":2},{"b":{}}],"d":{"b":3}}`: "11:1 27:{} ", `{"b":1}`: "", `{"a":[]}`: "", `{"a":null}`: "failed", `{"a":[1]}`: "failed",
+		`{"a":{}}`: "failed",
+	} {
+		s, got := jsonscan.NewScanner([]byte(text)), ""
+		s.At(func() { got += fmt.Sprintf("%d:%s ", s.Offset(), s.Value()) }, "a", "[]", "b")
+		if !s.Done() {
+			got = "failed"
+		}
+		if got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
 	}
 }

@@ -25,6 +25,9 @@ func (s *Scanner) Failed() bool { return s.failed }
 // Done reports whether the whole text was read without a failure.
 func (s *Scanner) Done() bool { return !s.failed && s.i == len(s.b) }
 
+// Offset returns how much of the text was read.
+func (s *Scanner) Offset() int { return s.i }
+
 // Peek returns the next byte, 0 at the end.
 func (s *Scanner) Peek() byte {
 	if s.failed || s.i >= len(s.b) {
@@ -136,5 +139,23 @@ func (s *Scanner) Array(element func()) {
 		}
 		s.expect(']')
 		return
+	}
+}
+
+// At calls visit at each value at a path of keys, with "[]" for the elements of an array. visit must read the value.
+func (s *Scanner) At(visit func(), path ...string) {
+	switch {
+	case len(path) == 0:
+		visit()
+	case path[0] == "[]":
+		s.Array(func() { s.At(visit, path[1:]...) })
+	default:
+		s.Object(func(key []byte) {
+			if string(key) == path[0] {
+				s.At(visit, path[1:]...)
+			} else {
+				s.Value()
+			}
+		})
 	}
 }

@@ -6,8 +6,6 @@ import (
 	"fmt"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/operator-bindery/bindery/cmd/internal/bundle/manifests"
 	"github.com/operator-bindery/bindery/internal/fault"
@@ -67,9 +65,8 @@ type crd struct {
 	*apiextensionsv1.CustomResourceDefinition
 }
 
-// decode reads a definition as operator-controller does, values of any type by way of their generic form, so that a
-// number or a text has one spelling. What the API server would refuse and the library cannot take is an error.
-func decode(d Definition) (*crd, error) {
+// textOf returns the text of a definition, if it is small enough to be decoded.
+func textOf(d Definition) ([]byte, error) {
 	text, err := d.Read()
 	if err != nil {
 		return nil, err
@@ -80,18 +77,23 @@ func decode(d Definition) (*crd, error) {
 	if bytes.Count(text, []byte("{")) > 2*maxNodes { // refused before decoding takes memory
 		return nil, limit("it has more than %d objects", 2*maxNodes)
 	}
-	var content map[string]any
-	if err := utiljson.Unmarshal(text, &content); err != nil {
-		return nil, err
-	}
-	out := &crd{&apiextensionsv1.CustomResourceDefinition{}}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, out.CustomResourceDefinition); err != nil {
-		return nil, err
+	return text, nil
+}
+
+// decode decodes a definition. What the API server would refuse and the library cannot take is an error.
+func (p *pool) decode(text []byte) (*crd, error) {
+	out, size := p.read(text), extent{}
+	shared := out != nil
+	if !shared {
+		var err error
+		if out, err = convert[apiextensionsv1.CustomResourceDefinition](text); err != nil {
+			return nil, err
+		}
 	}
 	if n := len(out.Spec.Versions); n > maxVersions {
 		return nil, limit("it has more than %d versions", maxVersions)
 	}
-	seen, schemas := map[string]bool{}, 0
+	seen := map[string]bool{}
 	out.Status.StoredVersions = nil
 	for i := range out.Spec.Versions {
 		v := &out.Spec.Versions[i]
@@ -106,12 +108,15 @@ func decode(d Definition) (*crd, error) {
 		if v.Storage {
 			out.Status.StoredVersions = append(out.Status.StoredVersions, v.Name)
 		}
-		if err := measure(v.Schema.OpenAPIV3Schema, 0, &schemas); err != nil {
-			return nil, err
+		if !shared {
+			if err := size.measure(v.Schema.OpenAPIV3Schema, 0); err != nil {
+				return nil, err
+			}
+			strip(v.Schema.OpenAPIV3Schema)
 		}
-		strip(v.Schema.OpenAPIV3Schema)
 	}
-	return out, nil
+	p.schemas += size.schemas
+	return &crd{out}, nil
 }
 
 // strip removes the descriptions of a schema and of its properties, which the configuration leaves out.
@@ -129,9 +134,13 @@ func strip(s *apiextensionsv1.JSONSchemaProps) {
 	}
 }
 
-// measure counts the schemas of a schema within the limits.
-func measure(s *apiextensionsv1.JSONSchemaProps, depth int, nodes *int) (err error) {
-	if *nodes++; *nodes > maxNodes {
+// extent is how many schemas a schema has, and how deep they are in it.
+type extent struct{ schemas, depth int }
+
+// measure adds the schemas of a schema within the limits.
+func (e *extent) measure(s *apiextensionsv1.JSONSchemaProps, depth int) (err error) {
+	e.depth = max(e.depth, depth)
+	if e.schemas++; e.schemas > maxNodes {
 		return limit("it has more than %d schemas", maxNodes)
 	}
 	if depth > maxNesting {
@@ -139,7 +148,7 @@ func measure(s *apiextensionsv1.JSONSchemaProps, depth int, nodes *int) (err err
 	}
 	visitSchemas(s, func(_ string, inner *apiextensionsv1.JSONSchemaProps) {
 		if err == nil {
-			err = measure(inner, depth+1, nodes)
+			err = e.measure(inner, depth+1)
 		}
 	})
 	return err

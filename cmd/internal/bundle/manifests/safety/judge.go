@@ -190,7 +190,7 @@ func (j *Judge) decode(d Definition) (*crd, error) {
 	if c != nil {
 		return c, nil
 	}
-	c, err := decode(d)
+	text, err := textOf(d)
 	if err != nil {
 		return nil, err
 	}
@@ -199,10 +199,8 @@ func (j *Judge) decode(d Definition) (*crd, error) {
 	if j.pool.schemas > maxDecoded {
 		j.decoded, j.pool = map[Digest]*crd{}, newPool()
 	}
-	for _, v := range c.Spec.Versions {
-		if _, err := j.pool.share(v.Schema.OpenAPIV3Schema); err != nil {
-			return nil, err
-		}
+	if c, err = j.pool.decode(text); err != nil {
+		return nil, err
 	}
 	j.decoded[digest] = c
 	return c, nil

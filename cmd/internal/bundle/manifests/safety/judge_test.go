@@ -240,6 +240,15 @@ var cases = []struct {
 			"map[string]JSONSchemaProps{},Addi", "map[string]JSONSchemaProps{a: {  <nil>     nil 0x… false <nil> false "+
 				"<nil> <nil>  <nil> <nil> false <nil> [] <nil> <nil> [] nil [] [] [] nil map[] nil map[] map[] nil map[] "+
 				"nil nil false <nil> false false [] <nil> <nil> []},},Addi", 1) + "]"}},
+	{"oneOf of equal schemas beside values that change",
+		inSpec("{oneOf: [{properties: {a: {maximum: 1}}}], additionalProperties: {type: string}}"),
+		inSpec("{oneOf: [{properties: {a: {maximum: 1}}}], additionalProperties: {type: integer}}"),
+		[]string{"v1: ^.spec.f: oneOf: allowed oneOf schemas removed: [" + strings.Replace(inOneOf("[]"),
+			"map[string]JSONSchemaProps{},Addi", "map[string]JSONSchemaProps{a: {  <nil>     nil 0x… false <nil> false "+
+				"<nil> <nil>  <nil> <nil> false <nil> [] <nil> <nil> [] nil [] [] [] nil map[] nil map[] map[] nil map[] "+
+				"nil nil false <nil> false false [] <nil> <nil> []},},Addi", 1) + "]",
+			`v1: ^.spec.f: unhandled: unhandled changes found (Type "string" -> "integer")`,
+			`v1: ^.spec.f.additionalProperties: type: type changed : "string" -> "integer"`}},
 	{"oneOf described", inSpec("{oneOf: [{required: [a], description: x}]}"),
 		inSpec("{oneOf: [{required: [a], description: z}]}"), nil},
 }
