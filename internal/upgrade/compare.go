@@ -86,8 +86,8 @@ func newSet(objects []Manifest) (*set, error) {
 	s := &set{items: map[Object]item{}}
 	for _, o := range objects {
 		key := o.Object
-		var content map[string]any
-		if err := json.Unmarshal(o.JSON, &content); err != nil {
+		content, err := decode(o)
+		if err != nil {
 			return nil, fmt.Errorf("%s: %w", o, err)
 		}
 		if _, ok := s.items[key]; !ok {
@@ -131,7 +131,11 @@ func Compare(ctx context.Context, from, to []Manifest, judge Judge) (*Report, er
 		if err != nil {
 			return nil, err
 		}
-		if d := r.changed(old, after.items[key], refused); d != nil {
+		d, err := r.changed(old, after.items[key], refused)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", key, err)
+		}
+		if d != nil {
 			definitions[d.Name] = d
 		}
 	}
@@ -145,11 +149,11 @@ func Compare(ctx context.Context, from, to []Manifest, judge Judge) (*Report, er
 
 // changed adds what differs in an object, and returns what differs in a definition. refused is what OLM v1 says of that. The
 // rules of roles are compared with the permissions.
-func (r *Report) changed(from, to item, refused verdict) (definition *DefinitionChange) {
+func (r *Report) changed(from, to item, refused verdict) (definition *DefinitionChange, err error) {
 	before, after := from.content, to.content
 	if isDefinition(to.Object) {
-		if d, differs := compareDefinition(from, to, refused); differs {
-			definition = &d
+		if definition, err = compareDefinition(from, to, refused); err != nil {
+			return nil, err
 		}
 		before, after = withoutVersions(before), withoutVersions(after)
 	}
@@ -159,7 +163,7 @@ func (r *Report) changed(from, to item, refused verdict) (definition *Definition
 	if fields := compareFields(nil, "", before, after); len(fields) > 0 {
 		r.Changed = append(r.Changed, objectChange{to.Object, fields})
 	}
-	return definition
+	return definition, nil
 }
 
 // withoutVersions returns a definition without spec.versions.

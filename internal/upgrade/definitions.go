@@ -54,21 +54,28 @@ func isDefinition(o Object) bool {
 	return o.Group == "apiextensions.k8s.io" && o.Kind == "CustomResourceDefinition"
 }
 
-// compareDefinition returns what differs in the versions of two definitions.
-func compareDefinition(from, to item, refused verdict) (DefinitionChange, bool) {
+// compareDefinition returns what differs in the versions of two definitions; nil if nothing does.
+func compareDefinition(from, to item, refused verdict) (*DefinitionChange, error) {
 	before, after := versionsOf(from), versionsOf(to)
 	d := DefinitionChange{Name: to.Name, Added: onlyIn(after, before), Removed: onlyIn(before, after),
 		Versions: []VersionChange{},
 		Refusals: append([]RefusedChange{}, refused.changes...), NotJudged: refused.unknown}
 	for _, name := range slices.Sorted(maps.Keys(after)) {
 		if old, ok := before[name]; ok {
-			if v, differs := compareVersion(name, old, after[name]); differs {
+			v, differs, err := compareVersion(name, old, after[name])
+			if err != nil {
+				return nil, err
+			}
+			if differs {
 				v.markRefused(d.Refusals)
 				d.Versions = append(d.Versions, v)
 			}
 		}
 	}
-	return d, len(d.Added)+len(d.Removed)+len(d.Versions)+len(d.Refusals) > 0
+	if len(d.Added)+len(d.Removed)+len(d.Versions)+len(d.Refusals) == 0 {
+		return nil, nil
+	}
+	return &d, nil
 }
 
 // versionsOf returns the versions of a definition by name.
@@ -96,7 +103,7 @@ func onlyIn[V any](m, other map[string]V) []string {
 	return out
 }
 
-func compareVersion(name string, from, to map[string]any) (VersionChange, bool) {
+func compareVersion(name string, from, to map[string]any) (VersionChange, bool, error) {
 	v := VersionChange{Name: name, Notes: []string{}}
 	for _, what := range []string{"served", "storage", "deprecated"} {
 		x, _ := from[what].(bool)
@@ -108,7 +115,11 @@ func compareVersion(name string, from, to map[string]any) (VersionChange, bool) 
 			v.Notes = append(v.Notes, "no longer "+what)
 		}
 	}
-	before, after := outlineOf(from), outlineOf(to)
+	x, y, err := schemasOf(from, to)
+	if err != nil {
+		return v, false, err
+	}
+	before, after := outlineOf(x), outlineOf(y)
 	v.Added, v.Removed = onlyIn(after.fields, before.fields), onlyIn(before.fields, after.fields)
 	v.Retyped, v.Required, v.Details = []string{}, []string{}, []detail{}
 	for _, path := range slices.Sorted(maps.Keys(after.fields)) {
@@ -130,7 +141,7 @@ func compareVersion(name string, from, to map[string]any) (VersionChange, bool) 
 			v.details(path, old, after.schemas[path])
 		}
 	}
-	return v, len(v.Notes)+len(v.Added)+len(v.Removed)+len(v.Retyped)+len(v.Required)+len(v.Details) > 0
+	return v, len(v.Notes)+len(v.Added)+len(v.Removed)+len(v.Retyped)+len(v.Required)+len(v.Details) > 0, nil
 }
 
 // details adds the attributes that differ.
@@ -153,9 +164,7 @@ type field struct {
 	required bool
 }
 
-func outlineOf(version map[string]any) outlined {
-	schema, _ := version["schema"].(map[string]any)
-	root, _ := schema["openAPIV3Schema"].(map[string]any)
+func outlineOf(root map[string]any) outlined {
 	out := outlined{map[string]field{}, map[string]map[string]any{}}
 	out.add("", root, false)
 	return out
