@@ -15,7 +15,7 @@ import (
 	"google.golang.org/grpc/credentials"
 
 	"github.com/operator-bindery/bindery/internal/guard"
-	"github.com/operator-bindery/bindery/internal/upgrade"
+	"github.com/operator-bindery/bindery/olmv1/upgrade"
 	"github.com/operator-bindery/bindery/serve/internal/web"
 )
 

@@ -8,7 +8,7 @@ import (
 	"net/url"
 
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/internal/upgrade"
+	"github.com/operator-bindery/bindery/olmv1/upgrade"
 	"github.com/operator-bindery/bindery/serve/internal/web"
 )
 

@@ -66,7 +66,8 @@ var narrow = map[string][]string{
 	"mirror/resources": {"mirror/imageset", "olmv1"},
 	"mirror/stock":     {"images/referrers"},
 	"olmv1":            {},
-	"serve":            {"declcfg", "declcfg/property", "sqlite", "serve/internal/web"},
+	"olmv1/upgrade":    {},
+	"serve":            {"declcfg", "declcfg/property", "olmv1/upgrade", "sqlite", "serve/internal/web"},
 }
 
 // foreign are modules that only some packages may use.

@@ -13,12 +13,12 @@ import (
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/bundle"
 	"github.com/operator-bindery/bindery/bundle/generate"
-	"github.com/operator-bindery/bindery/cmd/internal/bundle/manifestfiles"
-	"github.com/operator-bindery/bindery/cmd/internal/bundle/manifests"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
 	"github.com/operator-bindery/bindery/internal/bundlefs"
+	"github.com/operator-bindery/bindery/olmv1/manifestfiles"
+	"github.com/operator-bindery/bindery/olmv1/manifests"
 )
 
 const plainFormat = "plain"

@@ -10,10 +10,10 @@ import (
 	"github.com/urfave/cli/v2"
 	"sigs.k8s.io/yaml"
 
-	"github.com/operator-bindery/bindery/cmd/internal/bundle/manifests"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/internal/regularfile"
+	"github.com/operator-bindery/bindery/olmv1/manifests"
 )
 
 // maxConfigFile is the size of a --config file in bytes; a ClusterExtension is not larger.

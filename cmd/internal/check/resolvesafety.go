@@ -12,12 +12,12 @@ import (
 
 	bundlecmd "github.com/operator-bindery/bindery/cmd/internal/bundle"
 	"github.com/operator-bindery/bindery/cmd/internal/bundle/check"
-	"github.com/operator-bindery/bindery/cmd/internal/bundle/manifests"
-	"github.com/operator-bindery/bindery/cmd/internal/bundle/manifests/safety"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/olmv1/manifests"
 	"github.com/operator-bindery/bindery/olmv1/resolve"
+	"github.com/operator-bindery/bindery/olmv1/safety"
 	"github.com/operator-bindery/bindery/render"
 )
 

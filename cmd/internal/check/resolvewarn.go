@@ -9,11 +9,11 @@ import (
 	"strings"
 
 	"github.com/operator-bindery/bindery/cmd/internal/bundle/check"
-	"github.com/operator-bindery/bindery/cmd/internal/bundle/manifests"
 	"github.com/operator-bindery/bindery/cmd/internal/check/rules"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/olmv1/manifests"
 	"github.com/operator-bindery/bindery/olmv1/resolve"
 )
 

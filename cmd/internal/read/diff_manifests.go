@@ -11,8 +11,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	bundlecmd "github.com/operator-bindery/bindery/cmd/internal/bundle"
-	"github.com/operator-bindery/bindery/cmd/internal/bundle/manifests"
-	"github.com/operator-bindery/bindery/cmd/internal/bundle/manifests/safety"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/hint"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
@@ -20,7 +18,9 @@ import (
 	"github.com/operator-bindery/bindery/internal/bundlefs"
 	"github.com/operator-bindery/bindery/internal/printable"
 	"github.com/operator-bindery/bindery/internal/regularfile"
-	"github.com/operator-bindery/bindery/internal/upgrade"
+	"github.com/operator-bindery/bindery/olmv1/manifests"
+	"github.com/operator-bindery/bindery/olmv1/safety"
+	"github.com/operator-bindery/bindery/olmv1/upgrade"
 )
 
 const manifestsCategory = "with --manifests"

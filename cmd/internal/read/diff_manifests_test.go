@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/operator-bindery/bindery/cmd/internal/clitest"
-	"github.com/operator-bindery/bindery/internal/upgrade"
+	"github.com/operator-bindery/bindery/olmv1/upgrade"
 )
 
 // An upgrade's permissions, definitions and objects; bundles and what was rendered of them give the same answer.

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/operator-bindery/bindery/cmd/internal/bundle/manifests"
-	"github.com/operator-bindery/bindery/cmd/internal/bundle/manifests/safety"
-	"github.com/operator-bindery/bindery/internal/upgrade"
+	"github.com/operator-bindery/bindery/olmv1/manifests"
+	"github.com/operator-bindery/bindery/olmv1/safety"
+	"github.com/operator-bindery/bindery/olmv1/upgrade"
 )
 
 // parse reads manifests of one line each, in flow style.

@@ -30,12 +30,12 @@ import (
 	"github.com/operator-bindery/bindery/images/signature"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/testing/schemagen"
-	"github.com/operator-bindery/bindery/internal/upgrade"
 	"github.com/operator-bindery/bindery/migrate"
 	"github.com/operator-bindery/bindery/migrate/jobs"
 	"github.com/operator-bindery/bindery/mirror"
 	"github.com/operator-bindery/bindery/mirror/filter"
 	"github.com/operator-bindery/bindery/mirror/imagemap"
+	"github.com/operator-bindery/bindery/olmv1/upgrade"
 	"github.com/operator-bindery/bindery/sqlite"
 )
 

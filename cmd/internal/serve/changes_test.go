@@ -18,7 +18,7 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/clitest"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/internal/testing/recorded"
-	"github.com/operator-bindery/bindery/internal/upgrade"
+	"github.com/operator-bindery/bindery/olmv1/upgrade"
 )
 
 // The pages about upgrades say of a real catalog what "diff --manifests" says of its bundles: the same definitions, and

@@ -13,8 +13,8 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/declcfg/property"
 	"github.com/operator-bindery/bindery/internal/fault"
-	"github.com/operator-bindery/bindery/internal/upgrade"
 	"github.com/operator-bindery/bindery/internal/versions"
+	"github.com/operator-bindery/bindery/olmv1/upgrade"
 )
 
 // changesPage shows what changes from one version of a package to another.

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/operator-bindery/bindery/internal/fault"
-	"github.com/operator-bindery/bindery/internal/upgrade"
+	"github.com/operator-bindery/bindery/olmv1/upgrade"
 )
 
 // watched stands for the namespaces that an operator watches, whose names depend on how it is installed.

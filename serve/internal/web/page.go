@@ -9,7 +9,7 @@ import (
 	"strconv"
 
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/internal/upgrade"
+	"github.com/operator-bindery/bindery/olmv1/upgrade"
 )
 
 // page is the page being built for a request.

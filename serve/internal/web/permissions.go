@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/operator-bindery/bindery/internal/fault"
-	"github.com/operator-bindery/bindery/internal/upgrade"
+	"github.com/operator-bindery/bindery/olmv1/upgrade"
 )
 
 // duty is what an account may do in one way, in words.

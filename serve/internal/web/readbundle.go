@@ -6,7 +6,7 @@ import (
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/internal/jsonscan"
-	"github.com/operator-bindery/bindery/internal/upgrade"
+	"github.com/operator-bindery/bindery/olmv1/upgrade"
 )
 
 // readBundle is a bundle with all that pages read of it. It is shared by pages and not changed.

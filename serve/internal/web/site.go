@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/operator-bindery/bindery/internal/upgrade"
+	"github.com/operator-bindery/bindery/olmv1/upgrade"
 )
 
 // Limits of the resources that clients can use.

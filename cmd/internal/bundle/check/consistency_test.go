@@ -16,9 +16,9 @@ import (
 
 	"github.com/operator-bindery/bindery/bundle"
 	"github.com/operator-bindery/bindery/cmd/internal/bundle/check"
-	"github.com/operator-bindery/bindery/cmd/internal/bundle/manifests"
 	"github.com/operator-bindery/bindery/cmd/internal/check/rules"
 	"github.com/operator-bindery/bindery/internal/testing/recorded"
+	"github.com/operator-bindery/bindery/olmv1/manifests"
 )
 
 // answers are what was recorded of operator-controller: the lines of cases.tsv, the texts of errors by the case's file,

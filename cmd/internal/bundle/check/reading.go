@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/operator-bindery/bindery/bundle"
-	"github.com/operator-bindery/bindery/cmd/internal/bundle/manifests"
 	"github.com/operator-bindery/bindery/cmd/internal/check/rules"
+	"github.com/operator-bindery/bindery/olmv1/manifests"
 )
 
 // readProblems adds the problems found when the bundle was read, except those that this package reports in more detail.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/operator-bindery/bindery/bundle"
 	"github.com/operator-bindery/bindery/cmd/internal/bundle/check"
-	"github.com/operator-bindery/bindery/cmd/internal/bundle/manifests"
 	"github.com/operator-bindery/bindery/cmd/internal/check/rules"
+	"github.com/operator-bindery/bindery/olmv1/manifests"
 )
 
 const pinned = "registry.redhat.io/acme/operator@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"

@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"context"
 
-	"github.com/operator-bindery/bindery/cmd/internal/bundle/manifests"
-	"github.com/operator-bindery/bindery/cmd/internal/bundle/manifests/safety"
 	"github.com/operator-bindery/bindery/cmd/internal/check/rules"
+	"github.com/operator-bindery/bindery/olmv1/manifests"
+	"github.com/operator-bindery/bindery/olmv1/safety"
 )
 
 // Definitions returns the CustomResourceDefinitions that OLM v1 applies for a bundle and judges in an upgrade.

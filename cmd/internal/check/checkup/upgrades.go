@@ -15,13 +15,13 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/operator-bindery/bindery/cmd/internal/bundle/check"
-	"github.com/operator-bindery/bindery/cmd/internal/bundle/manifests"
-	"github.com/operator-bindery/bindery/cmd/internal/bundle/manifests/safety"
 	"github.com/operator-bindery/bindery/cmd/internal/check/rules"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/spool"
+	"github.com/operator-bindery/bindery/olmv1/manifests"
 	"github.com/operator-bindery/bindery/olmv1/resolve"
+	"github.com/operator-bindery/bindery/olmv1/safety"
 	"github.com/operator-bindery/bindery/render"
 )
 

@@ -5,7 +5,7 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/operator-bindery/bindery/cmd/internal/bundle/manifests"
+	"github.com/operator-bindery/bindery/olmv1/manifests"
 )
 
 // No bundle makes it panic; Problems and Manifests agree; the two readers agree on what both accept.

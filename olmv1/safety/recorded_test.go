@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/operator-bindery/bindery/cmd/internal/bundle/manifests/safety"
 	"github.com/operator-bindery/bindery/internal/testing/recorded"
+	"github.com/operator-bindery/bindery/olmv1/safety"
 )
 
 // address is in operator-controller's texts about oneOf.
@@ -39,7 +39,7 @@ func words(message string) []string {
 // Every upgrade that operator-controller judged on an API server is judged so here: changes of each attribute of a schema to
 // each other value, of types, of versions, and of many at once.
 func TestRecordedUpgrades(t *testing.T) {
-	text := recorded.Archive(t, "../../../../../testdata/olmv1/safety.tar.zst")["safety.jsonl"]
+	text := recorded.Archive(t, "../../testdata/olmv1/safety.tar.zst")["safety.jsonl"]
 	judge, err := safety.NewJudge()
 	if err != nil {
 		t.Fatal(err)

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/operator-bindery/bindery/cmd/internal/bundle/manifests/safety"
+	"github.com/operator-bindery/bindery/olmv1/safety"
 )
 
 // Any two definitions have one answer, whatever is in them.

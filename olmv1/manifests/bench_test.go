@@ -3,7 +3,7 @@ package manifests_test
 import (
 	"testing"
 
-	"github.com/operator-bindery/bindery/cmd/internal/bundle/manifests"
+	"github.com/operator-bindery/bindery/olmv1/manifests"
 )
 
 // The bundles of recorded catalogs and some more: read and rendered, one after the other.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/operator-bindery/bindery/cmd/internal/bundle/manifests"
+	"github.com/operator-bindery/bindery/olmv1/manifests"
 )
 
 // Objects are sorted by phase, and in a phase by group, version, kind, namespace and name. What is not known deploys.

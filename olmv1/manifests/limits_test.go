@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/operator-bindery/bindery/cmd/internal/bundle/manifests"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/olmv1/manifests"
 )
 
 // Each deployment has the annotations of the ClusterServiceVersion: what a small bundle renders to has a limit.

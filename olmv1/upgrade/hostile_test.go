@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/operator-bindery/bindery/internal/fault"
-	"github.com/operator-bindery/bindery/internal/upgrade"
+	"github.com/operator-bindery/bindery/olmv1/upgrade"
 )
 
 func manifest(group, kind, name, text string) upgrade.Manifest {

@@ -16,11 +16,11 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/operator-bindery/bindery/cmd/internal/bundle/manifests"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/indented"
 	"github.com/operator-bindery/bindery/internal/yamlout"
+	"github.com/operator-bindery/bindery/olmv1/manifests"
 )
 
 // ErrForeign is the class of errors about a directory that has files of others.

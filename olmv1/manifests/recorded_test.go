@@ -20,8 +20,8 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
-	"github.com/operator-bindery/bindery/cmd/internal/bundle/manifests"
 	"github.com/operator-bindery/bindery/internal/testing/recorded"
+	"github.com/operator-bindery/bindery/olmv1/manifests"
 )
 
 // collection is what was recorded of operator-controller.
@@ -43,7 +43,7 @@ type recordedCase struct {
 
 var readCollection = sync.OnceValues(func() (*collection, error) {
 	c := &collection{errors: map[string]string{}, bundles: map[string]fstest.MapFS{}}
-	err := archive(filepath.Join("..", "..", "..", "..", "testdata", "olmv1", "render.tar.zst"),
+	err := archive(filepath.Join("..", "..", "testdata", "olmv1", "render.tar.zst"),
 		func(name string, text []byte) error {
 			dir, rest, _ := strings.Cut(name, "/")
 			switch dir {

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/crdify/pkg/validations/property"
 	"sigs.k8s.io/crdify/pkg/validators/version"
 
-	"github.com/operator-bindery/bindery/cmd/internal/bundle/manifests/safety"
+	"github.com/operator-bindery/bindery/olmv1/safety"
 )
 
 // controller returns the lines of operator-controller's message about two whole definitions, sorted: what the library

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/operator-bindery/bindery/cmd/internal/bundle/manifestfiles"
-	"github.com/operator-bindery/bindery/cmd/internal/bundle/manifests"
+	"github.com/operator-bindery/bindery/olmv1/manifestfiles"
+	"github.com/operator-bindery/bindery/olmv1/manifests"
 )
 
 func object(kind, name string) manifests.Object {
@@ -48,7 +48,7 @@ func TestFiles(t *testing.T) {
 
 // What was written is read again as the same objects.
 func TestParseDir(t *testing.T) {
-	b, err := manifests.Read(os.DirFS("../../../../testdata/bundles/silicom-sts-operator/0.0.1"))
+	b, err := manifests.Read(os.DirFS("../../testdata/bundles/silicom-sts-operator/0.0.1"))
 	if err != nil {
 		t.Fatal(err)
 	}

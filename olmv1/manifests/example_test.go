@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/operator-bindery/bindery/cmd/internal/bundle/manifests"
+	"github.com/operator-bindery/bindery/olmv1/manifests"
 )
 
 // What OLM v1 applies for a bundle, and in which order.
 func ExamplePhases() {
-	b, err := manifests.Read(os.DirFS("../../../../testdata/bundles/silicom-sts-operator/0.0.1"))
+	b, err := manifests.Read(os.DirFS("../../testdata/bundles/silicom-sts-operator/0.0.1"))
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -33,7 +33,7 @@ func ExamplePhases() {
 
 // Every reason why OLM v1 refuses a bundle, not only the first.
 func ExampleBundle_Problems() {
-	b, err := manifests.Read(os.DirFS("../../../../testdata/bundles/etcd/0.9.4"))
+	b, err := manifests.Read(os.DirFS("../../testdata/bundles/etcd/0.9.4"))
 	if err != nil {
 		fmt.Println(manifests.Unreadable(err))
 		return

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/crdify/pkg/validations/property"
 	"sigs.k8s.io/crdify/pkg/validators/version"
 
-	"github.com/operator-bindery/bindery/internal/upgrade"
+	"github.com/operator-bindery/bindery/olmv1/upgrade"
 )
 
 // Change is a change of a definition that OLM v1 refuses.

@@ -12,9 +12,9 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/operator-bindery/bindery/cmd/internal/bundle/manifests/safety"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/testing/cputime"
+	"github.com/operator-bindery/bindery/olmv1/safety"
 )
 
 // definition returns a definition of the fields of its spec, in YAML.

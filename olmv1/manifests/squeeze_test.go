@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/operator-bindery/bindery/cmd/internal/bundle/manifests"
+	"github.com/operator-bindery/bindery/olmv1/manifests"
 )
 
 // checkSqueezed compares the definitions of a file with what their type prints.
