@@ -20,7 +20,7 @@ import (
 func upgrades(t testing.TB) map[string][][]upgrade.Manifest {
 	t.Helper()
 	out := map[string][][]upgrade.Manifest{}
-	files := recorded.Archive(t, "../../../../../testdata/olmv1/render.tar.zst")
+	files := recorded.Archive(t, "../../testdata/olmv1/render.tar.zst")
 	last := ""
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		const kind = "\nkind: CustomResourceDefinition\n"
