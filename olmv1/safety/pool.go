@@ -83,12 +83,15 @@ func convert[T any](text []byte) (*T, error) {
 type reader struct {
 	jsonscan.Scanner
 	pool    *pool
-	schemas int        // how many were read
-	open    []byte     // what is known of the texts of the schemas that are being read
-	named   []struct { // the properties of these schemas
-		name   []byte
-		schema *apiextensionsv1.JSONSchemaProps
-	}
+	schemas int     // how many were read
+	open    []byte  // what is known of the texts of the schemas that are being read
+	named   []named // the properties of these schemas
+}
+
+// named is a property.
+type named struct {
+	name   []byte
+	schema *apiextensionsv1.JSONSchemaProps
 }
 
 // schema reads a schema. described is true where descriptions have a part in the comparison.
@@ -162,10 +165,7 @@ func (r *reader) properties(depth int, described bool) (map[string]apiextensions
 		r.open = append(binary.BigEndian.AppendUint32(r.open, uint32(len(key))), key...)
 		s, d := r.schema(depth, described)
 		r.open = append(r.open, d[:]...)
-		r.named = append(r.named, struct {
-			name   []byte
-			schema *apiextensionsv1.JSONSchemaProps
-		}{key, s})
+		r.named = append(r.named, named{key, s})
 	})
 	d := Digest(sha256.Sum256(r.open[start:]))
 	out := r.pool.properties[d]
