@@ -46,6 +46,8 @@ var directories = []directory{
 	{"migrate", []string{"declcfg", "images", "sqlite", "edit", "render"}},
 	{"serve", []string{"declcfg", "layers", "olmv1", "sqlite"}},
 	{"build", []string{"declcfg", "layers", "images", "bundle", "sqlite", "edit", "render", "migrate", "serve"}},
+	// What a cluster, a pipeline or a reader would object to.
+	{"check", []string{"declcfg", "images", "olmv1", "bundle", "render", "build"}},
 	// What is in an image and how it was built, as documents beside it.
 	{"supply", []string{"declcfg", "images", "bundle", "render", "build"}},
 	// The air gap.

@@ -12,8 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/operator-bindery/bindery/bundle/configmap"
 	"github.com/operator-bindery/bindery/bundle/kube"
-	"github.com/operator-bindery/bindery/cmd/internal/bundle/configmap"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"

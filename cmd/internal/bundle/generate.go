@@ -8,7 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/bundle/generate"
-	"github.com/operator-bindery/bindery/cmd/internal/bundle/check"
+	"github.com/operator-bindery/bindery/check/bundlecheck"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
@@ -81,7 +81,7 @@ func generateFiles(ctx context.Context, p *option.Session, o *generateOptions, a
 	})
 	if err == nil && !p.Opm {
 		channels := strings.Split(made.Metadata.Channels, ",")
-		if text := check.DefaultChannel(made.Metadata.DefaultChannel, channels); text != "" {
+		if text := bundlecheck.DefaultChannel(made.Metadata.DefaultChannel, channels); text != "" {
 			p.Log.Warn(text)
 		}
 	}

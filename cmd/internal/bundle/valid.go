@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/operator-bindery/bindery/bundle"
-	"github.com/operator-bindery/bindery/cmd/internal/bundle/check"
+	"github.com/operator-bindery/bindery/check/bundlecheck"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
@@ -33,7 +33,7 @@ func validBundle(p *option.Session, ctx context.Context, object string, fsys fs.
 	if readErr != nil && !errors.As(readErr, &refused) {
 		return readErr
 	}
-	report, err := check.Run(ctx, fsys, b, check.Options{OLMv1: !p.Opm, OPM: p.Opm, Plain: v.plain, Labels: v.labels})
+	report, err := bundlecheck.Run(ctx, fsys, b, bundlecheck.Options{OLMv1: !p.Opm, OPM: p.Opm, Plain: v.plain, Labels: v.labels})
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/bundle"
-	"github.com/operator-bindery/bindery/cmd/internal/bundle/check"
+	"github.com/operator-bindery/bindery/check/bundlecheck"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/hint"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
@@ -27,7 +27,7 @@ import (
 
 func bundleValidateCommand(p *option.Session) *cli.Command {
 	var names strings.Builder
-	for _, v := range check.Validators() {
+	for _, v := range bundlecheck.Validators() {
 		fmt.Fprintf(&names, "\n  %-22s %s", v.Name, v.Usage)
 	}
 	o := &validateOptions{}
@@ -83,9 +83,9 @@ type validateOptions struct {
 
 // Verdict is the JSON answer.
 type Verdict struct {
-	Passed   bool             `json:"passed"`
-	Problems []bundle.Problem `json:"problems"`
-	Size     *check.Size      `json:"configMapSize,omitempty"`
+	Passed   bool              `json:"passed"`
+	Problems []bundle.Problem  `json:"problems"`
+	Size     *bundlecheck.Size `json:"configMapSize,omitempty"`
 }
 
 func validate(ctx context.Context, p *option.Session, o *validateOptions, args []string) error {
@@ -105,7 +105,7 @@ func validate(ctx context.Context, p *option.Session, o *validateOptions, args [
 		return err
 	}
 	if p.Given("select-optional") {
-		names, err := check.SelectByLabels(o.labels)
+		names, err := bundlecheck.SelectByLabels(o.labels)
 		if err != nil {
 			return cmdline.Usagef("--select-optional: %w", err)
 		}
@@ -114,7 +114,7 @@ func validate(ctx context.Context, p *option.Session, o *validateOptions, args [
 	if err := o.readValues(); err != nil {
 		return err
 	}
-	with := check.Options{
+	with := bundlecheck.Options{
 		Select: selected, KubernetesVersion: o.kubernetes,
 		OLMv1: !p.Opm, OPM: p.Opm, Plain: o.plain, Strict: o.strict, Jobs: o.jobs,
 	}
@@ -199,7 +199,7 @@ func firstProblems(all []string, what string) []string {
 		fmt.Sprintf("and %d more %s, see bundle validate -o json", len(all)-maxProblems, what))
 }
 
-func writeBundleVerdict(p *option.Session, format program.Format, report *check.Report) error {
+func writeBundleVerdict(p *option.Session, format program.Format, report *bundlecheck.Report) error {
 	v := Verdict{Passed: !report.Failed(), Problems: append([]bundle.Problem{}, report.Problems...)}
 	if report.Size.Limit > 0 {
 		v.Size = &report.Size
@@ -214,7 +214,7 @@ func writeBundleVerdict(p *option.Session, format program.Format, report *check.
 }
 
 // checkBundle validates the bundle that a reference names.
-func checkBundle(ctx context.Context, p *option.Session, from *option.Images, ref string, o check.Options) (*check.Report, error) {
+func checkBundle(ctx context.Context, p *option.Session, from *option.Images, ref string, o bundlecheck.Options) (*bundlecheck.Report, error) {
 	kind, err := render.Classify(ref)
 	switch {
 	case err != nil:
@@ -236,7 +236,7 @@ func checkBundle(ctx context.Context, p *option.Session, from *option.Images, re
 
 // checkFiles reads and validates a bundle. odd reports that its annotations name directories which are not among the
 // files.
-func checkFiles(ctx context.Context, fsys fs.FS, o check.Options) (report *check.Report, odd bool, err error) {
+func checkFiles(ctx context.Context, fsys fs.FS, o bundlecheck.Options) (report *bundlecheck.Report, odd bool, err error) {
 	read := bundle.ReadOptions{Labels: o.Labels}
 	if o.Plain {
 		read.MediaType = bundle.PlainV0
@@ -246,8 +246,8 @@ func checkFiles(ctx context.Context, fsys fs.FS, o check.Options) (report *check
 	if err != nil && !errors.As(err, &problems) {
 		return nil, false, err
 	}
-	report, err = check.Run(ctx, fsys, b, o)
-	if errors.Is(err, check.ErrUnknownValidator) {
+	report, err = bundlecheck.Run(ctx, fsys, b, o)
+	if errors.Is(err, bundlecheck.ErrUnknownValidator) {
 		err = cmdline.Usagef("invalid --select value: %v", err)
 	}
 	odd = slices.ContainsFunc(b.Problems, func(p bundle.Problem) bool { return p.Rule == bundle.RuleDirectory })
@@ -255,7 +255,7 @@ func checkFiles(ctx context.Context, fsys fs.FS, o check.Options) (report *check
 }
 
 // checkBundleImage validates the bundle in an image.
-func checkBundleImage(ctx context.Context, p *option.Session, from *option.Images, ref string, o check.Options) (_ *check.Report, err error) {
+func checkBundleImage(ctx context.Context, p *option.Session, from *option.Images, ref string, o bundlecheck.Options) (_ *bundlecheck.Report, err error) {
 	if err := imageName(ref,
 		"the argument is a bundle's directory, or an image as REGISTRY/REPOSITORY:TAG"); err != nil {
 		return nil, err
@@ -289,7 +289,7 @@ func checkBundleImage(ctx context.Context, p *option.Session, from *option.Image
 }
 
 func checkExtracted(ctx context.Context, img *images.Image, paths []string, limits images.Limits,
-	o check.Options) (_ *check.Report, odd bool, err error) {
+	o bundlecheck.Options) (_ *bundlecheck.Report, odd bool, err error) {
 	tree, err := img.Extract(ctx, paths, images.ExtractOptions{Limits: limits})
 	if err != nil {
 		return nil, false, fmt.Errorf("failed to unpack image %q: %w", img.Name, err)

@@ -12,9 +12,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/operator-bindery/bindery/cmd/internal/bundle/check"
-	"github.com/operator-bindery/bindery/cmd/internal/check/checkup"
-	"github.com/operator-bindery/bindery/cmd/internal/check/rules"
+	"github.com/operator-bindery/bindery/check/bundlecheck"
+	"github.com/operator-bindery/bindery/check/checkup"
+	"github.com/operator-bindery/bindery/check/rules"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
@@ -108,8 +108,8 @@ func profileNames() []string {
 }
 
 // currentAPIs are those of the version that is assumed without a flag.
-func currentAPIs() *check.APIs {
-	apis, _ := check.NewAPIs("") // the empty version is valid
+func currentAPIs() *bundlecheck.APIs {
+	apis, _ := bundlecheck.NewAPIs("") // the empty version is valid
 	return apis
 }
 
@@ -277,7 +277,7 @@ func (o *checkOptions) read(ctx context.Context, p *option.Session) (with checku
 			return with, cmdline.Usagef("invalid --gate value %q, expected (%s)", gate, strings.Join(checkGates(), "|"))
 		}
 	}
-	if with.APIs, err = check.NewAPIs(o.kubeVersion); err != nil {
+	if with.APIs, err = bundlecheck.NewAPIs(o.kubeVersion); err != nil {
 		return with, cmdline.Usagef("--kube-version: %v", err)
 	}
 	with.OCP, with.Released, with.Pull = o.ocpVersion, o.released, o.pull

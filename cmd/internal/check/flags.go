@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/operator-bindery/bindery/cmd/internal/check/rules"
+	"github.com/operator-bindery/bindery/check/rules"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 )

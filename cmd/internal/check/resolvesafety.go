@@ -10,8 +10,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/operator-bindery/bindery/check/bundlecheck"
 	bundlecmd "github.com/operator-bindery/bindery/cmd/internal/bundle"
-	"github.com/operator-bindery/bindery/cmd/internal/bundle/check"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/declcfg"
@@ -206,12 +206,12 @@ func (s *resolvedSafety) bundle(ctx context.Context, name string) (out judgedBun
 		return out, err
 	}
 	if s.o.pull {
-		if all := check.Problems(ctx, m, s.settings); len(all) > 0 { // OLM v1 names the first
+		if all := bundlecheck.Problems(ctx, m, s.settings); len(all) > 0 { // OLM v1 names the first
 			out.refused, out.hint = errors.New(all[0].Message), "\"bindery check IMAGE\" says more; --gate turns on "+
 				"what a cluster may have"
 		}
 	}
-	if out.definitions, err = check.Definitions(m, s.settings); err != nil {
+	if out.definitions, err = bundlecheck.Definitions(m, s.settings); err != nil {
 		out.reason = err.Error()
 	}
 	return out, nil
@@ -297,7 +297,7 @@ func (s *resolvedSafety) manifestsOf(ctx context.Context, name string, b *declcf
 		if csv, err := b.CSV(); !b.HasObjects || csv == nil && err == nil {
 			return nil, fmt.Sprintf("the catalog has no manifests of the bundle %q; --pull reads its image", name), nil
 		}
-		m, err = check.BlobManifests(b)
+		m, err = bundlecheck.BlobManifests(b)
 		return m, "", err
 	}
 	err = s.with.BundleFiles(ctx, b.Image, func(_ render.FetchedBundle, fsys fs.FS) (err error) {

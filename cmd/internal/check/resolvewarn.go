@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/operator-bindery/bindery/cmd/internal/bundle/check"
-	"github.com/operator-bindery/bindery/cmd/internal/check/rules"
+	"github.com/operator-bindery/bindery/check/bundlecheck"
+	"github.com/operator-bindery/bindery/check/rules"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/declcfg"
@@ -88,7 +88,7 @@ func (o *resolveOptions) checkTouched(ctx context.Context, p *option.Session, w 
 	if err != nil {
 		return err
 	}
-	find := check.CatalogManifests(settings, nil, nil)
+	find := bundlecheck.CatalogManifests(settings, nil, nil)
 	for i, ref := range w.catalogs {
 		if !w.objects[i] {
 			continue

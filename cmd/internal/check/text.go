@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/operator-bindery/bindery/cmd/internal/check/checkup"
-	"github.com/operator-bindery/bindery/cmd/internal/check/rules"
+	"github.com/operator-bindery/bindery/check/checkup"
+	"github.com/operator-bindery/bindery/check/rules"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"

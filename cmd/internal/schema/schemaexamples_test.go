@@ -15,8 +15,8 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/operator-bindery/bindery/build/compose"
+	"github.com/operator-bindery/bindery/check/rules"
 	catalogcmd "github.com/operator-bindery/bindery/cmd/internal/catalog"
-	"github.com/operator-bindery/bindery/cmd/internal/check/rules"
 	"github.com/operator-bindery/bindery/cmd/internal/clitest"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"

@@ -3,7 +3,7 @@ package schema_test
 import (
 	"encoding/json"
 
-	"github.com/operator-bindery/bindery/cmd/internal/check/rules"
+	"github.com/operator-bindery/bindery/check/rules"
 	"github.com/operator-bindery/bindery/internal/testing/schemagen"
 )
 
