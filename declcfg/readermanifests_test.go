@@ -73,3 +73,22 @@ func TestReaderHandsOverManifests(t *testing.T) {
 		})
 	}
 }
+
+// A reader of what was checked before skips manifests; a skeleton says all the same that there were some.
+func TestReaderOfChecked(t *testing.T) {
+	text := `{"schema":"olm.bundle","package":"p","name":"b","image":"i","properties":[{"type":"olm.bundle.object","value":{"data":"%"}}]}`
+	for _, checked := range []bool{false, true} {
+		r := declcfg.NewReader(declcfg.LoadOptions{Skeleton: true, Checked: checked})
+		r.Reset(strings.NewReader(text), "file")
+		blob, err := r.Next()
+		if !checked {
+			if err == nil {
+				t.Error("a manifest that cannot be read is no error")
+			}
+			continue
+		}
+		if b, ok := blob.(*declcfg.Bundle); err != nil || !ok || !b.HasObjects {
+			t.Errorf("checked: %+v, %v", blob, err)
+		}
+	}
+}
