@@ -103,6 +103,9 @@ func TestImports(t *testing.T) {
 			for _, v := range violations(packages) {
 				t.Error(v)
 			}
+			for _, name := range misplaced(packages) {
+				t.Errorf("%s uses nothing of the command line: it belongs beside its subject", name)
+			}
 			for name := range narrow {
 				if !slices.ContainsFunc(packages, func(p pkg) bool { return p.ImportPath == module+name }) {
 					t.Errorf("there is a rule for %s, and no such package", name)
@@ -135,6 +138,9 @@ func TestViolationsAreFound(t *testing.T) {
 		{"cmd/internal/read", module + "cmd/internal/clitest", "cmd/internal/read imports cmd/internal/clitest"},
 		{"render", module + "internal/testing/testregistry", "render imports internal/testing/testregistry"},
 		{"build", module + "cmd/internal/cmdline", "build imports cmd/internal/cmdline"},
+		{"check/checkup", module + "cmd/internal/option", "check/checkup imports cmd/internal/option"},
+		{"olmv1/manifests", module + "render", "olmv1/manifests imports render"},
+		{"supply", module + "check/rules", "supply imports check/rules"},
 		{"render", module + "mirror", "render imports mirror"},
 		{"mirror/medium", module + "mirror", "mirror/medium imports mirror"},
 	} {
@@ -149,6 +155,11 @@ func TestViolationsAreFound(t *testing.T) {
 	twice := append(slices.Clone(packages), pkg{ImportPath: module + "images/internal/sqlite", Name: "sqlite"})
 	if found := violations(twice); len(found) != 1 || !strings.Contains(found[0], "share the name sqlite") {
 		t.Errorf("two packages of one name: %q", found)
+	}
+	plain := append(slices.Clone(packages), pkg{ImportPath: module + "cmd/internal/read/plain", Name: "plain",
+		Imports: []string{module + "declcfg"}})
+	if found := misplaced(plain); len(found) != 1 || found[0] != "cmd/internal/read/plain" {
+		t.Errorf("a package that uses nothing of the command line: %q", found)
 	}
 }
 
@@ -193,6 +204,28 @@ func violations(packages []pkg) []string {
 			if why := forbidden(from, to); why != "" {
 				found = append(found, fmt.Sprintf("%s imports %s: %s", from, strings.TrimPrefix(to, module), why))
 			}
+		}
+	}
+	return found
+}
+
+// misplaced returns the packages below cmd/internal that use nothing of the command line, not even through others: they are
+// about a subject, whose directory is where a reader looks for them.
+func misplaced(packages []pkg) []string {
+	imports := map[string][]string{}
+	for _, p := range packages {
+		imports[p.ImportPath] = p.Imports
+	}
+	var uses func(name string) bool
+	uses = func(name string) bool {
+		return below(name, "github.com/urfave/cli") || slices.ContainsFunc(imports[name], uses)
+	}
+	var found []string
+	for _, p := range packages {
+		// The garbage collector is the whole program's: no other subject has it.
+		name := strings.TrimPrefix(p.ImportPath, module)
+		if below(name, "cmd/internal") && name != "cmd/internal/app/firstgc" && !uses(p.ImportPath) {
+			found = append(found, name)
 		}
 	}
 	return found
