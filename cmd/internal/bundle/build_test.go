@@ -126,7 +126,7 @@ func TestBundleBuildAsOpm(t *testing.T) {
 		t.Errorf("files before\n%s\nafter\n%s", before, after)
 	}
 	img, files := clitest.ImageFiles(t, "oci:"+dir+"/etcd.oci:v1")
-	want := clitest.ReadFile(t, "generate/testdata/etcd/annotations.yaml")
+	want := clitest.ReadFile(t, "../../../bundle/generate/testdata/etcd/annotations.yaml")
 	if files["metadata/annotations.yaml"] != want ||
 		img.Config.Config.Labels["operators.operatorframework.io.bundle.channels.v1"] != "stable,beta" {
 		t.Errorf("annotations\n%s\nlabels %q", files["metadata/annotations.yaml"], img.Config.Config.Labels)
@@ -140,9 +140,9 @@ func TestBundleBuildAsOpm(t *testing.T) {
 	clitest.Done(t, dir, "opm", "alpha", "bundle", "build", "-d", "bundle/manifests", "-t", "example.com/etcd:v1", "-u", "copy",
 		"-o", "-c", "alpha")
 	for file, text := range map[string]string{
-		"copy/metadata/annotations.yaml": clitest.ReadFile(t, "generate/testdata/etcd/outdir-annotations.yaml"),
+		"copy/metadata/annotations.yaml": clitest.ReadFile(t, "../../../bundle/generate/testdata/etcd/outdir-annotations.yaml"),
 		"bundle.Dockerfile": strings.ReplaceAll(
-			clitest.ReadFile(t, "generate/testdata/etcd/outdir-bundle.Dockerfile"), "gen2/", "copy/"),
+			clitest.ReadFile(t, "../../../bundle/generate/testdata/etcd/outdir-bundle.Dockerfile"), "gen2/", "copy/"),
 	} {
 		if got := clitest.ReadFile(t, filepath.Join(dir, file)); got != text {
 			t.Errorf("%s: got\n%s\nwant\n%s", file, got, text)

@@ -27,10 +27,10 @@ func TestBundleGenerateAsOpm(t *testing.T) {
 		t.Errorf("status %d, %q\n%s\nwant\n%s", got.Status, got.Stdout, text, want)
 	}
 	if is, want := clitest.ReadFile(t, filepath.Join(dir, "bundle/metadata/annotations.yaml")), clitest.ReadFile(t,
-		"generate/testdata/etcd/annotations.yaml"); is != want {
+		"../../../bundle/generate/testdata/etcd/annotations.yaml"); is != want {
 		t.Errorf("got\n%s\nwant\n%s", is, want)
 	}
-	dockerfile := strings.ReplaceAll(clitest.ReadFile(t, "generate/testdata/etcd/bundle.Dockerfile"), "COPY ",
+	dockerfile := strings.ReplaceAll(clitest.ReadFile(t, "../../../bundle/generate/testdata/etcd/bundle.Dockerfile"), "COPY ",
 		"COPY bundle/")
 	if is := clitest.ReadFile(t, filepath.Join(dir, "bundle.Dockerfile")); is != dockerfile {
 		t.Errorf("got\n%s\nwant\n%s", is, dockerfile)
