@@ -9,6 +9,7 @@ import (
 	"github.com/blang/semver/v4"
 
 	"github.com/operator-bindery/bindery/declcfg/property"
+	"github.com/operator-bindery/bindery/internal/versions"
 )
 
 // VersionRelease orders the bundles of a package: by version, then by release. The zero Release is lower than any
@@ -96,7 +97,7 @@ func (b *Bundle) VersionRelease() (VersionRelease, error) {
 }
 
 func (b *Bundle) versionRelease(p property.Package) (VersionRelease, error) {
-	version, err := semver.Parse(p.Version)
+	version, err := versions.Parse(p.Version)
 	if err != nil {
 		return VersionRelease{}, fmt.Errorf("error parsing bundle %q version %q: %w", b.Name, p.Version, err)
 	}

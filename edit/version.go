@@ -7,6 +7,7 @@ import (
 	"github.com/blang/semver/v4"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/versions"
 )
 
 // version orders bundles: by version, then by release.
@@ -18,7 +19,7 @@ func versionOf(b *declcfg.Bundle) (version, error) {
 	if err != nil {
 		return version{}, err
 	}
-	v, err := semver.Parse(p.Version)
+	v, err := versions.Parse(p.Version)
 	if err != nil {
 		return version{}, fmt.Errorf("version %q: %w", p.Version, err)
 	}

@@ -5,12 +5,11 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/blang/semver/v4"
-
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/declcfg/property"
 	"github.com/operator-bindery/bindery/internal/errlist"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/versions"
 )
 
 // assemble builds the blobs of one package without the manifests. It returns nil for a package that is left out with a
@@ -205,7 +204,7 @@ func (db *DB) bundleBlob(p *pkg, b *bundle) (declcfg.Bundle, error) {
 	if b.problem != nil {
 		return declcfg.Bundle{}, b.problem
 	}
-	if _, err := semver.Parse(b.version.s); err != nil {
+	if _, err := versions.Parse(b.version.s); err != nil {
 		return declcfg.Bundle{}, fmt.Errorf("%w: parse version %s: %w", ErrInvalid, fault.Quote(b.version.s), err)
 	}
 	properties, err := db.propertiesOf(p, b)

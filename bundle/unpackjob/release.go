@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/blang/semver/v4"
+
+	"github.com/operator-bindery/bindery/internal/versions"
 )
 
 // release says what the objects of a release of the Operator Lifecycle Manager have.
@@ -19,7 +21,7 @@ func releaseOf(version string) (release, error) {
 	if version == "" {
 		return release{true, true, true, true}, nil
 	}
-	v, err := semver.ParseTolerant(version)
+	v, err := versions.ParseTolerant(version)
 	if err != nil {
 		return release{}, fmt.Errorf("release %.100q: it is no version such as 0.38.0", version)
 	}

@@ -7,12 +7,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/blang/semver/v4"
 	"go.podman.io/image/v5/docker/reference"
 
 	"github.com/operator-bindery/bindery/bundle"
 	"github.com/operator-bindery/bindery/check/rules"
 	"github.com/operator-bindery/bindery/internal/canon"
+	"github.com/operator-bindery/bindery/internal/versions"
 )
 
 var conformaOnly = []rules.Profile{rules.Conforma}
@@ -133,7 +133,7 @@ func findSemver(_ context.Context, s *conformaSubject, emit rules.Emit) {
 		if !ok {
 			version = "<MISSING>"
 		}
-		if _, err := semver.Parse(version); err != nil {
+		if _, err := versions.Parse(version); err != nil {
 			emit(s.finding(placeIn(o, "spec", "version"), "spec.version",
 				"The ClusterServiceVersion spec.version, %q, is not a valid semver", version))
 		}

@@ -143,7 +143,7 @@ func bundleVersion(b *declcfg.Bundle) (semver.Version, error) {
 	if err != nil {
 		return semver.Version{}, fmt.Errorf("bundle %q %w", b.Name, err)
 	}
-	v, err := semver.Parse(p.Version)
+	v, err := versions.Parse(p.Version)
 	if err != nil {
 		return v, fmt.Errorf("bundle %q has invalid version %q: %w", b.Name, p.Version, err)
 	}

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/blang/semver/v4"
-
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/versions"
@@ -62,7 +60,7 @@ func (f *filter) findLost() []Lost {
 // lostInstalled looks for the ways of one installed version.
 func (f *filter) lostInstalled(i Installed) []Lost {
 	at := Problem{Code: UnknownVersion, Package: i.Package}
-	version, err := semver.ParseTolerant(i.Version)
+	version, err := versions.ParseTolerant(i.Version)
 	if err != nil {
 		f.report(Warning, at, "the installed version %s is no semantic version", fault.Quote(i.Version))
 		return nil

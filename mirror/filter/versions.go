@@ -8,6 +8,7 @@ import (
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/versions"
 	"github.com/operator-bindery/bindery/mirror/internal/bounds"
 )
 
@@ -77,7 +78,7 @@ func versionOf(b *declcfg.Bundle) (semver.Version, error) {
 		if err := decode(b.Properties[i].Value, &value); err != nil {
 			return semver.Version{}, fmt.Errorf("its package property cannot be read: %w", err)
 		}
-		v, err := semver.Parse(value.Version)
+		v, err := versions.Parse(value.Version)
 		if err != nil {
 			return v, fmt.Errorf("its version %s is no semantic version", fault.Quote(value.Version))
 		}

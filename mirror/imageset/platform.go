@@ -5,10 +5,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/blang/semver/v4"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/versions"
 	"github.com/operator-bindery/bindery/mirror/releases"
 )
 
@@ -121,7 +121,7 @@ func (r *reader) readPlatform(n node) Platform {
 		}
 		for _, name := range []string{"minVersion", "maxVersion"} {
 			if text := item.text(name); text != "" {
-				if _, err := semver.Parse(text); err != nil {
+				if _, err := versions.Parse(text); err != nil {
 					item.wrong(name, fault.Quote(text)+" is no version of a release", "a whole one without v, such as 4.16.0 or 4.16.0-rc.1")
 				}
 			}

@@ -12,6 +12,7 @@ import (
 	"github.com/blang/semver/v4"
 
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/versions"
 )
 
 // The limits of graphs. The largest real ones have some thousand versions.
@@ -154,7 +155,7 @@ func (e *edge) UnmarshalJSON(text []byte) error {
 
 // parseVersion parses a version of three numbers; a leading v is not accepted.
 func parseVersion(text string) (semver.Version, error) {
-	v, err := semver.Parse(text)
+	v, err := versions.Parse(text)
 	if err != nil || len(text) > maxVersion {
 		return v, refuse("%s is no version of the form X.Y.Z or X.Y.Z-PRERELEASE", fault.Quote(text))
 	}

@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/blang/semver/v4"
+
+	"github.com/operator-bindery/bindery/internal/versions"
 )
 
 // before orders candidates: the deprecated ones last, then the highest version first. Bundles without a version are
@@ -76,7 +78,7 @@ func (f *filed) successors(i *Installed, channels []channel) (func(*candidate) b
 		return nil, err
 	}
 	// The range is asked for the version as the status has it, with its build metadata.
-	version, err := parseVersion(i.Version)
+	version, err := versions.Parse(i.Version)
 	if err != nil {
 		return nil, fmt.Errorf("getting successorsPredicate: error parsing installed bundle version: %w", err)
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/blang/semver/v4"
+
+	"github.com/operator-bindery/bindery/internal/versions"
 )
 
 // V0 is a channel as OLM v0 steps through it. Of one catalog, one channel counts: that of the Subscription, or the
@@ -177,7 +179,7 @@ func (v *V0) next(name string, version *semver.Version) *candidate {
 // path reaches the head is [V0.Reaches].
 func (v *V0) Path(bundle, version string) []Step {
 	var at *semver.Version
-	if parsed, err := parseVersion(version); err == nil {
+	if parsed, err := versions.Parse(version); err == nil {
 		at = &parsed
 	}
 	var path []Step

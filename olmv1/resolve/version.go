@@ -2,15 +2,13 @@ package resolve
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
-
-	"github.com/blang/semver/v4"
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/declcfg/property"
 	"github.com/operator-bindery/bindery/internal/shape"
+	"github.com/operator-bindery/bindery/internal/versions"
 )
 
 // Gates are the feature gates of operator-controller that change a resolution. The zero value has its defaults.
@@ -72,7 +70,7 @@ func parseProperty(value json.RawMessage, g Gates) (declcfg.VersionRelease, erro
 
 // parseLegacy parses a version whose build metadata is the release, if it parses as one.
 func parseLegacy(text string) (declcfg.VersionRelease, error) {
-	version, err := parseVersion(text)
+	version, err := versions.Parse(text)
 	if err != nil {
 		return declcfg.VersionRelease{}, err
 	}
@@ -85,7 +83,7 @@ func parseLegacy(text string) (declcfg.VersionRelease, error) {
 
 // parseExplicit parses a version and a release that have fields of their own. Build metadata stays in the version.
 func parseExplicit(text, releaseText string) (declcfg.VersionRelease, error) {
-	version, err := parseVersion(text)
+	version, err := versions.Parse(text)
 	if err != nil {
 		return declcfg.VersionRelease{}, fmt.Errorf("error parsing version %q: %w", text, err)
 	}
@@ -94,16 +92,4 @@ func parseExplicit(text, releaseText string) (declcfg.VersionRelease, error) {
 		return declcfg.VersionRelease{}, fmt.Errorf("error parsing release %q: %w", releaseText, err)
 	}
 	return declcfg.VersionRelease{Version: version, Release: release}, nil
-}
-
-// maxVersion bounds the length of a version in bytes; real ones have some dozens.
-const maxVersion = 4 << 10
-
-var errLongVersion = errors.New("the version is too long")
-
-func parseVersion(text string) (semver.Version, error) {
-	if len(text) > maxVersion {
-		return semver.Version{}, errLongVersion
-	}
-	return semver.Parse(text)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/blang/semver/v4"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/versions"
 )
 
 // versioned is a bundle of a semver template.
@@ -77,7 +78,7 @@ func versionOf(b *declcfg.Bundle) (semver.Version, error) {
 	if err != nil {
 		return semver.Version{}, fmt.Errorf("bundle %q: %w", b.Name, err)
 	}
-	version, err := semver.Parse(p.Version)
+	version, err := versions.Parse(p.Version)
 	if err != nil {
 		return semver.Version{}, fmt.Errorf("bundle %q has invalid version %q: %w", b.Name, p.Version, err)
 	}

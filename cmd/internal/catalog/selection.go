@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/blang/semver/v4"
-
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/declcfg"
@@ -15,6 +13,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/canon"
 	"github.com/operator-bindery/bindery/internal/ctxio"
 	"github.com/operator-bindery/bindery/internal/shape"
+	"github.com/operator-bindery/bindery/internal/versions"
 )
 
 // maxSelection is the maximum size in bytes of a selection file.
@@ -60,7 +59,7 @@ func (v versionSelection) text() (string, error) {
 			continue
 		}
 		// A range is not allowed as a bound: it would select something else.
-		if _, err := semver.Parse(bound.version); err != nil {
+		if _, err := versions.Parse(bound.version); err != nil {
 			return "", fmt.Errorf("%s %q is no version such as 1.2.0: %w", bound.field, bound.version, err)
 		}
 		bounds = append(bounds, bound.operator+bound.version)

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/blang/semver/v4"
 	"github.com/urfave/cli/v2"
 	"go.podman.io/image/v5/docker/reference"
 
@@ -17,6 +16,7 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/program"
 	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/internal/printable"
+	"github.com/operator-bindery/bindery/internal/versions"
 )
 
 // tagsOptions are the flags of "tags".
@@ -109,8 +109,8 @@ func (o *tagsOptions) run(ctx context.Context, p *option.Session, name string) (
 // byVersion orders tags: versions of two or three numbers, with or without a "v", from the highest to the lowest, then
 // the others by name, in which numbers count as such, and last those of signatures and other attachments.
 func byVersion(a, b string) int {
-	va, errA := semver.ParseTolerant(a)
-	vb, errB := semver.ParseTolerant(b)
+	va, errA := versions.ParseTolerant(a)
+	vb, errB := versions.ParseTolerant(b)
 	rank := func(tag string, err error) int {
 		switch {
 		case attachmentTag(tag):

@@ -11,6 +11,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/declcfg/property"
 	"github.com/operator-bindery/bindery/edit"
+	"github.com/operator-bindery/bindery/internal/versions"
 )
 
 func bundleName(pkg, version string) string {
@@ -104,10 +105,10 @@ func Catalog(t testing.TB, text ...string) *declcfg.Catalog {
 
 // Show formats a catalog in that notation, sorted, entries by version.
 func Show(c *declcfg.Catalog) string {
-	versions := map[string]semver.Version{}
+	parsed := map[string]semver.Version{}
 	for i := range c.Bundles {
 		if p, err := c.Bundles[i].PackageProperty(); err == nil {
-			versions[c.Bundles[i].Package+"/"+c.Bundles[i].Name], _ = semver.Parse(p.Version)
+			parsed[c.Bundles[i].Package+"/"+c.Bundles[i].Name], _ = versions.Parse(p.Version)
 		}
 	}
 	var out []string
@@ -119,7 +120,7 @@ func Show(c *declcfg.Catalog) string {
 		short := func(name string) string { return strings.TrimPrefix(name, ch.Package+".v") }
 		entries := slices.Clone(ch.Entries)
 		slices.SortFunc(entries, func(a, b declcfg.ChannelEntry) int {
-			return cmp.Or(versions[ch.Package+"/"+a.Name].Compare(versions[ch.Package+"/"+b.Name]),
+			return cmp.Or(parsed[ch.Package+"/"+a.Name].Compare(parsed[ch.Package+"/"+b.Name]),
 				cmp.Compare(a.Name, b.Name))
 		})
 		var texts []string

@@ -10,6 +10,7 @@ import (
 
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/lazyregexp"
+	"github.com/operator-bindery/bindery/internal/versions"
 )
 
 // maxVersion bounds the length of a version in bytes.
@@ -47,7 +48,7 @@ func Parse(text string) (Bound, error) {
 	}
 	plain := fmt.Sprintf("%d.%d.%d%s%s", numbers[0], numbers[1], numbers[2], m[4], m[5])
 	var err error
-	if b.Version, err = semver.Parse(plain); err != nil {
+	if b.Version, err = versions.Parse(plain); err != nil {
 		return Bound{}, fmt.Errorf("%s is no semantic version: %s", fault.Quote(text),
 			strings.TrimPrefix(err.Error(), "semver: "))
 	}
