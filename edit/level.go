@@ -1,7 +1,6 @@
 package edit
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -91,11 +90,11 @@ func bundleObjectToCSVMetadata(b *declcfg.Bundle) error {
 	if object == nil {
 		return nil
 	}
-	metadata, err := csvMetadata(object)
+	metadata, err := property.CSVMetadataOf(object)
 	if err != nil {
 		return err
 	}
-	property, err := declcfg.NewProperty(declcfg.PropertyCSVMetadata, metadata)
+	replacement, err := declcfg.NewProperty(declcfg.PropertyCSVMetadata, metadata)
 	if err != nil {
 		return err
 	}
@@ -105,55 +104,11 @@ func bundleObjectToCSVMetadata(b *declcfg.Bundle) error {
 			kept = append(kept, p)
 		}
 	}
-	b.Properties = append(kept, property)
+	b.Properties = append(kept, replacement)
 	b.HasObjects = false
 	return nil
 }
 
 func hasType(typ string) func(declcfg.Property) bool {
 	return func(p declcfg.Property) bool { return p.Type == typ }
-}
-
-// csvMetadata extracts the metadata for olm.csv.metadata from a ClusterServiceVersion.
-func csvMetadata(object []byte) (*property.CSVMetadata, error) {
-	var csv struct {
-		Metadata struct {
-			Annotations map[string]string `json:"annotations"`
-			Labels      map[string]string `json:"labels"`
-		} `json:"metadata"`
-		Spec struct {
-			APIServiceDefinitions     property.APIServiceDefinitions     `json:"apiservicedefinitions"`
-			CustomResourceDefinitions property.CustomResourceDefinitions `json:"customresourcedefinitions"`
-			Description               string                             `json:"description"`
-			DisplayName               string                             `json:"displayName"`
-			InstallModes              []property.InstallMode             `json:"installModes"`
-			Keywords                  []string                           `json:"keywords"`
-			Links                     []property.AppLink                 `json:"links"`
-			Maintainers               []property.Maintainer              `json:"maintainers"`
-			Maturity                  string                             `json:"maturity"`
-			MinKubeVersion            string                             `json:"minKubeVersion"`
-			NativeAPIs                []property.GroupVersionKind        `json:"nativeAPIs"`
-			Provider                  property.AppLink                   `json:"provider"`
-		} `json:"spec"`
-	}
-	if err := json.Unmarshal(object, &csv); err != nil {
-		return nil, fmt.Errorf("read ClusterServiceVersion: %w", err)
-	}
-	s := &csv.Spec
-	return &property.CSVMetadata{
-		Annotations:               csv.Metadata.Annotations,
-		APIServiceDefinitions:     s.APIServiceDefinitions,
-		CustomResourceDefinitions: s.CustomResourceDefinitions,
-		Description:               s.Description,
-		DisplayName:               s.DisplayName,
-		InstallModes:              s.InstallModes,
-		Keywords:                  s.Keywords,
-		Labels:                    csv.Metadata.Labels,
-		Links:                     s.Links,
-		Maintainers:               s.Maintainers,
-		Maturity:                  s.Maturity,
-		MinKubeVersion:            s.MinKubeVersion,
-		NativeAPIs:                s.NativeAPIs,
-		Provider:                  s.Provider,
-	}, nil
 }

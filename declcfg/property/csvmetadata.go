@@ -1,6 +1,9 @@
 package property
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"fmt"
+)
 
 // CSVMetadata is the value of an olm.csv.metadata property: the part of a ClusterServiceVersion (CSV) that a catalog
 // contains if it lacks the bundle's manifests. The fields are in the order in which they are written.
@@ -19,6 +22,52 @@ type CSVMetadata struct {
 	MinKubeVersion            string                    `json:"minKubeVersion,omitempty"`
 	NativeAPIs                []GroupVersionKind        `json:"nativeAPIs,omitempty"`
 	Provider                  AppLink                   `json:"provider"`
+}
+
+// CSVMetadataOf returns the metadata of a ClusterServiceVersion. Fields of another type than they have are an error; the
+// others are there all the same.
+func CSVMetadataOf(object []byte) (*CSVMetadata, error) {
+	var csv struct {
+		Metadata struct {
+			Annotations map[string]string `json:"annotations"`
+			Labels      map[string]string `json:"labels"`
+		} `json:"metadata"`
+		Spec struct {
+			APIServiceDefinitions     APIServiceDefinitions     `json:"apiservicedefinitions"`
+			CustomResourceDefinitions CustomResourceDefinitions `json:"customresourcedefinitions"`
+			Description               string                    `json:"description"`
+			DisplayName               string                    `json:"displayName"`
+			InstallModes              []InstallMode             `json:"installModes"`
+			Keywords                  []string                  `json:"keywords"`
+			Links                     []AppLink                 `json:"links"`
+			Maintainers               []Maintainer              `json:"maintainers"`
+			Maturity                  string                    `json:"maturity"`
+			MinKubeVersion            string                    `json:"minKubeVersion"`
+			NativeAPIs                []GroupVersionKind        `json:"nativeAPIs"`
+			Provider                  AppLink                   `json:"provider"`
+		} `json:"spec"`
+	}
+	err := json.Unmarshal(object, &csv)
+	if err != nil {
+		err = fmt.Errorf("read ClusterServiceVersion: %w", err)
+	}
+	s := &csv.Spec
+	return &CSVMetadata{
+		Annotations:               csv.Metadata.Annotations,
+		APIServiceDefinitions:     s.APIServiceDefinitions,
+		CustomResourceDefinitions: s.CustomResourceDefinitions,
+		Description:               s.Description,
+		DisplayName:               s.DisplayName,
+		InstallModes:              s.InstallModes,
+		Keywords:                  s.Keywords,
+		Labels:                    csv.Metadata.Labels,
+		Links:                     s.Links,
+		Maintainers:               s.Maintainers,
+		Maturity:                  s.Maturity,
+		MinKubeVersion:            s.MinKubeVersion,
+		NativeAPIs:                s.NativeAPIs,
+		Provider:                  s.Provider,
+	}, err
 }
 
 // CustomResourceDefinitions are the CRDs that an operator owns and requires.

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"slices"
@@ -34,20 +33,9 @@ func csvFrom(b *declcfg.Bundle, manifest func() (json.RawMessage, error)) csv {
 	if err != nil || len(object) == 0 {
 		return out
 	}
-	var full struct {
-		Metadata struct {
-			Annotations map[string]string `json:"annotations"`
-		} `json:"metadata"`
-		Spec struct {
-			property.CSVMetadata
-			APIs json.RawMessage                    `json:"apiservicedefinitions"`
-			CRDs property.CustomResourceDefinitions `json:"customresourcedefinitions"`
-		} `json:"spec"`
+	if metadata, _ := property.CSVMetadataOf(object); metadata != nil {
+		out.CSVMetadata = *metadata
 	}
-	_ = json.NewDecoder(bytes.NewReader(object)).Decode(&full)
-	out.CSVMetadata = full.Spec.CSVMetadata
-	_ = json.Unmarshal(full.Spec.APIs, &out.APIServiceDefinitions)
-	out.Annotations, out.CustomResourceDefinitions = full.Metadata.Annotations, full.Spec.CRDs
 	return out
 }
 
