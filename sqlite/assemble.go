@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/declcfg/property"
 	"github.com/operator-bindery/bindery/internal/errlist"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/versions"
@@ -183,16 +182,13 @@ func (a *assembled) validate(anyImages bool) error {
 	c := a.catalog
 	c.Bundles = slices.Clone(c.Bundles)
 	for i, b := range a.rows {
-		if m := b.manifests; m.csv == nil || m.csv.substitutesFor == "" {
-			continue
-		}
-		p, err := declcfg.NewProperty(declcfg.PropertyCSVMetadata, property.CSVMetadata{
-			Annotations: map[string]string{declcfg.AnnotationSubstitutesFor: b.manifests.csv.substitutesFor},
-		})
+		p, err := b.manifests.substitution()
 		if err != nil {
 			return err
 		}
-		c.Bundles[i].Properties = append(slices.Clone(c.Bundles[i].Properties), p)
+		if len(p) > 0 {
+			c.Bundles[i].Properties = slices.Concat(c.Bundles[i].Properties, p)
+		}
 	}
 	if anyImages {
 		return c.ValidateAnyImages()

@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/declcfg/property"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/jsonscan"
 )
@@ -26,6 +27,18 @@ type manifests struct {
 	objects []span // in the bundle column, in stored order
 	csvAt   int    // index in objects of the first ClusterServiceVersion; -1 if there is none
 	csv     *csv   // nil if neither column has a ClusterServiceVersion
+}
+
+// substitution returns the property by which a catalog without the manifests has the annotation that turns build metadata
+// of the version into a release, if the bundle has it.
+func (m *manifests) substitution() ([]declcfg.Property, error) {
+	if m.csv == nil || m.csv.substitutesFor == "" {
+		return nil, nil
+	}
+	p, err := declcfg.NewProperty(declcfg.PropertyCSVMetadata, property.CSVMetadata{
+		Annotations: map[string]string{declcfg.AnnotationSubstitutesFor: m.csv.substitutesFor},
+	})
+	return []declcfg.Property{p}, err
 }
 
 type gvk struct{ group, version, kind string }

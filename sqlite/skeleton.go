@@ -84,17 +84,12 @@ func (a *assembled) reduced(i int) (declcfg.Bundle, error) {
 	}
 	b.Properties = append(properties, metadata...)
 	whole := len(b.Properties)
-	if m.csv != nil && m.csv.substitutesFor != "" {
-		// Reduce keeps the annotation that turns build metadata of the version into a release.
-		p, err := declcfg.NewProperty(declcfg.PropertyCSVMetadata, property.CSVMetadata{
-			Annotations: map[string]string{declcfg.AnnotationSubstitutesFor: m.csv.substitutesFor},
-		})
-		if err != nil {
-			return declcfg.Bundle{}, err
-		}
-		b.Properties = append(b.Properties, p)
+	p, err := m.substitution()
+	if err != nil {
+		return declcfg.Bundle{}, err
 	}
-	b.Reduce()
+	b.Properties = append(b.Properties, p...)
+	b.Reduce() // keeps what that property says
 	b.Properties = slices.Clip(b.Properties[:whole])
 	b.RelatedImages = slices.Clone(b.RelatedImages)
 	return b, nil
