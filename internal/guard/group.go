@@ -21,14 +21,19 @@ func WithContext(ctx context.Context) (*Group, context.Context) {
 	return &Group{cancel: cancel}, ctx
 }
 
-// SetLimit limits how many functions run at once. It is called before Go.
-func (g *Group) SetLimit(n int) { g.slots = make(chan struct{}, n) }
+// SetLimit limits how many functions run at once, to at least one. It is called before Go.
+func (g *Group) SetLimit(n int) { g.slots = make(chan struct{}, max(n, 1)) }
 
 // Go runs a function in a goroutine, and waits for a free one if there is a limit.
 func (g *Group) Go(f func() error) {
 	if g.slots != nil {
 		g.slots <- struct{}{}
 	}
+	g.start(f)
+}
+
+// start runs a function that has a slot.
+func (g *Group) start(f func() error) {
 	g.running.Go(func() {
 		defer func() {
 			if g.slots != nil {

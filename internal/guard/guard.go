@@ -2,7 +2,7 @@
 // removed by what removes it after any error, and a server goes on.
 //
 // A panic ends the process unless the goroutine that it is in recovers. So goroutines that do more than wait run what
-// they do in a [Group] or by [Call]; hack/imports refuses golang.org/x/sync/errgroup.
+// they do by [Each], in a [Group] or by [Call]; hack/imports refuses golang.org/x/sync/errgroup.
 package guard
 
 import (

@@ -103,3 +103,15 @@ func TestFirstErrorOfTheGroup(t *testing.T) {
 		t.Errorf("%v, cause %v", err, context.Cause(ctx))
 	}
 }
+
+func TestLimitOfTheGroupIsAtLeastOne(t *testing.T) {
+	for _, limit := range []int{0, -1} {
+		var g guard.Group
+		g.SetLimit(limit)
+		ran := false
+		g.Go(func() error { ran = true; return nil })
+		if err := g.Wait(); err != nil || !ran {
+			t.Errorf("limit %d: %v", limit, err)
+		}
+	}
+}
