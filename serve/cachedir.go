@@ -65,37 +65,33 @@ func readCacheDir(ctx context.Context, fsys fs.FS) (*cacheDir, error) {
 		return nil, err
 	}
 	dir.fsys = fsys
-	var mu sync.Mutex
-	g, ctx := guard.WithContext(ctx)
-	g.SetLimit(runtime.GOMAXPROCS(0))
+	var names []string
 	for _, e := range entries {
-		name := e.Name()
-		switch {
+		switch name := e.Name(); {
 		case strings.HasPrefix(name, "."):
 			// A temporary file of a writer, or one that the file system creates.
-			continue
 		case e.IsDir() || !strings.HasSuffix(name, cacheFileExtension):
-			mu.Lock()
 			dir.foreign = append(dir.foreign, name)
-			mu.Unlock()
-			continue
+		default:
+			names = append(names, name)
 		}
-		g.Go(func() error {
-			p, err := openCacheFile(ctx, fsys, name)
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			if err != nil {
-				dir.bad[name] = err
-			} else {
-				dir.packages[p.name] = p
-			}
-			return nil
-		})
 	}
-	if err := g.Wait(); err != nil {
+	var mu sync.Mutex
+	err = guard.Each(ctx, runtime.GOMAXPROCS(0), names, func(ctx context.Context, _ int, name string) error {
+		p, err := openCacheFile(ctx, fsys, name)
+		mu.Lock()
+		defer mu.Unlock()
+		switch {
+		case err == nil:
+			dir.packages[p.name] = p
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		default:
+			dir.bad[name] = err
+		}
+		return nil
+	})
+	if err != nil {
 		return nil, errors.Join(err, dir.close())
 	}
 	return dir, nil

@@ -6,9 +6,13 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/fstest"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -235,4 +239,65 @@ func TestVerifyLargeRecords(t *testing.T) {
 	if checked != 3 {
 		t.Errorf("%d places were checked", checked)
 	}
+}
+
+// Whenever the context ends, no file of a cache directory stays open.
+func TestCacheDirIsClosedWhenItsContextEnds(t *testing.T) {
+	name := CacheFileName("a")
+	files := fstest.MapFS{name: {Data: encodeSample(t, sampleA), Mode: 0o644}}
+	for n := int64(1); ; n++ {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		fsys := &countingFS{FS: files}
+		fsys.read = func() {
+			if fsys.reads.Add(1) == n {
+				cancel()
+			}
+		}
+		dir, err := readCacheDir(ctx, fsys)
+		if err == nil {
+			err = dir.close()
+		}
+		if open := fsys.open.Load(); open != 0 {
+			t.Errorf("the context ends in read %d: %d files are open (%v)", n, open, err)
+		}
+		if fsys.reads.Load() < n {
+			break
+		}
+	}
+}
+
+// countingFS counts the reads and the files that are open.
+type countingFS struct {
+	fs.FS
+	read        func()
+	open, reads atomic.Int64
+}
+
+type countingFile struct {
+	fs.File
+	io.ReaderAt
+	of *countingFS
+}
+
+func (c *countingFS) Open(name string) (fs.File, error) {
+	f, err := c.FS.Open(name)
+	if at, ok := f.(io.ReaderAt); ok && err == nil {
+		if info, _ := f.Stat(); info.IsDir() {
+			return f, nil
+		}
+		c.open.Add(1)
+		return &countingFile{f, at, c}, nil
+	}
+	return f, err
+}
+
+func (f *countingFile) ReadAt(b []byte, at int64) (int, error) {
+	f.of.read()
+	return f.ReaderAt.ReadAt(b, at)
+}
+
+func (f *countingFile) Close() error {
+	f.of.open.Add(-1)
+	return f.File.Close()
 }
