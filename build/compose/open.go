@@ -64,22 +64,12 @@ func Open(ctx context.Context, refs []Reference, o Options) (_ *Images, err erro
 			err = errors.Join(err, all.Close())
 		}
 	}()
-	errs := make([]error, len(refs))
-	var g guard.Group
-	g.SetLimit(opens)
-	for i, r := range refs {
-		g.Go(func() error {
-			if ctx.Err() != nil {
-				return nil
-			}
-			var err error
-			if all.opened[i], all.References[i], err = open(ctx, r, &o); err != nil && ctx.Err() == nil {
-				errs[i] = &build.ReferenceError{Name: r.Name, Image: r.Image, Err: err}
-			}
-			return nil
-		})
-	}
-	_ = g.Wait() // no task returns an error: they are in errs
+	errs := guard.TryEach(ctx, opens, 0, refs, func(ctx context.Context, i int, r Reference) (err error) {
+		if all.opened[i], all.References[i], err = open(ctx, r, &o); err != nil {
+			return &build.ReferenceError{Name: r.Name, Image: r.Image, Err: err}
+		}
+		return nil
+	})
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}

@@ -83,43 +83,38 @@ func Copy(ctx context.Context, pairs []Pair, jobs int, keepGoing bool, copy func
 		}
 		at[place] = append(at[place], i)
 	}
-	// Not the group's context: its cause would be the error of another image.
+	// Not the context of Each: its cause would be the error of another image.
 	copying, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var mu sync.Mutex
 	var first error
-	var g guard.Group
-	g.SetLimit(jobs)
-	for _, place := range places {
-		g.Go(func() error {
-			for _, i := range at[place] {
-				if copying.Err() != nil {
-					return nil
-				}
-				err := copy(copying, i)
-				if err == nil {
-					continue
-				}
-				mu.Lock()
-				failed++
-				if first == nil {
-					first = err
-				}
-				mu.Unlock()
-				if ctx.Err() != nil || !keepGoing {
-					cancel()
-					return nil
-				}
+	err = guard.Each(copying, jobs, places, func(_ context.Context, _ int, place string) error {
+		for _, i := range at[place] {
+			if copying.Err() != nil {
+				return nil
 			}
-			return nil
-		})
-	}
-	_ = g.Wait() // the functions return no errors
+			err := copy(copying, i)
+			if err == nil {
+				continue
+			}
+			mu.Lock()
+			failed++
+			if first == nil {
+				first = err
+			}
+			mu.Unlock()
+			if ctx.Err() != nil || !keepGoing {
+				cancel()
+				return nil
+			}
+		}
+		return nil
+	})
 	switch {
 	case ctx.Err() != nil:
 		return 0, errors.Join(context.Cause(ctx), first)
 	case first != nil && (!keepGoing || failed == len(pairs)):
 		return 0, first
 	}
-	return failed, nil
+	return failed, err // of a panic
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/pairs"
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 func TestRead(t *testing.T) {
@@ -82,6 +83,20 @@ func TestCopy(t *testing.T) {
 	fail := func(context.Context, int) error { end(stop); return broken }
 	if _, err := pairs.Copy(ended, all, 2, true, fail); !errors.Is(err, stop) {
 		t.Error(err)
+	}
+}
+
+func TestPanicOfACopyIsAnError(t *testing.T) {
+	table := images.BuiltIn()
+	all, err := pairs.Read("a oci:one:v1\nb oci:two:v1\n", "f", table, table.Parse)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, keepGoing := range []bool{false, true} {
+		_, err := pairs.Copy(t.Context(), all, 1, keepGoing, func(context.Context, int) error { panic("a bug") })
+		if fault.ClassOf(err) != fault.Bug {
+			t.Errorf("going on %v: %v", keepGoing, err)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package stock_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,6 +22,7 @@ import (
 	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/testing/storetest"
 	"github.com/operator-bindery/bindery/internal/testing/testregistry"
@@ -238,6 +240,26 @@ func TestInventory(t *testing.T) {
 		}
 	}
 }
+
+// A bug while a tag is read does not leave the tag out silently.
+func TestPanicLeavesNoTagOutSilently(t *testing.T) {
+	r := testregistry.New(t)
+	r.AddImage(t, "app", "v1", image(amd64, "a"))
+	_, open := opener(t)
+	var warned error
+	got, err := stock.Take(t.Context(), func(name string) (store.Reader, error) {
+		at, err := open(name)
+		return panics{at}, err
+	}, io.Discard, stock.TakeOptions{Registry: r.Host(), Repositories: []string{"app"},
+		Warn: func(_ string, err error) { warned = err }})
+	if err != nil || got.LeftOut != 1 || fault.ClassOf(warned) != fault.Bug {
+		t.Errorf("%+v, %v, warning %v", got, err, warned)
+	}
+}
+
+type panics struct{ store.Reader }
+
+func (panics) Manifest(context.Context, string) ([]byte, string, error) { panic("a bug") }
 
 // Where a tag is the list of referrers of an image that has the digest in the tag, the image is there anyway.
 func TestInventoryOfDigestTags(t *testing.T) {

@@ -202,18 +202,12 @@ func (t *taker) repository(ctx context.Context, name string) (o one) {
 	}
 	s := &survey{at: at, tags: map[string]digest.Digest{}, claimed: map[digest.Digest]bool{},
 		manifests: map[digest.Digest]*store.Parts{}}
-	failed := make([]error, len(tags))
-	var g guard.Group
-	g.SetLimit(tagsAtOnce)
-	for i, tag := range tags {
-		g.Go(func() error {
-			if err := s.tag(ctx, tag); err != nil {
-				failed[i] = fmt.Errorf("tag %.140q: %w", tag, err)
-			}
-			return nil
-		})
-	}
-	_ = g.Wait() // there are no errors
+	failed := guard.TryEach(ctx, tagsAtOnce, 0, tags, func(ctx context.Context, _ int, tag string) error {
+		if err := s.tag(ctx, tag); err != nil {
+			return fmt.Errorf("tag %.140q: %w", tag, err)
+		}
+		return nil
+	})
 	if ctx.Err() != nil {
 		return one{err: context.Cause(ctx)}
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/edit"
@@ -82,28 +83,13 @@ func (r *run) renderImages(ctx context.Context, refs []imageRef) error {
 		return errors.New("images are not rendered here")
 	}
 	results := make([]rendered, len(unique))
-	errs := make([]error, len(unique))
-	failed := make(chan struct{}, maxFailures)
 	jobs := cmp.Or(max(r.options.Jobs, 0), defaultJobs)
-	var group guard.Group
-	group.SetLimit(jobs)
-	tried := 0
-	for i, ref := range unique {
-		if ctx.Err() != nil || len(failed) == maxFailures {
-			break
-		}
-		tried++
-		group.Go(func() error {
-			if results[i], errs[i] = r.renderImage(ctx, ref.image); errs[i] != nil {
-				select {
-				case failed <- struct{}{}:
-				default:
-				}
-			}
-			return nil
-		})
-	}
-	_ = group.Wait() // the errors are in errs
+	var tried atomic.Int64
+	errs := guard.TryEach(ctx, jobs, maxFailures, unique, func(ctx context.Context, i int, ref imageRef) (err error) {
+		tried.Add(1)
+		results[i], err = r.renderImage(ctx, ref.image)
+		return err
+	})
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -114,7 +100,7 @@ func (r *run) renderImages(ctx context.Context, refs []imageRef) error {
 			r.addProblem(problem{Problem{Message: err.Error(), Err: err}, ref.path, ref.opm + err.Error()})
 		}
 	}
-	if tried < len(unique) {
+	if tried := int(tried.Load()); tried < len(unique) {
 		r.add(unique[tried].path, "", "%d more images were not tried", len(unique)-tried)
 	}
 	return r.err()

@@ -90,6 +90,10 @@ func TestWhatAnImageMustHold(t *testing.T) {
 			wantProblems(t, err, c.want)
 		})
 	}
+	_, err := tmpl.Render(t.Context(), template.RenderOptions{Render: func(context.Context, string) (*declcfg.Catalog, error) {
+		panic("a bug")
+	}})
+	wantProblems(t, err, "4: internal error: a bug")
 	if _, err := tmpl.Render(t.Context(), template.RenderOptions{}); err == nil {
 		t.Error("images were rendered by nobody")
 	}
