@@ -151,28 +151,20 @@ func (k *Cache) forget(key digest.Digest) {
 
 // keyParts computes the keys of layers. It reads files that are not hashed yet, in parallel.
 func keyParts(ctx context.Context, o *Options, parts []part) error {
-	g, ctx := guard.WithContext(ctx)
-	g.SetLimit(max(1, o.Jobs))
-	for i := range parts {
+	return guard.Each(ctx, o.Jobs, parts, func(ctx context.Context, i int, _ part) (err error) {
 		p := &parts[i]
-		g.Go(func() (err error) {
-			if p.layer, err = p.layer.Hash(ctx); err == nil {
-				p.key, err = p.layer.Key(o.layerOptions())
-			}
-			return err
-		})
-	}
-	return g.Wait()
+		if p.layer, err = p.layer.Hash(ctx); err == nil {
+			p.key, err = p.layer.Key(o.layerOptions())
+		}
+		return err
+	})
 }
 
 // hashContents computes the digests of the files of packages, in parallel.
 func hashContents(ctx context.Context, o *Options, contents []content) error {
-	g, ctx := guard.WithContext(ctx)
-	g.SetLimit(max(1, o.Jobs))
-	for _, c := range contents {
-		g.Go(func() error { return layers.HashEntries(ctx, c.entries) })
-	}
-	return g.Wait()
+	return guard.Each(ctx, o.Jobs, contents, func(ctx context.Context, _ int, c content) error {
+		return layers.HashEntries(ctx, c.entries)
+	})
 }
 
 // findKnown looks up the layer of a part without writing it.
@@ -227,26 +219,20 @@ func (r *reading) list() error {
 		return nil
 	}
 	jobs := cmp.Or(max(r.o.Jobs, 0), runtime.GOMAXPROCS(0))
-	g, ctx := guard.WithContext(r.ctx)
-	g.SetLimit(jobs)
-	for i, name := range names {
-		f := &r.files[i]
-		g.Go(func() (err error) {
-			in, err := r.fsys.Open(name)
-			if err != nil {
-				return err
-			}
-			defer func() { err = errors.Join(err, in.Close()) }()
-			if info, err := in.Stat(); err != nil || info.Size() > maxNoted {
-				return errors.Join(err, errReadAll)
-			}
-			h := sha256.New()
-			f.size, err = ctxio.Copy(h, ctxio.Reader{Ctx: ctx, R: in})
-			f.digest = digest.NewDigest(digest.SHA256, h)
+	return guard.Each(r.ctx, jobs, names, func(ctx context.Context, i int, name string) (err error) {
+		in, err := r.fsys.Open(name)
+		if err != nil {
 			return err
-		})
-	}
-	return g.Wait()
+		}
+		defer func() { err = errors.Join(err, in.Close()) }()
+		if info, err := in.Stat(); err != nil || info.Size() > maxNoted {
+			return errors.Join(err, errReadAll)
+		}
+		h, f := sha256.New(), &r.files[i]
+		f.size, err = ctxio.Copy(h, ctxio.Reader{Ctx: ctx, R: in})
+		f.digest = digest.NewDigest(digest.SHA256, h)
+		return err
+	})
 }
 
 // groupFiles determines which files share a note.

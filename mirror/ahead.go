@@ -36,24 +36,17 @@ func (s *survey) start(ctx context.Context, list []*item) (end func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		var g guard.Group
-		g.SetLimit(surveysAtOnce)
 		var failed atomic.Int32
-		for _, i := range todo {
-			g.Go(func() error {
-				if ctx.Err() != nil {
-					return nil
-				}
-				if s.measureMissing(ctx, i) == nil {
-					failed.Store(0)
-				} else if failed.Add(1) >= surveysAtOnce {
-					cancel()
-				}
-				return nil
-			})
-		}
-		_ = g.Wait() // no function returns an error
-		if ctx.Err() == nil {
+		err := guard.Each(ctx, surveysAtOnce, todo, func(ctx context.Context, _ int, i *item) error {
+			err := s.measureMissing(ctx, i)
+			if err == nil {
+				failed.Store(0)
+			} else if failed.Add(1) >= surveysAtOnce {
+				return err
+			}
+			return nil
+		})
+		if err == nil && ctx.Err() == nil {
 			var rest int64
 			s.report.progress.add(func(e *Event) { e.Counting, rest = false, e.AllBytes-e.Bytes })
 			if s.o.Mode == ToDisk {

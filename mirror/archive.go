@@ -154,32 +154,29 @@ func (a *archive) checkLeftOut(ctx context.Context, o *Options) error {
 	}
 	e := &LackError{All: len(a.about.LeftOut)}
 	var mu sync.Mutex
-	g, gctx := guard.WithContext(ctx)
-	g.SetLimit(max(o.Jobs, requestsAtOnce))
 	catalogs := map[string]bool{}
 	for _, c := range a.about.Catalogs {
 		catalogs[c.Path] = true
 	}
-	for _, l := range a.about.LeftOut {
+	jobs := max(o.Jobs, requestsAtOnce)
+	err := guard.Each(ctx, jobs, a.about.LeftOut, func(ctx context.Context, _ int, l medium.LeftOut) error {
 		// Of catalogs the sources may be on media, and are never at a target.
 		if len(l.Repositories) == 0 || slices.ContainsFunc(l.Repositories,
 			func(name string) bool { return catalogs[name] }) {
-			continue
+			return nil
 		}
-		g.Go(func() error {
-			there, err := a.targetHas(gctx, o.Target, l)
-			if err == nil && !there {
-				mu.Lock()
-				defer mu.Unlock()
-				if e.Lacking == 0 {
-					e.First = l
-				}
-				e.Lacking++
+		there, err := a.targetHas(ctx, o.Target, l)
+		if err == nil && !there {
+			mu.Lock()
+			defer mu.Unlock()
+			if e.Lacking == 0 {
+				e.First = l
 			}
-			return err
-		})
-	}
-	if err := g.Wait(); err != nil {
+			e.Lacking++
+		}
+		return err
+	})
+	if err != nil {
 		return err
 	}
 	if e.Lacking > 0 {

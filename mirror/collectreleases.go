@@ -39,21 +39,14 @@ func (r *collector) collectReleases(ctx context.Context) error {
 		return err
 	}
 	r.found.releases = chosen
-	g, gctx := guard.WithContext(ctx)
-	g.SetLimit(r.o.Jobs)
 	names := make([]*payload.Payload, len(chosen))
-	for n, one := range chosen {
-		if one.failed != nil {
-			continue
+	err = guard.Each(ctx, r.o.Jobs, chosen, func(ctx context.Context, n int, one *release) error {
+		if one.failed == nil {
+			names[n], one.failed = r.readRelease(ctx, one)
 		}
-		g.Go(func() (err error) {
-			if names[n], err = r.readRelease(gctx, one); err != nil {
-				one.failed = err
-			}
-			return context.Cause(gctx)
-		})
-	}
-	if err := g.Wait(); err != nil {
+		return context.Cause(ctx)
+	})
+	if err != nil {
 		return err
 	}
 	for n, one := range chosen {

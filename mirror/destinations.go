@@ -134,25 +134,22 @@ func (r *destinationCheck) conflicts(ctx context.Context, pairs, sources []colli
 // empty.
 func (r *destinationCheck) resolveShared(ctx context.Context,
 	byPlace map[string][]*item) (map[*item]digest.Digest, error) {
-	var mu sync.Mutex
-	contents := map[*item]digest.Digest{}
-	g, gctx := guard.WithContext(ctx)
-	g.SetLimit(max(r.o.Jobs, 1))
+	var shared []*item
 	for _, together := range byPlace {
-		if len(together) == 1 {
-			continue
-		}
-		for _, i := range together {
-			g.Go(func() error {
-				d := contentOf(gctx, r.from, i)
-				mu.Lock()
-				defer mu.Unlock()
-				contents[i] = d
-				return context.Cause(gctx)
-			})
+		if len(together) > 1 {
+			shared = append(shared, together...)
 		}
 	}
-	return contents, g.Wait()
+	var mu sync.Mutex
+	contents := map[*item]digest.Digest{}
+	err := guard.Each(ctx, r.o.Jobs, shared, func(ctx context.Context, _ int, i *item) error {
+		d := contentOf(ctx, r.from, i)
+		mu.Lock()
+		defer mu.Unlock()
+		contents[i] = d
+		return context.Cause(ctx)
+	})
+	return contents, err
 }
 
 // shareTag decides which of several images of one source repository gets the tag that they are named with: the image

@@ -53,28 +53,24 @@ func (r *forecast) make(ctx context.Context) (err error) {
 		defer func() { err = errors.Join(err, closeNeighbour()) }()
 	}
 	r.report.progress.add(func(e *Event) { e.AllImages = len(list) })
-	g, gctx := guard.WithContext(ctx)
-	g.SetLimit(r.o.Jobs)
-	for _, i := range list {
+	err = guard.Each(ctx, r.o.Jobs, list, func(ctx context.Context, _ int, i *item) error {
 		if i.account.Status == Blocked {
-			continue
-		}
-		g.Go(func() error {
-			err := r.measureImage(gctx, i)
-			if err == nil && r.o.ManifestLists && i.account.Status == Present {
-				err = r.listInstances(gctx, i)
-			}
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
-			}
-			if err != nil {
-				r.report.imageFailed(i, "cannot be copied", err)
-			}
-			r.report.imageDone(i, err)
 			return nil
-		})
-	}
-	if err := g.Wait(); err != nil {
+		}
+		err := r.measureImage(ctx, i)
+		if err == nil && r.o.ManifestLists && i.account.Status == Present {
+			err = r.listInstances(ctx, i)
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err != nil {
+			r.report.imageFailed(i, "cannot be copied", err)
+		}
+		r.report.imageDone(i, err)
+		return nil
+	})
+	if err != nil {
 		return err
 	}
 	for _, c := range r.found.catalogs {

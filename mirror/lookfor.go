@@ -102,26 +102,21 @@ func (r *finder) findAll(ctx context.Context, list []*item, more int) (err error
 // judgeFound asks the policy about the sources of the images that were found, and fails those that it refuses, or that
 // are not what their source is.
 func (r *finder) judgeFound(ctx context.Context, list []*item) error {
-	g, gctx := guard.WithContext(ctx)
-	g.SetLimit(r.o.Jobs)
-	for _, i := range list {
+	return guard.Each(ctx, r.o.Jobs, list, func(ctx context.Context, _ int, i *item) error {
 		if i.account.Status != Present {
-			continue
+			return nil
 		}
-		g.Go(func() error {
-			demanded, err := r.o.policyDemands(gctx, i.source)
-			if err != nil {
-				return err
+		demanded, err := r.o.policyDemands(ctx, i.source)
+		if err != nil {
+			return err
+		}
+		if demanded {
+			if err := r.judgeOne(ctx, i); err != nil {
+				i.fail(err)
 			}
-			if demanded {
-				if err := r.judgeOne(gctx, i); err != nil {
-					i.fail(err)
-				}
-			}
-			return context.Cause(gctx)
-		})
-	}
-	return g.Wait()
+		}
+		return context.Cause(ctx)
+	})
 }
 
 // judgeOne returns an error unless the policy accepts the source of an image that was found, and the image is that of
@@ -173,21 +168,16 @@ func (r *finder) judgeOne(ctx context.Context, i *item) (err error) {
 // markWaiting finds out which of the images that are not at the target their sources have: a run that has not ended
 // copies them, and their bundles are not to be left out.
 func (r *finder) markWaiting(ctx context.Context, list []*item) error {
-	g, gctx := guard.WithContext(ctx)
-	g.SetLimit(r.o.Jobs)
-	for _, i := range list {
+	return guard.Each(ctx, r.o.Jobs, list, func(ctx context.Context, _ int, i *item) error {
 		if i.account.Status != Failed || i.kind == Additional {
-			continue
+			return nil
 		}
-		g.Go(func() error {
-			if from, err := r.places.from.open(gctx, i); err == nil {
-				i.waiting = true
-				return from.close()
-			}
-			return context.Cause(ctx)
-		})
-	}
-	return g.Wait()
+		if from, err := r.places.from.open(ctx, i); err == nil {
+			i.waiting = true
+			return from.close()
+		}
+		return context.Cause(ctx)
+	})
 }
 
 // copyMissing copies the images that no part has to the archive of the catalogs. Runs of shards that could not read the

@@ -134,15 +134,11 @@ func (f *collection) keepShard(ctx context.Context, o *Options, from origin) ([]
 		return list, nil
 	}
 	parts := make([][]v1.Descriptor, len(list))
-	g, gctx := guard.WithContext(ctx)
-	g.SetLimit(max(o.Jobs, 8))
-	for n, i := range list {
-		g.Go(func() error {
-			parts[n] = layersOf(gctx, from, i)
-			return context.Cause(ctx)
-		})
-	}
-	if err := g.Wait(); err != nil {
+	err := guard.Each(ctx, max(o.Jobs, 8), list, func(ctx context.Context, n int, i *item) error {
+		parts[n] = layersOf(ctx, from, i)
+		return context.Cause(ctx)
+	})
+	if err != nil {
 		return nil, err
 	}
 	of := shards.Divide(parts, o.Shard.Count)

@@ -38,61 +38,51 @@ func (p *presence) markCarried(ctx context.Context, list []*item) error {
 	if p.writing() {
 		return nil
 	}
-	g, gctx := guard.WithContext(ctx)
-	g.SetLimit(max(p.o.Jobs, requestsAtOnce))
-	for _, i := range list {
+	return guard.Each(ctx, max(p.o.Jobs, requestsAtOnce), list, func(ctx context.Context, _ int, i *item) error {
 		was := p.isCarried(i, i.source.Digest)
 		if !i.byDigest() {
 			was = i.source.InRegistry() && p.carried.HasPlace(p.line(i, ""))
 		}
 		if !was || i.account.Status == Blocked || p.o.Recheck {
-			continue
+			return nil
 		}
 		if demanded, err := p.o.policyDemands(ctx, i.source); demanded || err != nil {
-			continue // the source is judged first
+			return context.Cause(ctx) // the source is judged first
 		}
-		g.Go(func() error {
-			to, err := p.places.to.repository(i.destination)
-			if err != nil {
-				return nil
-			}
-			there, err := to.Head(gctx, i.destination.Tag)
-			want := i.source.Digest
-			if err == nil && !i.byDigest() && p.isCarried(i, there.Digest) {
-				var is v1.Descriptor
-				is, err = p.places.from.head(gctx, i)
-				want = is.Digest
-			}
-			if err == nil && there.Digest == want && p.markIfComplete(i, there) {
-				p.report.imageDone(i, nil)
-			}
-			return context.Cause(gctx)
-		})
-	}
-	return g.Wait()
+		to, err := p.places.to.repository(i.destination)
+		if err != nil {
+			return nil
+		}
+		there, err := to.Head(ctx, i.destination.Tag)
+		want := i.source.Digest
+		if err == nil && !i.byDigest() && p.isCarried(i, there.Digest) {
+			var is v1.Descriptor
+			is, err = p.places.from.head(ctx, i)
+			want = is.Digest
+		}
+		if err == nil && there.Digest == want && p.markIfComplete(i, there) {
+			p.report.imageDone(i, nil)
+		}
+		return context.Cause(ctx)
+	})
 }
 
 // keepTags looks at the tags of images that are named by a tag and a digest: where one stands for another image, of an
 // earlier run, it is moved only if it stands for this one at the source. Else the image gets the tag of its digest.
 func (p *presence) keepTags(ctx context.Context, list []*item) error {
-	g, gctx := guard.WithContext(ctx)
-	g.SetLimit(max(p.o.Jobs, requestsAtOnce))
-	for _, i := range list {
+	return guard.Each(ctx, max(p.o.Jobs, requestsAtOnce), list, func(ctx context.Context, _ int, i *item) error {
 		if !i.byDigest() || i.source.Tag == "" || i.destination.Tag == imageset.DigestTag(i.source.Digest) ||
 			i.account.Status == Blocked || i.ofRelease() {
-			continue
+			return nil
 		}
-		g.Go(func() error {
-			if is := p.tagAt(gctx, i); is == "" || is == i.source.Digest {
-				return context.Cause(gctx)
-			}
-			if contentOf(gctx, p.places.from, i.withTag()) != i.source.Digest {
-				useDigestTag(p.report, i)
-			}
-			return context.Cause(gctx)
-		})
-	}
-	return g.Wait()
+		if is := p.tagAt(ctx, i); is == "" || is == i.source.Digest {
+			return context.Cause(ctx)
+		}
+		if contentOf(ctx, p.places.from, i.withTag()) != i.source.Digest {
+			useDigestTag(p.report, i)
+		}
+		return context.Cause(ctx)
+	})
 }
 
 // tagAt is what the tag of an image stands for at the destination; empty if that is nothing, or cannot be found out.

@@ -160,26 +160,21 @@ func (r *run) close() error {
 // checkSources returns an error with the additional images that are not there; of an archive, with all images that it
 // lacks.
 func checkSources(ctx context.Context, o *Options, from origin, list []*item) error {
-	errs := make([]error, len(list))
-	g, gctx := guard.WithContext(ctx)
-	g.SetLimit(o.Jobs)
-	for n, i := range list {
+	errs := guard.TryEach(ctx, o.Jobs, 0, list, func(ctx context.Context, _ int, i *item) error {
 		if i.account.Status == Blocked || i.kind != Additional && o.Mode != FromDisk {
-			continue
+			return nil
 		}
-		g.Go(func() error {
-			at, err := from.open(gctx, i)
-			if err == nil {
-				err = at.close()
-			}
-			if err != nil {
-				errs[n] = fmt.Errorf("%s: %w", i.name(), err)
-			}
-			return context.Cause(gctx)
-		})
-	}
-	if err := g.Wait(); err != nil {
-		return err
+		at, err := from.open(ctx, i)
+		if err == nil {
+			err = at.close()
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", i.name(), err)
+		}
+		return nil
+	})
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
 	e := &CollectError{Err: errors.Join(errs...)}
 	if e.Err == nil {

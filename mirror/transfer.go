@@ -74,8 +74,6 @@ func ofRepositories(list []*item) map[string]int {
 // copyKind copies images of one kind. A release or a bundle that lacks another image is not copied. Names of one image in
 // a repository are written one after the other: the first one brings it.
 func (r *copier) copyKind(ctx context.Context, list []*item) error {
-	g, gctx := guard.WithContext(ctx)
-	g.SetLimit(r.o.Jobs)
 	var groups [][]*item // of what is written one after the other
 	groupOf := map[string]int{}
 	for _, i := range list {
@@ -99,20 +97,17 @@ func (r *copier) copyKind(ctx context.Context, list []*item) error {
 		groups[n] = append(groups[n], i)
 	}
 	groupOf = nil // it is large, and not needed while images are copied
-	for _, together := range groups {
-		g.Go(func() error {
-			for _, i := range together {
-				if gctx.Err() != nil {
-					return context.Cause(gctx)
-				}
-				if err := r.copyOne(ctx, gctx, i); err != nil {
-					return err
-				}
+	return guard.Each(ctx, r.o.Jobs, groups, func(gctx context.Context, _ int, together []*item) error {
+		for _, i := range together {
+			if gctx.Err() != nil {
+				return context.Cause(gctx)
 			}
-			return nil
-		})
-	}
-	return g.Wait()
+			if err := r.copyOne(ctx, gctx, i); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // copyOne copies an image and notes what became of it. The error is one that ends the run; run is the context of the run,

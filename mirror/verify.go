@@ -410,17 +410,11 @@ func (o *targetCheck) askPolicy(ctx context.Context, faults map[string][]string)
 			ask = append(ask, name)
 		}
 	}
-	refused := make([]error, len(ask))
-	g, gctx := guard.WithContext(ctx)
-	g.SetLimit(max(o.Jobs, 1))
-	for n, name := range ask {
-		g.Go(func() error {
-			refused[n] = admitted(gctx, o.Policy, "docker://"+name)
-			return context.Cause(ctx)
-		})
-	}
-	if err := g.Wait(); err != nil {
-		return err
+	refused := guard.TryEach(ctx, o.Jobs, 0, ask, func(ctx context.Context, _ int, name string) error {
+		return admitted(ctx, o.Policy, "docker://"+name)
+	})
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
 	for n, name := range ask {
 		if refused[n] != nil {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
-	"sync"
 
 	"github.com/operator-bindery/bindery/bundle"
 	"github.com/operator-bindery/bindery/images"
@@ -75,30 +74,12 @@ func (o *Options) fetches() int {
 // fetchEach calls fetch concurrently for every reference until there are more than most failures. The error joins all
 // failures.
 func fetchEach(ctx context.Context, refs []string, bound, most int, fetch func(i int) error) error {
-	errs := make([]error, len(refs))
-	var mu sync.Mutex
-	failed := 0
-	var wg sync.WaitGroup
-	slots := make(chan struct{}, bound)
-	for i, ref := range refs {
-		slots <- struct{}{}
-		mu.Lock()
-		enough := failed >= most
-		mu.Unlock()
-		if enough || ctx.Err() != nil {
-			break
+	errs := guard.TryEach(ctx, bound, most, refs, func(_ context.Context, i int, _ string) error { return fetch(i) })
+	for i, err := range errs {
+		if err != nil {
+			errs[i] = &ReferenceError{refs[i], err}
 		}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			if err := guard.Call(func() error { return fetch(i) }); err != nil {
-				errs[i] = &ReferenceError{ref, err}
-				mu.Lock()
-				failed++
-				mu.Unlock()
-			}
-		})
 	}
-	wg.Wait()
 	return errors.Join(errs...)
 }
 

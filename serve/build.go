@@ -89,23 +89,19 @@ func (b *builder) files(ctx context.Context, files []string) (_ []*Package, err 
 			}
 		}
 	}()
-	g := guard.Group{}
-	g.SetLimit(runtime.GOMAXPROCS(0))
-	for _, group := range groupFiles(files) {
-		g.Go(func() error {
-			parts, err := b.group(ctx, group)
-			mu.Lock()
-			defer mu.Unlock()
-			if err != nil {
-				errs = append(errs, err)
-			}
-			for name, p := range parts {
-				found[name] = append(found[name], p)
-			}
-			return nil
-		})
-	}
-	if err := g.Wait(); err != nil {
+	err = guard.Each(ctx, runtime.GOMAXPROCS(0), groupFiles(files), func(ctx context.Context, _ int, group []string) error {
+		parts, err := b.group(ctx, group)
+		mu.Lock()
+		defer mu.Unlock()
+		if err != nil {
+			errs = append(errs, err)
+		}
+		for name, p := range parts {
+			found[name] = append(found[name], p)
+		}
+		return nil
+	})
+	if err != nil {
 		return nil, err
 	}
 	if err := ctx.Err(); err != nil {

@@ -159,33 +159,26 @@ func (d *digester) Read(b []byte) (int, error) {
 func digestFiles(ctx context.Context, fsys fs.FS, files []string) (map[string]SourceFile, error) {
 	var mu sync.Mutex
 	digests := make(map[string]SourceFile, len(files))
-	g, ctx := guard.WithContext(ctx)
-	g.SetLimit(runtime.GOMAXPROCS(0))
-	for _, name := range files {
-		g.Go(func() error {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			f, err := fsys.Open(name)
-			if errors.Is(err, fs.ErrNotExist) {
-				return nil
-			}
-			if err != nil {
-				return err
-			}
-			defer f.Close()
-			h := sha256.New()
-			size, err := ctxio.Copy(h, f)
-			if err != nil {
-				return err
-			}
-			s := SourceFile{Name: name, Size: size}
-			h.Sum(s.Digest[:0])
-			mu.Lock()
-			digests[name] = s
-			mu.Unlock()
+	err := guard.Each(ctx, runtime.GOMAXPROCS(0), files, func(_ context.Context, _ int, name string) error {
+		f, err := fsys.Open(name)
+		if errors.Is(err, fs.ErrNotExist) {
 			return nil
-		})
-	}
-	return digests, g.Wait()
+		}
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		h := sha256.New()
+		size, err := ctxio.Copy(h, f)
+		if err != nil {
+			return err
+		}
+		s := SourceFile{Name: name, Size: size}
+		h.Sum(s.Digest[:0])
+		mu.Lock()
+		digests[name] = s
+		mu.Unlock()
+		return nil
+	})
+	return digests, err
 }

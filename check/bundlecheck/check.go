@@ -98,15 +98,11 @@ func (r *run) registry() {
 
 // parallel runs tasks, a limited number concurrently, until the time limit.
 func (r *run) parallel(tasks []func()) {
-	var g guard.Group
-	g.SetLimit(max(1, r.o.Jobs))
-	for _, task := range tasks {
-		g.Go(func() error {
-			r.guard(task)
-			return nil
-		})
-	}
-	_ = g.Wait() // no task returns an error
+	// After the time limit no more are begun, and its error is not one of the bundle.
+	_ = guard.Each(r.ctx, r.o.Jobs, tasks, func(_ context.Context, _ int, task func()) error {
+		r.guard(task)
+		return nil
+	})
 }
 
 // guard runs a task of a library that takes no context and does not expect hostile input: after the time limit it is

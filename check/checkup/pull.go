@@ -25,24 +25,19 @@ func (c *checkup) pull(ctx context.Context) error {
 	if !c.Pull || len(unknown) == 0 {
 		return nil
 	}
-	g, ctx := guard.WithContext(ctx)
-	g.SetLimit(max(c.Jobs, 2))
 	var mu sync.Mutex
 	done := 0
-	for _, b := range unknown {
-		g.Go(func() error {
-			if err := c.pullBundle(ctx, b); err != nil {
-				return err
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			if done++; c.Progress != nil {
-				c.Progress(done, len(unknown))
-			}
-			return context.Cause(ctx)
-		})
-	}
-	return g.Wait()
+	return guard.Each(ctx, max(c.Jobs, 2), unknown, func(ctx context.Context, _ int, b rules.Installability) error {
+		if err := c.pullBundle(ctx, b); err != nil {
+			return err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if done++; c.Progress != nil {
+			c.Progress(done, len(unknown))
+		}
+		return context.Cause(ctx)
+	})
 }
 
 func (c *checkup) pullBundle(ctx context.Context, b rules.Installability) error {

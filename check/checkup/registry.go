@@ -75,18 +75,10 @@ func (r *related) check(ctx context.Context) error {
 
 // each calls visit for names, several at once.
 func (c *checkup) each(ctx context.Context, names []string, visit func(context.Context, string)) error {
-	g, gctx := guard.WithContext(ctx)
-	g.SetLimit(max(c.Jobs, 4))
-	for _, name := range names {
-		g.Go(func() error {
-			visit(gctx, name)
-			return context.Cause(gctx)
-		})
-	}
-	if err := g.Wait(); err != nil {
-		return err
-	}
-	return context.Cause(ctx)
+	return guard.Each(ctx, max(c.Jobs, 4), names, func(ctx context.Context, _ int, name string) error {
+		visit(ctx, name)
+		return context.Cause(ctx)
+	})
 }
 
 // mediaType opens an image and returns the media type of its manifest.

@@ -166,13 +166,12 @@ func withLayers(ctx context.Context, w store.Writer, tag string, old []byte, lay
 	}
 	m.Config = v1.Descriptor{MediaType: v1.MediaTypeImageConfig, Digest: digest.FromBytes(config),
 		Size: int64(len(config))}
-	g, gctx := guard.WithContext(ctx)
-	g.SetLimit(blobsAtOnce)
-	g.Go(func() error { return store.WriteBytes(gctx, w, m.Config, config) })
-	for i, content := range contents {
-		g.Go(func() error { return store.WriteBytes(gctx, w, layers[i], content) })
-	}
-	if err := g.Wait(); err != nil {
+	blobs := append([]v1.Descriptor{m.Config}, layers...)
+	contents = append([][]byte{config}, contents...)
+	err = guard.Each(ctx, blobsAtOnce, contents, func(ctx context.Context, i int, content []byte) error {
+		return store.WriteBytes(ctx, w, blobs[i], content)
+	})
+	if err != nil {
 		return nil, "", err
 	}
 	text, err := json.Marshal(m)

@@ -97,15 +97,11 @@ func (c *copying) run(ctx context.Context, digests []digest.Digest) (Account, er
 			return before
 		})
 		parts := make([]Account, len(digests))
-		g, gctx := guard.WithContext(ctx)
-		g.SetLimit(subjectsAtOnce)
-		for i, d := range digests {
-			g.Go(func() (err error) {
-				parts[i], err = c.copyAttached(gctx, d, depth > c.budget.Limits.Depth)
-				return err
-			})
-		}
-		if err := g.Wait(); err != nil {
+		err := guard.Each(ctx, subjectsAtOnce, digests, func(ctx context.Context, i int, d digest.Digest) (err error) {
+			parts[i], err = c.copyAttached(ctx, d, depth > c.budget.Limits.Depth)
+			return err
+		})
+		if err != nil {
 			return account, err
 		}
 		for _, p := range parts {

@@ -64,20 +64,16 @@ func List(ctx context.Context, r store.Reader, subject digest.Digest,
 	}
 	found := make([]*Referrer, len(once))
 	wrong := make([]error, len(once))
-	g, gctx := guard.WithContext(ctx)
-	g.SetLimit(manifestsAtOnce)
-	for i, d := range once {
-		g.Go(func() error {
-			one, err := referrerOf(gctx, r, subject, d, budget)
-			if isProblem(err) {
-				wrong[i] = err
-				return nil
-			}
-			found[i] = one
-			return err
-		})
-	}
-	if err := g.Wait(); err != nil {
+	err = guard.Each(ctx, manifestsAtOnce, once, func(ctx context.Context, i int, d v1.Descriptor) error {
+		one, err := referrerOf(ctx, r, subject, d, budget)
+		if isProblem(err) {
+			wrong[i] = err
+			return nil
+		}
+		found[i] = one
+		return err
+	})
+	if err != nil {
 		return nil, nil, fmt.Errorf("referrers of %s: %w", subject, err)
 	}
 	var good []Referrer

@@ -80,16 +80,12 @@ type treeReader struct {
 
 // level reads what is attached to manifests, and returns it.
 func (t *treeReader) level(ctx context.Context, on []*Tree, depth int) ([]*Tree, error) {
-	g, gctx := guard.WithContext(ctx)
-	g.SetLimit(manifestsAtOnce)
 	found := make([][]*Tree, len(on))
-	for i, one := range on {
-		g.Go(func() (err error) {
-			found[i], err = t.readAttached(gctx, one)
-			return err
-		})
-	}
-	if err := g.Wait(); err != nil {
+	err := guard.Each(ctx, manifestsAtOnce, on, func(ctx context.Context, i int, one *Tree) (err error) {
+		found[i], err = t.readAttached(ctx, one)
+		return err
+	})
+	if err != nil {
 		return nil, err
 	}
 	var next []*Tree

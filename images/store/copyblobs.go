@@ -50,21 +50,13 @@ func (c *imageCopy) blobs(ctx context.Context, root *node) error {
 	c.order = all
 	c.account.Blobs = len(all)
 	before := c.earlier(ctx, len(all)-len(there))
-	g, gctx := guard.WithContext(ctx)
-	g.SetLimit(c.o.Jobs)
-	for _, d := range all {
-		g.Go(func() error {
-			if gctx.Err() != nil {
-				return context.Cause(gctx)
-			}
-			if size, ok := before[d.Digest]; ok && size == d.Size || there[d.Digest] && c.trust {
-				c.noteMove(d, Reused, "")
-				return nil
-			}
-			return c.blob(gctx, d)
-		})
-	}
-	return g.Wait()
+	return guard.Each(ctx, c.o.Jobs, all, func(ctx context.Context, _ int, d v1.Descriptor) error {
+		if size, ok := before[d.Digest]; ok && size == d.Size || there[d.Digest] && c.trust {
+			c.noteMove(d, Reused, "")
+			return nil
+		}
+		return c.blob(ctx, d)
+	})
 }
 
 func (c *imageCopy) blob(ctx context.Context, d v1.Descriptor) error {

@@ -128,27 +128,14 @@ func Run(ctx context.Context, lines []Line, o Options) (_ []Outcome, err error) 
 	for i := range lines {
 		r.outcomes[i] = Outcome{Line: &lines[i], State: NotBegun}
 	}
-	next := make(chan int)
-	var wg sync.WaitGroup
-	for range max(o.Jobs, 1) {
-		wg.Go(func() {
-			for i := range next {
-				r.one(ctx, i)
-			}
-		})
+	err = guard.Each(ctx, o.Jobs, lines, func(_ context.Context, i int, _ Line) error {
+		r.one(ctx, i)
+		return nil
+	})
+	if ctx.Err() != nil {
+		err = nil // the outcomes have it
 	}
-	for i := range lines {
-		if r.ended(ctx) {
-			break
-		}
-		select {
-		case next <- i:
-		case <-ctx.Done():
-		}
-	}
-	close(next)
-	wg.Wait()
-	return r.outcomes, nil
+	return r.outcomes, err
 }
 
 // ended reports whether no further line may begin.

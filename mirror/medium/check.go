@@ -21,26 +21,19 @@ import (
 func (r *Reader) Check(ctx context.Context, jobs int, progress io.Writer) (map[digest.Digest]error, error) {
 	var mu sync.Mutex
 	wrong := map[digest.Digest]error{}
-	g, gctx := guard.WithContext(ctx)
-	g.SetLimit(max(jobs, 1))
-	for b := range r.blobs.inOrder() {
-		if gctx.Err() != nil {
-			break
+	err := guard.EachOf(ctx, jobs, r.blobs.inOrder(), func(ctx context.Context, b indexed) error {
+		err := r.checkBlob(ctx, b, progress)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
 		}
-		g.Go(func() error {
-			err := r.checkBlob(gctx, b, progress)
-			if gctx.Err() != nil {
-				return context.Cause(gctx)
-			}
-			if err != nil {
-				mu.Lock()
-				defer mu.Unlock()
-				wrong[b.k.digest()] = fmt.Errorf("%s: %w", r.segments[b.segment].name, err)
-			}
-			return nil
-		})
-	}
-	return wrong, g.Wait()
+		if err != nil {
+			mu.Lock()
+			defer mu.Unlock()
+			wrong[b.k.digest()] = fmt.Errorf("%s: %w", r.segments[b.segment].name, err)
+		}
+		return nil
+	})
+	return wrong, err
 }
 
 func (r *Reader) checkBlob(ctx context.Context, b indexed, progress io.Writer) error {

@@ -129,24 +129,14 @@ func Check(ctx context.Context, open func(name string) (store.Reader, error), im
 	}
 	c := &checker{o: o, open: open, asked: map[askedKey]*asked{}, sizes: map[digest.Digest]int64{},
 		summary: Summary{Bytes: map[string]int64{}}}
-	g, gctx := guard.WithContext(ctx)
-	g.SetLimit(o.Jobs)
-	for w := range images {
-		if gctx.Err() != nil {
-			break
-		}
-		g.Go(func() error {
-			f, err := c.image(gctx, w)
-			if err == nil {
-				c.done(f)
-			}
+	err := guard.EachOf(ctx, o.Jobs, images, func(ctx context.Context, w Wanted) error {
+		f, err := c.image(ctx, w)
+		if err != nil {
 			return err
-		})
-	}
-	err := g.Wait()
-	if err == nil && ctx.Err() != nil {
-		err = context.Cause(ctx)
-	}
+		}
+		c.done(f)
+		return context.Cause(ctx)
+	})
 	return c.summary, err
 }
 

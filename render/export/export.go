@@ -104,36 +104,17 @@ func (e *exporter) fetch(ctx context.Context) error {
 			tell(i)
 		}
 	}
-	var wg sync.WaitGroup
-	slots := make(chan struct{}, bound)
-	errs := make([]error, len(e.bundles))
 	const enough = 20 // failures after which no more bundles are started
-	failed := 0
-	for i := range e.bundles {
+	errs := guard.TryEach(ctx, bound, enough, e.bundles, func(ctx context.Context, i int, _ bundleOf) error {
 		b := &e.bundles[i]
-		if b.image == "" {
-			e.written(b)
-			continue
-		}
-		slots <- struct{}{}
-		e.mu.Lock()
-		stop := failed >= enough
-		e.mu.Unlock()
-		if stop || ctx.Err() != nil {
-			break
-		}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			if errs[i] = guard.Call(func() error { return e.one(ctx, b, o) }); errs[i] != nil {
-				e.mu.Lock()
-				failed++
-				e.mu.Unlock()
-				return
+		if b.image != "" {
+			if err := e.one(ctx, b, o); err != nil {
+				return err
 			}
-			e.written(b)
-		})
-	}
-	wg.Wait()
+		}
+		e.written(b)
+		return nil
+	})
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}

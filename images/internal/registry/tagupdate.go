@@ -189,12 +189,10 @@ func (r *Repository) Settle(ctx context.Context) error {
 		if err := webclient.Sleep(ctx, wait); err != nil {
 			return err
 		}
-		g, gctx := guard.WithContext(ctx)
-		g.SetLimit(tagsAtOnce)
-		for _, u := range all {
-			g.Go(func() error { return r.confirm(gctx, u, round) })
-		}
-		if err := g.Wait(); err != nil {
+		err := guard.Each(ctx, tagsAtOnce, all, func(ctx context.Context, _ int, u *tagUpdate) error {
+			return r.confirm(ctx, u, round)
+		})
+		if err != nil {
 			return err
 		}
 		all = r.pending()

@@ -71,23 +71,19 @@ func (n *Needs) findPublished(ctx context.Context) ([]*published, error) {
 		return nil, err
 	}
 	s := &search{Needs: n, isCatalog: map[digest.Digest]bool{}}
-	g, gctx := guard.WithContext(ctx)
-	g.SetLimit(requestsAtOnce)
-	for _, name := range names {
-		g.Go(func() error {
-			ref := imageset.Ref{Transport: imageset.Docker, Host: n.o.Target.Host, Path: name}
-			err := s.searchRepository(gctx, ref)
-			if atmirror.IsRefused(err) && !n.isBelow(name) {
-				n.o.Warn(fmt.Sprintf("%s cannot be looked into, and may have catalogs: %v", ref.Name(), err))
-				return nil
-			}
-			if err != nil {
-				return fmt.Errorf("%s, which may have a catalog that needs the images: %w", ref.Name(), err)
-			}
+	err = guard.Each(ctx, requestsAtOnce, names, func(ctx context.Context, _ int, name string) error {
+		ref := imageset.Ref{Transport: imageset.Docker, Host: n.o.Target.Host, Path: name}
+		err := s.searchRepository(ctx, ref)
+		if atmirror.IsRefused(err) && !n.isBelow(name) {
+			n.o.Warn(fmt.Sprintf("%s cannot be looked into, and may have catalogs: %v", ref.Name(), err))
 			return nil
-		})
-	}
-	if err := g.Wait(); err != nil {
+		}
+		if err != nil {
+			return fmt.Errorf("%s, which may have a catalog that needs the images: %w", ref.Name(), err)
+		}
+		return nil
+	})
+	if err != nil {
 		return nil, err
 	}
 	slices.SortFunc(s.found, func(a, b *published) int { return strings.Compare(a.at.String(), b.at.String()) })

@@ -373,15 +373,11 @@ func (s *Repository) findRoots(ctx context.Context, listed listedTags) error {
 // add reads manifests and marks them with their entries. What a listed tag stands for stays only if the list does not
 // mean it.
 func (s *Repository) add(ctx context.Context, roots []*root, listed listedTags) error {
-	g, gctx := guard.WithContext(ctx)
-	g.SetLimit(requestsAtOnce)
-	for _, r := range roots {
-		g.Go(func() (err error) {
-			r.digest, r.entries, err = s.readManifest(gctx, r.name)
-			return err
-		})
-	}
-	if err := g.Wait(); err != nil {
+	err := guard.Each(ctx, requestsAtOnce, roots, func(ctx context.Context, _ int, r *root) (err error) {
+		r.digest, r.entries, err = s.readManifest(ctx, r.name)
+		return err
+	})
+	if err != nil {
 		return err
 	}
 	for _, r := range roots {
@@ -513,17 +509,13 @@ const decideAtOnce = 4
 // Decide decides on all items, in their order.
 func (n *Needs) Decide(ctx context.Context) ([]Decision, error) {
 	out := make([]Decision, len(n.items))
-	var g guard.Group
-	g.SetLimit(decideAtOnce)
-	for at, i := range n.items {
-		g.Go(func() error {
-			d := &out[at]
-			d.Item = i
-			d.Err = d.decide(ctx, n)
-			return context.Cause(ctx)
-		})
-	}
-	return out, g.Wait()
+	err := guard.Each(ctx, decideAtOnce, n.items, func(ctx context.Context, at int, i Item) error {
+		d := &out[at]
+		d.Item = i
+		d.Err = d.decide(ctx, n)
+		return context.Cause(ctx)
+	})
+	return out, err
 }
 
 // decide finds out what an item is, and whether it must stay.

@@ -176,67 +176,53 @@ func (t *Tree) readBundles(ctx context.Context) error {
 		icon     *declcfg.Icon
 		problems []Problem
 	}
-	var wg sync.WaitGroup
-	slots := make(chan struct{}, t.options.Jobs)
-	var mu sync.Mutex
-	var failed error
 	var total atomic.Int64
 	for _, p := range t.packages {
 		results := make([]result, len(p.files))
-		for i, c := range p.files {
-			slots <- struct{}{}
-			wg.Go(func() {
-				defer func() { <-slots }()
-				if total.Load() > t.options.Limits.Total {
-					return // reported by an earlier bundle
+		err := guard.Each(ctx, t.options.Jobs, p.files, func(ctx context.Context, i int, c csvFile) error {
+			if total.Load() > t.options.Limits.Total {
+				return nil // reported by an earlier bundle
+			}
+			r := &results[i]
+			b, err := t.read(ctx, p, c, t.warn)
+			if err == nil && !t.within(&total, b) {
+				r.problems = []Problem{{c.Position, p.Package,
+					fmt.Sprintf("the manifests of all bundles have more than %d bytes", t.options.Limits.Total),
+					ErrLimit}}
+				return nil
+			}
+			if err == nil {
+				r.icon = icon(b)
+				if r.blob, err = t.blob(b); err == nil {
+					r.blob.Reduce()
+					r.blob.Pos = c.Position
+					return nil
 				}
-				r := &results[i]
-				var b *bundle.Bundle
-				err := guard.Call(func() (err error) {
-					b, err = t.read(ctx, p, c, t.warn)
-					return err
-				})
-				if err == nil && !t.within(&total, b) {
-					r.problems = []Problem{{c.Position, p.Package,
-						fmt.Sprintf("the manifests of all bundles have more than %d bytes", t.options.Limits.Total),
-						ErrLimit}}
-					return
-				}
-				if err == nil {
-					r.icon = icon(b)
-					if r.blob, err = t.blob(b); err == nil {
-						r.blob.Reduce()
-						r.blob.Pos = c.Position
-						return
+			}
+			var invalid *bundle.ReadError
+			switch {
+			case errors.As(err, &invalid):
+				for _, problem := range slices.Concat(invalid.Problems, invalid.Passed) {
+					kind := ErrInvalid
+					if problem.Rule == bundle.RuleLimit {
+						kind = ErrLimit
 					}
+					at := declcfg.Position{File: original(path.Dir(c.File), problem.File), Line: problem.Line,
+						Column: problem.Column}
+					r.problems = append(r.problems, Problem{at, p.Package, withField(problem), kind})
 				}
-				var invalid *bundle.ReadError
-				switch {
-				case errors.As(err, &invalid):
-					for _, problem := range slices.Concat(invalid.Problems, invalid.Passed) {
-						kind := ErrInvalid
-						if problem.Rule == bundle.RuleLimit {
-							kind = ErrLimit
-						}
-						at := declcfg.Position{File: original(path.Dir(c.File), problem.File), Line: problem.Line,
-							Column: problem.Column}
-						r.problems = append(r.problems, Problem{at, p.Package, withField(problem), kind})
-					}
-				case errors.Is(err, bundle.ErrInvalid):
-					r.problems = []Problem{{c.Position, p.Package, err.Error(), ErrInvalid}}
-				default:
-					mu.Lock()
-					failed = cmp.Or(failed, err)
-					mu.Unlock()
-				}
-			})
+			case errors.Is(err, bundle.ErrInvalid):
+				r.problems = []Problem{{c.Position, p.Package, err.Error(), ErrInvalid}}
+			default:
+				return err
+			}
+			return nil
+		})
+		if err == nil {
+			err = context.Cause(ctx)
 		}
-		wg.Wait()
-		if failed == nil {
-			failed = context.Cause(ctx)
-		}
-		if failed != nil {
-			return failed
+		if err != nil {
+			return err
 		}
 		for i, r := range results {
 			p.problems = append(p.problems, r.problems...)

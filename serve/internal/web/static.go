@@ -234,17 +234,10 @@ func (s *staticSite) writePages(ctx context.Context) error {
 		round := s.next
 		slices.SortFunc(round, byBundle)
 		s.next = nil
-		work, within := guard.WithContext(ctx)
-		work.SetLimit(s.jobs())
-		for _, at := range round {
-			work.Go(func() error {
-				if within.Err() != nil {
-					return context.Cause(within)
-				}
-				return s.writePage(within, at, build[at.page])
-			})
-		}
-		if err := work.Wait(); err != nil {
+		err := guard.Each(ctx, s.jobs(), round, func(ctx context.Context, _ int, at place) error {
+			return s.writePage(ctx, at, build[at.page])
+		})
+		if err != nil {
 			return err
 		}
 	}

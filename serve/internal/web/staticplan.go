@@ -46,8 +46,7 @@ func (s *staticSite) plan(ctx context.Context) error {
 	}
 	var mu sync.Mutex
 	pages, manifests, bytes, known := 2, 0, int64(0), map[string]bool{}
-	work, within := guard.WithContext(ctx)
-	work.SetLimit(s.jobs())
+	var bundles []blob
 	for i := range s.c.packages {
 		pages += 3
 		for _, b := range s.c.blobsOf(s.c.packages[i].name) {
@@ -58,28 +57,26 @@ func (s *staticSite) plan(ctx context.Context) error {
 				continue
 			}
 			pages += 2
-			work.Go(func() error {
-				if within.Err() != nil {
-					return context.Cause(within)
-				}
-				read, err := s.c.bundle(&b)
-				if err != nil {
-					return err
-				}
-				for _, m := range manifestsOf(read) {
-					key := b.pkg + "\x00" + m.content()
-					mu.Lock()
-					if !known[key] {
-						known[key] = true
-						manifests, bytes = manifests+1+len(m.defined), bytes+m.aboutSize()
-					}
-					mu.Unlock()
-				}
-				return nil
-			})
+			bundles = append(bundles, b)
 		}
 	}
-	if err := work.Wait(); err != nil {
+	err := guard.Each(ctx, s.jobs(), bundles, func(_ context.Context, _ int, b blob) error {
+		read, err := s.c.bundle(&b)
+		if err != nil {
+			return err
+		}
+		for _, m := range manifestsOf(read) {
+			key := b.pkg + "\x00" + m.content()
+			mu.Lock()
+			if !known[key] {
+				known[key] = true
+				manifests, bytes = manifests+1+len(m.defined), bytes+m.aboutSize()
+			}
+			mu.Unlock()
+		}
+		return nil
+	})
+	if err != nil {
 		return err
 	}
 	s.o.Planned(pages+manifests, bytes+int64(pages)*aboutPage)
