@@ -78,6 +78,9 @@ var foreign = map[string]string{
 	"github.com/operator-framework/operator-registry": "no package",
 	// A panic in one of its groups ends the program; internal/guard has groups in which it is an error.
 	"golang.org/x/sync/errgroup": "no package",
+	// A panic in one of its calls ends the program, and the end of the first caller's context is the result of all;
+	// internal/keyed has calls that are shared.
+	"golang.org/x/sync/singleflight": "no package",
 	// Constraints of ClusterExtensions have its syntax; all other ranges are those of internal/versions.
 	"github.com/Masterminds/semver": "olmv1/resolve",
 	// Nothing starts a program, except fullbuild, which passes on the exit status of the commands that its library ran.

@@ -42,40 +42,33 @@ func (w *Writer) writeBlob(ctx context.Context, by *writerRepository, d v1.Descr
 	if err := w.roomFor(); err != nil {
 		return err
 	}
-	for {
-		w.mu.Lock()
-		p, has := w.blobs[k]
-		if has && p.by == nil { // of an interrupted run
-			p.by = by
-			w.blobs[k] = p
-		}
-		other, busy := w.writing[k]
-		if !has && !busy {
-			w.writing[k] = make(chan struct{})
-		}
-		w.mu.Unlock()
-		switch {
-		case has && p.size != d.Size:
-			return fmt.Errorf("%s: %w: size is %d and not %d", d.Digest, fault.ErrIntegrity, p.size, d.Size)
-		case has:
-			w.event(store.Event{Kind: store.EventBlobReused, Blob: d.Digest, Size: d.Size})
-			return nil
-		case !busy:
-			return w.writeNew(ctx, k, by, d, open)
-		}
-		select {
-		case <-other: // written, or it is the turn of this caller
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
+	unlock, err := w.writing.Lock(ctx, k)
+	if err != nil {
+		return err
 	}
+	defer unlock()
+	w.mu.Lock()
+	p, has := w.blobs[k]
+	if has && p.by == nil { // of an interrupted run
+		p.by = by
+		w.blobs[k] = p
+	}
+	w.mu.Unlock()
+	switch {
+	case has && p.size != d.Size:
+		return fmt.Errorf("%s: %w: size is %d and not %d", d.Digest, fault.ErrIntegrity, p.size, d.Size)
+	case has:
+		w.event(store.Event{Kind: store.EventBlobReused, Blob: d.Digest, Size: d.Size})
+		return nil
+	}
+	return w.writeNew(ctx, k, by, d, open)
 }
 
 // roomFor returns an error if there are as many blobs or repositories as readers take.
 func (w *Writer) roomFor() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	blobs := len(w.blobs) + len(w.writing)
+	blobs := len(w.blobs) + w.writing.Len()
 	if w.kept != nil {
 		blobs += w.kept.blobs.length
 	}
@@ -106,12 +99,6 @@ func (w *Writer) leave(k key, by *writerRepository, d v1.Descriptor) (left bool,
 
 func (w *Writer) writeNew(ctx context.Context, k key, by *writerRepository, d v1.Descriptor,
 	open openAt) error {
-	defer func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		close(w.writing[k])
-		delete(w.writing, k)
-	}()
 	w.event(store.Event{Kind: store.EventBlobStart, Blob: d.Digest, Size: d.Size})
 	var err error
 	if d.Size <= smallBlob {

@@ -18,6 +18,7 @@ import (
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/keyed"
 )
 
 // defaultSegmentBytes is the size of segments where the image set has no archiveSize: 500 GiB, as in oc-mirror.
@@ -81,7 +82,7 @@ type Writer struct {
 
 	mu      sync.Mutex
 	blobs   map[key]place
-	writing map[key]chan struct{}
+	writing keyed.Locks[key]
 	leftOut map[key]*absent
 	repos   map[string]*writerRepository
 
@@ -123,7 +124,7 @@ func Create(ctx context.Context, dir string, o Options) (_ *Writer, err error) {
 		return nil, err
 	}
 	w := &Writer{dir: dir, o: o, turn: make(chan struct{}, 1), small: semaphore.NewWeighted(smallBytes),
-		names: map[string]bool{}, holes: map[key]*region{}, blobs: map[key]place{}, writing: map[key]chan struct{}{},
+		names: map[string]bool{}, holes: map[key]*region{}, blobs: map[key]place{},
 		leftOut: map[key]*absent{}, repos: map[string]*writerRepository{}}
 	if w.root, err = os.OpenRoot(dir); err != nil {
 		return nil, err

@@ -20,8 +20,8 @@ import (
 	"go.podman.io/image/v5/docker/reference"
 	"go.podman.io/image/v5/pkg/sysregistriesv2"
 	"go.podman.io/image/v5/pkg/tlsclientconfig"
-	"golang.org/x/sync/singleflight"
 
+	"github.com/operator-bindery/bindery/internal/keyed"
 	"github.com/operator-bindery/bindery/internal/webclient"
 )
 
@@ -38,8 +38,7 @@ type host struct {
 	address string // HOST:PORT of its connections
 	client  *http.Client
 
-	scheme     atomic.Pointer[string] // nil until it is known
-	probe      singleflight.Group     // of the requests that find it out
+	scheme     keyed.Memo[struct{}, string] // if it may be http
 	challenges atomic.Pointer[[]challenge]
 
 	known        *knownBlobs
@@ -68,9 +67,6 @@ func (r *Client) host(name string, insecure bool) (*host, error) {
 	h := &host{hostKey: key, r: r, address: name, known: newKnownBlobs()}
 	if name == "docker.io" {
 		h.address = "registry-1.docker.io"
-	}
-	if https := "https"; !key.plain {
-		h.scheme.Store(&https)
 	}
 	transport := webclient.NewTransport(config)
 	transport.DisableCompression = true // digests are those of the bytes on the wire
@@ -196,32 +192,13 @@ func (p *repository) withScopes(scopes ...string) *repository {
 // concurrent requests share.
 func (h *host) base(ctx context.Context) (_ *url.URL, err error) {
 	defer func() { err = h.r.withEnd(err) }()
-	for {
-		if scheme := h.scheme.Load(); scheme != nil {
-			return &url.URL{Scheme: *scheme, Host: h.address, Path: "/v2/"}, nil
-		}
-		probe := h.probe.DoChan("", func() (any, error) {
-			if h.scheme.Load() != nil {
-				return nil, nil // found meanwhile
-			}
-			scheme, err := h.findScheme(ctx)
-			if err == nil {
-				h.scheme.Store(&scheme)
-			}
-			if ctx.Err() != nil {
-				err = nil // the request was cancelled, which says nothing about the registry
-			}
+	scheme := "https"
+	if h.plain {
+		if scheme, err = h.scheme.Get(ctx, struct{}{}, h.findScheme); err != nil {
 			return nil, err
-		})
-		select {
-		case found := <-probe:
-			if found.Err != nil {
-				return nil, found.Err
-			}
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
 		}
 	}
+	return &url.URL{Scheme: scheme, Host: h.address, Path: "/v2/"}, nil
 }
 
 // findScheme sends a request with TLS, and then one without, unless the registry speaks TLS and cannot be trusted.

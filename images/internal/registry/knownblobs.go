@@ -5,20 +5,21 @@ import (
 	"sync"
 
 	"github.com/opencontainers/go-digest"
+
+	"github.com/operator-bindery/bindery/internal/keyed"
 )
 
 // knownBlobs knows which repository of one registry has a blob, and which blobs are being written.
 type knownBlobs struct {
+	writing keyed.Locks[string]
+
 	mu      sync.Mutex
 	at      map[digest.Digest]string // HOST/PATH
-	busy    map[string]chan struct{}
 	mounted int
 	refused int
 }
 
-func newKnownBlobs() *knownBlobs {
-	return &knownBlobs{at: map[digest.Digest]string{}, busy: map[string]chan struct{}{}}
-}
+func newKnownBlobs() *knownBlobs { return &knownBlobs{at: map[digest.Digest]string{}} }
 
 const (
 	// maxKnownBlobs bounds the memory: about 200 bytes for each.
@@ -60,23 +61,12 @@ func (k *knownBlobs) startWriting(ctx context.Context, name string,
 	if !k.mounts() {
 		key = name + "@" + key
 	}
-	for {
-		k.mu.Lock()
-		other := k.busy[key]
-		if other == nil {
-			k.busy[key] = make(chan struct{})
-		}
-		k.mu.Unlock()
-		if other == nil {
-			break
-		}
-		select {
-		case <-other:
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
+	unlock, err := k.writing.Lock(ctx, key)
+	if err != nil {
+		return nil, err
 	}
 	return func(there, tried, mounted bool) {
+		defer unlock()
 		if there {
 			k.addRepository(name, d)
 		}
@@ -88,7 +78,5 @@ func (k *knownBlobs) startWriting(ctx context.Context, name string,
 		case tried:
 			k.refused++
 		}
-		close(k.busy[key])
-		delete(k.busy, key)
 	}, nil
 }

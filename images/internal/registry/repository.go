@@ -200,13 +200,15 @@ func (r *Repository) WriteBlob(ctx context.Context, d v1.Descriptor, c store.Con
 		c.Repositories = nil
 	}
 	var sent atomic.Bool
+	there := false // also after a panic: others that wait for the blob go on
+	defer func() { done(there, len(c.Repositories) > 0 && (sent.Load() || from != ""), from != "") }()
 	open := c.Open
 	c.Open = func(ctx context.Context, at int64) (io.ReadCloser, error) {
 		sent.Store(true)
 		return open(ctx, at)
 	}
 	from, err = r.writeBlob(ctx, d, c)
-	done(err == nil, len(c.Repositories) > 0 && (sent.Load() || from != ""), from != "")
+	there = err == nil
 	return from, err
 }
 

@@ -16,6 +16,8 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/guard"
 	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 )
 
@@ -89,5 +91,23 @@ func TestManifestWithUnseenBlobs(t *testing.T) {
 	}
 	if err := write("unseen"); !errors.Is(err, store.ErrIncomplete) || r.Count("PUT /v2/acme/app/manifests/unseen") != 3 {
 		t.Errorf("%v: %q", err, r.Requests())
+	}
+}
+
+// A bug in one writer of a blob does not keep the others waiting.
+func TestPanicLetsOthersWriteTheBlob(t *testing.T) {
+	r := testregistry.New(t)
+	w := writerTo(t, r, "acme/app")
+	content := []byte(strings.Repeat("x", 1000))
+	d := v1.Descriptor{Digest: digest.FromBytes(content), Size: int64(len(content))}
+	err := guard.Call(func() error {
+		_, err := w.WriteBlob(t.Context(), d, store.Content{Open: func(context.Context, int64) (io.ReadCloser, error) { panic("a bug") }})
+		return err
+	})
+	if fault.ClassOf(err) != fault.Bug || w.repo.host.known.writing.Len() != 0 {
+		t.Fatalf("%v, %d blobs are being written", err, w.repo.host.known.writing.Len())
+	}
+	if err := store.WriteBytes(t.Context(), w, d, content); err != nil {
+		t.Error(err)
 	}
 }
