@@ -16,6 +16,7 @@ import (
 	"github.com/operator-bindery/bindery/build/internal/cataloglayer"
 	"github.com/operator-bindery/bindery/build/internal/serverbin"
 	"github.com/operator-bindery/bindery/internal/ctxio"
+	"github.com/operator-bindery/bindery/internal/keyed"
 	"github.com/operator-bindery/bindery/layers"
 )
 
@@ -199,15 +200,13 @@ func embeddedLayer(l *serverbin.Layer, c layers.Compression) layers.Blob {
 // serverLayers caches the layers of servers for images with the same servers: each is compressed once. It is safe for
 // concurrent use. The servers of a platform must be the same program in all builds that share it.
 type serverLayers struct {
-	store *layers.Store
-
-	mu      sync.Mutex
-	written map[string]layers.Blob
+	store   *layers.Store
+	written keyed.Memo[string, layers.Blob]
 }
 
 // newServerLayers stores the layers in a directory of the caller, which must exist as long as images are built.
 func newServerLayers(dir string) *serverLayers {
-	return &serverLayers{store: layers.NewStore(dir), written: map[string]layers.Blob{}}
+	return &serverLayers{store: layers.NewStore(dir)}
 }
 
 // copyLayer copies the layer of a server into a store, so that images share no files.
@@ -225,17 +224,8 @@ func (s *serverLayers) copyLayer(ctx context.Context, l layers.Layer, o layers.O
 
 // layer writes a layer once.
 func (s *serverLayers) layer(ctx context.Context, l layers.Layer, o layers.Options) (layers.Blob, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	key := fmt.Sprint(l.Name, " ", l.Size(), " ", o.Compression)
-	if b, ok := s.written[key]; ok {
-		return b, nil
-	}
-	b, err := s.store.Write(ctx, l, o)
-	if err == nil {
-		s.written[key] = b
-	}
-	return b, err
+	return s.written.Get(ctx, key, func(ctx context.Context) (layers.Blob, error) { return s.store.Write(ctx, l, o) })
 }
 
 // copyBlob copies a complete blob to an unused name and syncs it.

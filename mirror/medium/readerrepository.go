@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
-	"sync"
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
@@ -16,6 +15,7 @@ import (
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/ctxio"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/keyed"
 	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/reflist"
 	"github.com/operator-bindery/bindery/internal/verify"
@@ -28,9 +28,7 @@ type readerRepository struct {
 	path  string
 	index *repositoryIndex
 
-	once     sync.Once
-	subjects map[key][]v1.Descriptor
-	err      error
+	subjects keyed.Memo[struct{}, map[key][]v1.Descriptor]
 }
 
 var _ store.Reader = (*readerRepository)(nil)
@@ -44,7 +42,8 @@ func (r *Reader) Repository(path string) store.Reader {
 	if index == nil {
 		index = &repositoryIndex{}
 	}
-	return &readerRepository{r: r, path: path, index: index}
+	return &readerRepository{r: r, path: path, index: index,
+		subjects: keyed.Memo[struct{}, map[key][]v1.Descriptor]{KeepErrors: true}}
 }
 
 // resolve returns the digest that a digest or a tag stands for.
@@ -207,11 +206,11 @@ func (p *readerRepository) Referrers(ctx context.Context, subject digest.Digest,
 	if err != nil {
 		return nil, err
 	}
-	p.once.Do(func() { p.subjects, p.err = p.readSubjects(ctx) })
-	if p.err != nil {
-		return nil, p.err
+	subjects, err := p.subjects.Get(ctx, struct{}{}, p.readSubjects)
+	if err != nil {
+		return nil, err
 	}
-	found := slices.Concat(p.index.referrers[k], p.subjects[k])
+	found := slices.Concat(p.index.referrers[k], subjects[k])
 	list, tagged := p.index.tags[reflist.Tag(subject)]
 	if !tagged || list == k {
 		return found, nil // the tag sha256-HEX is also how an image is named that is mirrored by its digest

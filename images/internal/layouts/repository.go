@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"slices"
-	"sync"
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
@@ -17,6 +16,7 @@ import (
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/keyed"
 	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/reflist"
 	"github.com/operator-bindery/bindery/internal/verify"
@@ -31,9 +31,7 @@ type Repository struct {
 	files fileStore
 	index *layoutIndex
 
-	once     sync.Once
-	subjects map[digest.Digest][]v1.Descriptor
-	err      error
+	subjects keyed.Memo[struct{}, map[digest.Digest][]v1.Descriptor]
 }
 
 // OpenRepository opens the layout of a place of the formats [transport.OCI] and [transport.OCIArchive]. The limits are
@@ -48,6 +46,7 @@ func OpenRepository(ctx context.Context, p transport.Destination, limits limit.L
 		return nil, err
 	}
 	r := &Repository{files: files}
+	r.subjects.KeepErrors = true
 	if r.index, err = readLayout(files); err != nil {
 		return nil, errors.Join(err, files.Close())
 	}
@@ -224,11 +223,11 @@ func (r *Repository) Referrers(ctx context.Context, subject digest.Digest,
 	if err := verify.Digest(subject); err != nil {
 		return nil, err
 	}
-	r.once.Do(func() { r.subjects, r.err = r.withSubjects(ctx) })
-	if r.err != nil {
-		return nil, r.err
+	subjects, err := r.subjects.Get(ctx, struct{}{}, r.withSubjects)
+	if err != nil {
+		return nil, err
 	}
-	found := slices.Clone(r.subjects[subject])
+	found := slices.Clone(subjects[subject])
 	text, _, err := r.Manifest(ctx, reflist.Tag(subject))
 	if errors.Is(err, fs.ErrNotExist) {
 		return found, nil

@@ -217,6 +217,7 @@ func checkList(t testing.TB, r store.Reader, subject v1.Descriptor) []digest.Dig
 	if err != nil || !r.Can().Tags {
 		has = nil
 	}
+	_, _ = r.Referrers(cancelled(t), subject.Digest, nil) // the end of this caller's context is no answer for others
 	var first []digest.Digest
 	for i, has := range []func(string) bool{nil, has} {
 		found, err := r.Referrers(t.Context(), subject.Digest, has)

@@ -14,7 +14,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
@@ -26,6 +25,7 @@ import (
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/guard"
+	"github.com/operator-bindery/bindery/internal/keyed"
 	"github.com/operator-bindery/bindery/internal/reflist"
 	"github.com/operator-bindery/bindery/mirror/imageset"
 	"github.com/operator-bindery/bindery/mirror/internal/atmirror"
@@ -71,15 +71,7 @@ type Needs struct {
 	// manifest that the tag names at the registry.
 	listed map[string]listedTags
 
-	mu           sync.Mutex
-	repositories map[string]*surveyed
-}
-
-// surveyed is what is found out about a repository once.
-type surveyed struct {
-	once sync.Once
-	at   *Repository
-	err  error
+	repositories keyed.Memo[string, *Repository]
 }
 
 type listedTags map[string][]digest.Digest
@@ -123,7 +115,7 @@ const requestsAtOnce = 16
 // Read reads what has to be known of the target before the first decision.
 func Read(ctx context.Context, o Options, items []Item) (*Needs, error) {
 	n := &Needs{o: o, items: items, names: map[string][]naming{}, exact: map[string]map[string]string{},
-		listed: map[string]listedTags{}, repositories: map[string]*surveyed{}}
+		listed: map[string]listedTags{}, repositories: keyed.Memo[string, *Repository]{KeepErrors: true}}
 	for _, i := range items {
 		ref, err := imageset.ParseRef(i.Reference)
 		if err != nil {
@@ -296,26 +288,18 @@ type Repository struct {
 
 // readRepository returns what must stay in a repository. It is safe for concurrent use.
 func (n *Needs) readRepository(ctx context.Context, path string) (*Repository, error) {
-	n.mu.Lock()
-	of := n.repositories[path]
-	if of == nil {
-		of = &surveyed{}
-		n.repositories[path] = of
-	}
-	n.mu.Unlock()
-	of.once.Do(func() {
+	return n.repositories.Get(ctx, path, func(ctx context.Context) (*Repository, error) {
 		at, err := n.o.Remote.Repository(n.o.Target.Host + "/" + path)
 		if err != nil {
-			of.err = err
-			return
+			return nil, err
 		}
-		of.at = &Repository{Repository: at, names: n.namesIn(path), why: map[digest.Digest]string{},
+		r := &Repository{Repository: at, names: n.namesIn(path), why: map[digest.Digest]string{},
 			read: map[digest.Digest]bool{}}
-		if err := of.at.findRoots(ctx, n.listed[path]); err != nil {
-			of.err = fmt.Errorf("what must stay cannot be found out: %w", err)
+		if err := r.findRoots(ctx, n.listed[path]); err != nil {
+			return r, fmt.Errorf("what must stay cannot be found out: %w", err)
 		}
+		return r, nil
 	})
-	return of.at, of.err
 }
 
 const (

@@ -6,12 +6,12 @@ import (
 	"context"
 	"io/fs"
 	"strings"
-	"sync"
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/internal/keyed"
 )
 
 // Lists are the tags of source repositories. What is attached to an image takes four requests of tags that are mostly
@@ -21,13 +21,12 @@ type Lists struct {
 	// images is how many images of a repository are copied, where that are several; not changed while images are.
 	images map[string]int
 
-	mu    sync.Mutex
-	lists map[string]func() map[string]bool
+	lists keyed.Memo[string, map[string]bool]
 }
 
 // New returns the lists of repositories, with how many images are copied of those that have several.
 func New(images map[string]int) *Lists {
-	return &Lists{images: images, lists: map[string]func() map[string]bool{}}
+	return &Lists{images: images}
 }
 
 // Reader returns a reader of a repository that asks for no tag which is known not to be there.
@@ -41,26 +40,23 @@ func (t *Lists) Reader(repository string, from store.Reader) store.Reader {
 // attachmentTags returns the tags of a repository that attachments may have; nil if they are not known, where the list
 // takes more requests than it saves, or is refused.
 func (t *Lists) attachmentTags(ctx context.Context, name string, from store.Reader) map[string]bool {
-	t.mu.Lock()
-	list := t.lists[name]
-	if list == nil {
-		list = sync.OnceValue(func() map[string]bool {
-			tags, all, err := from.Tags(ctx, max(t.images[name], 1))
-			if err != nil || !all {
-				return nil
+	list, _ := t.lists.Get(ctx, name, func(ctx context.Context) (map[string]bool, error) {
+		tags, all, err := from.Tags(ctx, max(t.images[name], 1))
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if err != nil || !all {
+			return nil, nil
+		}
+		out := map[string]bool{}
+		for _, tag := range tags {
+			if strings.HasPrefix(tag, tagPrefix) {
+				out[tag] = true
 			}
-			out := map[string]bool{}
-			for _, tag := range tags {
-				if strings.HasPrefix(tag, tagPrefix) {
-					out[tag] = true
-				}
-			}
-			return out
-		})
-		t.lists[name] = list
-	}
-	t.mu.Unlock()
-	return list()
+		}
+		return out, nil
+	})
+	return list
 }
 
 // tagPrefix is what the tags of attachments begin with.

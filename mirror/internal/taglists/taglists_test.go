@@ -67,6 +67,18 @@ func TestReader(t *testing.T) {
 			t.Errorf("%s: %v, %v", c.name, found, err)
 		}
 	}
+
+	// The end of one caller's context is no answer for others.
+	from := &counted{Reader: place}
+	at := New(nil).Reader("acme/app", from)
+	ended, end := context.WithCancel(t.Context())
+	end()
+	from.fail = true
+	_, _, _ = at.Manifest(ended, signature)
+	from.fail = false
+	if _, _, err := at.Manifest(t.Context(), "sha256-"+of.Encoded()+".att"); !errors.Is(err, fs.ErrNotExist) || from.lists != 2 || from.manifests != 1 {
+		t.Errorf("%v, %d lists and %d manifests were asked for", err, from.lists, from.manifests)
+	}
 	place.Abilities = &store.Abilities{}
 	if at := New(nil).Reader("acme/app", place); at != store.Reader(place) {
 		t.Error("a place without tags is wrapped")
