@@ -9,6 +9,7 @@ import (
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/operator-bindery/bindery/internal/platform"
 	"github.com/operator-bindery/bindery/layers"
 )
 
@@ -91,11 +92,11 @@ func (o *Options) inherited(p v1.Platform) (labels, annotations map[string]strin
 	v, best := o.Source.Variants[0], 0
 	for _, other := range o.Source.Variants {
 		fits := 0
-		if other.Platform.OS == p.OS && other.Platform.Architecture == p.Architecture {
+		switch {
+		case platform.Equal(other.Platform, p):
+			fits = 2
+		case platform.MatchesAnyVariant(other.Platform, p):
 			fits = 1
-			if other.Platform.Variant == p.Variant {
-				fits = 2
-			}
 		}
 		if fits > best {
 			v, best = other, fits

@@ -22,6 +22,7 @@ import (
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/archive"
 	"github.com/operator-bindery/bindery/internal/limit"
+	"github.com/operator-bindery/bindery/internal/platform"
 	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/layers"
 )
@@ -80,7 +81,7 @@ func openBase(ctx context.Context, o *Options, from *Base, p v1.Platform) (_ *ba
 	if b.config, err = parseConfig(src.ConfigText, src.ConfigDescriptor.Digest); err != nil {
 		return nil, err
 	}
-	if b.config.OS != p.OS || b.config.Architecture != p.Architecture {
+	if !platform.MatchesAnyVariant(b.config.Platform, p) {
 		return nil, fmt.Errorf("the image is for %s/%s, not for %s/%s", b.config.OS, b.config.Architecture, p.OS,
 			p.Architecture)
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/operator-bindery/bindery/build/internal/cataloglayer"
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/platform"
 	"github.com/operator-bindery/bindery/internal/testing/imagetest"
 	"github.com/operator-bindery/bindery/layers"
 )
@@ -272,7 +273,7 @@ func TestIndexForSeveralPlatforms(t *testing.T) {
 			for i, p := range c.of {
 				opened, tr := tree(t, "oci:"+dir+":v1", p, "database", "bin/tool")
 				if opened.Config.Architecture != p.Architecture || !slices.Contains(names(t, tr),
-					"database/index.db") || !samePlatform(img.Platforms[i].Platform, p) {
+					"database/index.db") || !platform.Equal(img.Platforms[i].Platform, p) {
 					t.Errorf("%+v: %q", p, names(t, tr))
 				}
 				if c.base.platforms != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/operator-bindery/bindery/build/internal/cataloglayer"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/platform"
 	"github.com/operator-bindery/bindery/layers"
 	"github.com/operator-bindery/bindery/serve"
 )
@@ -90,8 +91,7 @@ func (o *Options) normalize() error {
 	o.Compression = cmp.Or(o.Compression, layers.Gzip)
 	o.MaxLayers = cmp.Or(o.MaxLayers, defaultMaxLayers)
 	o.Jobs = cmp.Or(max(o.Jobs, 0), runtime.GOMAXPROCS(0))
-	o.Platform.OS = cmp.Or(o.Platform.OS, "linux")
-	o.Platform.Architecture = cmp.Or(o.Platform.Architecture, "amd64")
+	o.Platform = platform.Complete(o.Platform)
 	switch {
 	case o.Format != FormatOCI && o.Format != FormatDocker:
 		return fmt.Errorf("unknown format %q: expected oci or docker", o.Format)
@@ -192,13 +192,4 @@ func (o *Options) extraDir() string {
 		return ""
 	}
 	return o.caches.Extra[0].Dir
-}
-
-// PlatformName is a platform as a flag has it.
-func PlatformName(p v1.Platform) string {
-	name := p.OS + "/" + p.Architecture
-	if p.Variant != "" {
-		name += "/" + p.Variant
-	}
-	return name
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/operator-bindery/bindery/build/internal/grouping"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/internal/canon"
+	"github.com/operator-bindery/bindery/internal/platform"
 	"github.com/operator-bindery/bindery/internal/spool"
 	"github.com/operator-bindery/bindery/layers"
 	"github.com/operator-bindery/bindery/serve/opmcache"
@@ -281,10 +282,10 @@ func (s settled) planned(o *Options) *Planned {
 		p.Totals.Packages += len(l.Packages)
 	}
 	platforms := o.platforms()
-	for i, platform := range platforms {
+	for i, of := range platforms {
 		only := ""
 		if len(platforms) > 1 {
-			only = PlatformName(platform)
+			only = platform.Name(of)
 		}
 		below := 0
 		if b := s.bases[i]; b != nil {

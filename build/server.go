@@ -17,6 +17,7 @@ import (
 	"github.com/operator-bindery/bindery/build/internal/serverbin"
 	"github.com/operator-bindery/bindery/internal/ctxio"
 	"github.com/operator-bindery/bindery/internal/keyed"
+	"github.com/operator-bindery/bindery/internal/platform"
 	"github.com/operator-bindery/bindery/layers"
 )
 
@@ -138,7 +139,7 @@ func (o *Options) SetServer(choice string, of []v1.Platform, e *Embedded) (err e
 func (e *Embedded) server(p v1.Platform) (Server, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	key := p.OS + "/" + p.Architecture + "/" + p.Variant
+	key := platform.Name(p)
 	if s, ok := e.found[key]; ok {
 		return s, nil
 	}
@@ -297,15 +298,10 @@ func (o *Options) settleServer(bases []*base) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if !samePlatform(s.Platform, p) {
-			return "", fmt.Errorf("a server for %s/%s instead of %s/%s", s.Platform.OS, s.Platform.Architecture, p.OS,
-				p.Architecture)
+		if !platform.Equal(s.Platform, p) {
+			return "", fmt.Errorf("a server for %s instead of %s", platform.Name(s.Platform), platform.Name(p))
 		}
 		o.Servers = append(o.Servers, s)
 	}
 	return "", nil
-}
-
-func samePlatform(a, b v1.Platform) bool {
-	return a.OS == b.OS && a.Architecture == b.Architecture && a.Variant == b.Variant
 }

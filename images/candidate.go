@@ -14,6 +14,7 @@ import (
 
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/images/transport"
+	"github.com/operator-bindery/bindery/internal/platform"
 	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
@@ -155,7 +156,7 @@ func (o *candidate) image(ctx context.Context, p v1.Platform) (*Image, error) {
 	if o.client != nil && p.OS == "" && p.Architecture == "" {
 		p, orAny = o.client.o.Platform, o.client.o.AnyPlatform
 	}
-	p.OS, p.Architecture = cmp.Or(p.OS, "linux"), cmp.Or(p.Architecture, "amd64")
+	p = platform.Complete(p)
 	return o.choose(ctx, func(entries []v1.Descriptor) (v1.Descriptor, error) {
 		return store.Choose(entries, p, orAny)
 	})

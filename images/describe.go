@@ -1,7 +1,6 @@
 package images
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +9,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/platform"
 )
 
 // Description describes one image, or an index and its images.
@@ -47,10 +47,8 @@ func (s *Source) Describe(ctx context.Context) (*Description, error) {
 	d := &Description{Name: s.Given, Top: s.Digest, MediaType: s.Top.MediaType, Index: all.Index, Annotations: all.Annotations}
 	seen := map[string]bool{}
 	for _, i := range all.Images {
-		p := i.Platform
-		// Older builders leave the fields of single images empty.
-		p.OS, p.Architecture = cmp.Or(p.OS, "linux"), cmp.Or(p.Architecture, "amd64")
-		key := p.OS + "/" + p.Architecture + "/" + p.Variant
+		p := platform.Complete(i.Platform)
+		key := platform.Name(p)
 		if seen[key] {
 			continue
 		}

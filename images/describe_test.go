@@ -86,6 +86,38 @@ func TestDescribe(t *testing.T) {
 	}
 }
 
+// An image without a variant is for that which its architecture has by default; a message names the variants.
+func TestImageOfAVariant(t *testing.T) {
+	reg := testregistry.New(t)
+	v6 := forArch("arm")
+	v6.Platform.Variant = "v6"
+	reg.AddIndex(t, "acme/index", "v1", nil, []testregistry.Image{forArch("arm64"), v6})
+	v8 := forArch("arm64")
+	v8.Platform.Variant = "v8"
+	reg.AddIndex(t, "acme/index", "both", nil, []testregistry.Image{forArch("arm64"), v8})
+	c, name := plainClient(t, images.ClientOptions{}), reg.Host()+"/acme/index:v1"
+	for _, p := range []v1.Platform{{OS: "linux", Architecture: "arm64", Variant: "v8"},
+		{OS: "linux", Architecture: "arm"}, {OS: "linux", Architecture: "arm", Variant: "v6"}} {
+		img, err := c.Image(t.Context(), name, p)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if err := img.Close(); err != nil || img.Config.Architecture != p.Architecture {
+			t.Errorf("%+v: %s, %v", p, img.Config.Architecture, err)
+		}
+	}
+	img, err := c.Image(t.Context(), reg.Host()+"/acme/index:both", v8.Platform)
+	if err != nil || img.Config.Variant != "v8" {
+		t.Errorf("the image that names the variant is not preferred: %v", err)
+	}
+	_, err = c.Image(t.Context(), name, v1.Platform{OS: "linux", Architecture: "arm", Variant: "v7"})
+	if want := `no image for linux/arm/v7 in the index, which has "linux/arm/v6", "linux/arm64"`; err == nil ||
+		!strings.HasSuffix(err.Error(), want) {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
 // Indexes of indexes of indexes do not make many requests.
 func TestDescribeOfManyIndexes(t *testing.T) {
 	reg := testregistry.New(t)

@@ -11,6 +11,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/platform"
 	"github.com/operator-bindery/bindery/mirror/imageset"
 	"github.com/operator-bindery/bindery/mirror/internal/tally"
 )
@@ -110,13 +111,7 @@ func (s *items) add(source, destination imageset.Ref, kind Kind, platforms []v1.
 	if len(platforms) == 0 {
 		i.all, i.platforms = true, nil
 	} else if !i.all {
-		for _, p := range platforms {
-			if !slices.ContainsFunc(i.platforms, func(q v1.Platform) bool {
-				return p.OS == q.OS && p.Architecture == q.Architecture && p.Variant == q.Variant
-			}) {
-				i.platforms = append(i.platforms, p)
-			}
-		}
+		i.platforms = platform.AppendNew(i.platforms, platforms...)
 	}
 	return i
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/internal/guard"
+	"github.com/operator-bindery/bindery/internal/platform"
 	"github.com/operator-bindery/bindery/mirror/imageset"
 	"github.com/operator-bindery/bindery/mirror/internal/workdir"
 )
@@ -157,7 +158,7 @@ func (p *presence) line(i *item, d digest.Digest) string {
 		kinds += "r"
 	}
 	for _, of := range i.platforms {
-		kinds += " " + of.OS + "/" + of.Architecture
+		kinds += " " + platform.Name(of)
 	}
 	return d.String() + " " + i.destination.Name() + " " + kinds
 }

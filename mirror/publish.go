@@ -17,6 +17,7 @@ import (
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/convert"
 	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/internal/platform"
 	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/layers"
 	"github.com/operator-bindery/bindery/mirror/filter"
@@ -308,10 +309,11 @@ func rebuildCatalog(ctx context.Context, options *Options, c *catalog, dir strin
 		}
 		var of []v1.Platform
 		for _, v := range d.Variants {
-			of = append(of, v1.Platform{OS: v.Platform.OS, Architecture: v.Platform.Architecture,
-				Variant: v.Platform.Variant})
+			if platform.Matches(v.Platform, c.op.Platforms...) {
+				of = append(of, platform.Plain(v.Platform))
+			}
 		}
-		if spec.Platforms = sizes.Platforms(of, c.op.Platforms); len(spec.Platforms) == 0 {
+		if spec.Platforms = of; len(of) == 0 {
 			return nil, errors.New("the catalog has none of the platforms that are requested")
 		}
 		if options.Base == KeepBase {

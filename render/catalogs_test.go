@@ -77,7 +77,7 @@ func TestCatalogImages(t *testing.T) {
 	if err != nil || len(d.Variants) != 1 || d.Variants[0].Config.Config.Labels[configsLabel] != "/configs" {
 		t.Fatalf("%+v, %v", d, err)
 	}
-	if err := render.SameOnAll(t.Context(), d, func(v1.Platform) bool { return true }, o); err != nil {
+	if err := render.SameOnAll(t.Context(), d, nil, o); err != nil {
 		t.Error(err)
 	}
 	files, err := o.OpenCatalogImage(t.Context(), name)
@@ -167,9 +167,33 @@ func TestPlatformsOfACatalog(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = render.SameOnAll(t.Context(), d, func(v1.Platform) bool { return true }, o)
+		err = render.SameOnAll(t.Context(), d, nil, o)
 		if !errors.Is(err, c.want) {
 			t.Errorf("%s: got %v", tag, err)
+		}
+	}
+}
+
+// Only the wanted platforms are compared: of an architecture one variant if it is named, else all.
+func TestPlatformsThatAreCompared(t *testing.T) {
+	r := testregistry.New(t)
+	image := func(architecture, variant, text string) testregistry.Image {
+		return testregistry.Image{Labels: map[string]string{configsLabel: "/configs"},
+			Platform: v1.Platform{OS: "linux", Architecture: architecture, Variant: variant},
+			Layers:   []map[string]string{{"configs/catalog.json": text}}}
+	}
+	r.AddIndex(t, "catalog", "v1", nil, []testregistry.Image{image("amd64", "", twoPackages),
+		image("arm", "v6", "{}"), image("arm", "v7", twoPackages)})
+	o := render.Options{Images: client(t, r), TempDir: t.TempDir()}
+	d, err := render.Describe(t.Context(), o.Images, r.Host()+"/catalog:v1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for variant, want := range map[string]error{"": render.ErrPlatformsDiffer, "v6": render.ErrPlatformsDiffer, "v7": nil} {
+		err := render.SameOnAll(t.Context(), d, []v1.Platform{{OS: "linux", Architecture: "amd64"},
+			{OS: "linux", Architecture: "arm", Variant: variant}}, o)
+		if !errors.Is(err, want) {
+			t.Errorf("linux/arm/%s: got %v", variant, err)
 		}
 	}
 }

@@ -14,11 +14,12 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/platform"
 )
 
-// SameOnAll checks that an image has the same database or catalog for all platforms that wanted accepts, so that one of
-// them may be read for all. Images with the same layers are not read. Errors are a [*ReferenceError].
-func SameOnAll(ctx context.Context, d *images.Description, wanted func(v1.Platform) bool, o Options) (err error) {
+// SameOnAll checks that an image has the same database or catalog for all its images for the wanted platforms; none are
+// all. Then one of them may be read for all. Images with the same layers are not read. Errors are a [*ReferenceError].
+func SameOnAll(ctx context.Context, d *images.Description, wanted []v1.Platform, o Options) (err error) {
 	prepared, done, err := o.prepare()
 	if err != nil {
 		return err
@@ -28,7 +29,7 @@ func SameOnAll(ctx context.Context, d *images.Description, wanted func(v1.Platfo
 	var firstSum []byte
 	var seen [][]digest.Digest
 	for _, v := range d.Variants {
-		if !wanted(v.Platform) || slices.ContainsFunc(seen,
+		if !platform.Matches(v.Platform, wanted...) || slices.ContainsFunc(seen,
 			func(layers []digest.Digest) bool { return slices.Equal(layers, v.Config.RootFS.DiffIDs) }) {
 			continue
 		}
@@ -44,8 +45,7 @@ func SameOnAll(ctx context.Context, d *images.Description, wanted func(v1.Platfo
 		}
 		sum, err := contentSum(ctx, d.Name, v.Platform, prepared)
 		if err == nil && string(sum) != string(firstSum) {
-			err = fmt.Errorf("%w: linux/%s and linux/%s", ErrPlatformsDiffer, first.Architecture,
-				v.Platform.Architecture)
+			err = fmt.Errorf("%w: %s and %s", ErrPlatformsDiffer, platform.Name(first), platform.Name(v.Platform))
 		}
 		if err != nil {
 			return &ReferenceError{d.Name, err}

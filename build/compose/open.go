@@ -13,6 +13,7 @@ import (
 	"github.com/operator-bindery/bindery/edit"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/guard"
+	"github.com/operator-bindery/bindery/internal/platform"
 	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/render"
 )
@@ -117,22 +118,18 @@ func sameOnAll(ctx context.Context, img *images.Image, name string, stack *build
 	if err != nil {
 		return err
 	}
-	wanted := func(p v1.Platform) bool {
-		return slices.ContainsFunc(o.Platforms,
-			func(w v1.Platform) bool { return w.OS == p.OS && w.Architecture == p.Architecture })
-	}
 	if stack == nil {
-		return render.SameOnAll(ctx, d, wanted, o.Render)
+		return render.SameOnAll(ctx, d, o.Platforms, o.Render)
 	}
 	for _, v := range d.Variants {
-		if !wanted(v.Platform) {
+		if !platform.Matches(v.Platform, o.Platforms...) {
 			continue
 		}
 		// The package layers are on top and must be equal; the layers below depend on the platform.
 		ids, last := v.Config.RootFS.DiffIDs, img.Config.RootFS.DiffIDs
 		n := len(stack.Layers)
 		if len(ids) < n || !slices.Equal(ids[len(ids)-n:], last[len(last)-n:]) {
-			return fmt.Errorf("%w: linux/%s and another one", render.ErrPlatformsDiffer, v.Platform.Architecture)
+			return fmt.Errorf("%w: %s and another one", render.ErrPlatformsDiffer, platform.Name(v.Platform))
 		}
 	}
 	return nil

@@ -14,6 +14,7 @@ import (
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/migrate"
+	"github.com/operator-bindery/bindery/render"
 )
 
 // Migrated are the inputs of the image of one migrated catalog.
@@ -89,7 +90,7 @@ func (s *Spec) CheckPlatforms(ctx context.Context, from *images.Description, o m
 	if err != nil {
 		return err
 	}
-	return sameOnAll(ctx, from, of, o.Render)
+	return render.SameOnAll(ctx, from, of, o.Render)
 }
 
 // CheckUnmoved fails if the tag of the source image moved between reading its labels and its content. from may be nil.

@@ -12,6 +12,7 @@ import (
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/registries"
+	"github.com/operator-bindery/bindery/internal/platform"
 	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/render"
 )
@@ -117,7 +118,7 @@ func (s *Spec) Edited(ctx context.Context, x *Index, from string, inherit bool, 
 		of = []v1.Platform{{OS: "linux", Architecture: runtime.GOARCH}}
 	}
 	if d != nil && !s.AnyPlatform {
-		if err := sameOnAll(ctx, d, append(slices.Clone(of), x.Image.Platform), ro); err != nil {
+		if err := render.SameOnAll(ctx, d, append(slices.Clone(of), x.Image.Platform), ro); err != nil {
 			return o, err
 		}
 	}
@@ -127,19 +128,10 @@ func (s *Spec) Edited(ctx context.Context, x *Index, from string, inherit bool, 
 	return o, err
 }
 
-// sameOnAll checks that the image holds the same catalog for all of the platforms as for the one that was read.
-func sameOnAll(ctx context.Context, d *images.Description, of []v1.Platform, ro render.Options) error {
-	return render.SameOnAll(ctx, d, func(p v1.Platform) bool {
-		return slices.ContainsFunc(of, func(w v1.Platform) bool {
-			return w.OS == p.OS && w.Architecture == p.Architecture && w.Variant == p.Variant
-		})
-	}, ro)
-}
-
 // linuxPlatforms are the platforms of an image that a catalog can be served on, and the other ones.
 func linuxPlatforms(d *images.Description) (linux, others []v1.Platform) {
 	for _, v := range d.Variants {
-		p := v1.Platform{OS: v.Platform.OS, Architecture: v.Platform.Architecture, Variant: v.Platform.Variant}
+		p := platform.Plain(v.Platform)
 		if p.OS == "linux" {
 			linux = append(linux, p)
 		} else {

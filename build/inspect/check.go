@@ -13,6 +13,7 @@ import (
 	"github.com/operator-bindery/bindery/build/internal/cataloglayer"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/platform"
 	"github.com/operator-bindery/bindery/layers"
 )
 
@@ -165,8 +166,7 @@ func (l *layerCheck) server(ctx context.Context) error {
 		l.report(aboutServer, "", "bin/opm", "the layer has no server")
 		return nil
 	}
-	p := l.image.Platform
-	p.OSVersion, p.OSFeatures = "", nil
+	p := platform.Plain(l.image.Platform)
 	rebuilt, err := cataloglayer.Program(func() (io.ReadCloser, error) { return l.c.open(*program) }, program.size, p)
 	if err != nil {
 		l.report(aboutServer, "", "bin/opm", "%s", strings.TrimPrefix(err.Error(), "server: "))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/platform"
 	"github.com/operator-bindery/bindery/serve/opmcache"
 )
 
@@ -105,8 +106,7 @@ func (c *imageCheck) checkDeclared() {
 // index compares the image with its entry in the index.
 func (c *imageCheck) index() {
 	p, config := c.image.Platform, c.image.Config.Platform
-	if p.OS != config.OS || p.Architecture != config.Architecture ||
-		p.Variant != config.Variant && config.Variant != "" {
+	if !platform.Matches(p, config) {
 		c.report(aboutIndex, "", "the platform in the index is %s, and in the configuration %s", c.platform,
 			platformName(config))
 	}

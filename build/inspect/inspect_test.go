@@ -304,6 +304,12 @@ func TestDifferencesAreFound(t *testing.T) {
 			expect(t, examine(t, takeApart(t, at).layout(&c.entry)), inspect.AboutIndex, c.text)
 		})
 	}
+	// docker leaves out of an index the variant that the architecture has by default.
+	f := takeApart(t, at)
+	f.config.Variant = "v1"
+	if r := examine(t, f.layout(&v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: "amd64"}})); !r.Proof.Same {
+		t.Errorf("an index without the variant: %+v", r.Proof.Differences)
+	}
 }
 
 // expect fails unless the report has a difference about the subject with the text.

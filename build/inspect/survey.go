@@ -3,7 +3,6 @@ package inspect
 import (
 	"cmp"
 	"maps"
-	"path"
 	"slices"
 	"strings"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/operator-bindery/bindery/bundle"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/archive"
+	"github.com/operator-bindery/bindery/internal/platform"
 )
 
 // Inspect reports what the images of a survey declare. It reads no layer.
@@ -125,7 +125,8 @@ func compressionOf(mediaType string) string {
 
 // platformName formats a platform as in --platform.
 func platformName(p v1.Platform) string {
-	return strings.TrimSuffix(path.Join(cmp.Or(p.OS, "?"), cmp.Or(p.Architecture, "?"), p.Variant), "/")
+	p.OS, p.Architecture = cmp.Or(p.OS, "?"), cmp.Or(p.Architecture, "?")
+	return platform.Name(p)
 }
 
 func packagesOf(ls []Layer) []Package {

@@ -18,6 +18,7 @@ import (
 	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/limit"
+	"github.com/operator-bindery/bindery/internal/platform"
 )
 
 // openStored opens an image in a store. The library takes another place than the system's for temporary files.
@@ -81,12 +82,12 @@ func findStorable(ctx context.Context, c transport.Content) (top v1.Descriptor, 
 			return err
 		}
 		n.Entries = []v1.Descriptor{chosen}
-		platform := "one platform"
+		of := "one platform"
 		if chosen.Platform != nil {
-			platform = chosen.Platform.OS + "/" + chosen.Platform.Architecture
+			of = platform.Name(*chosen.Platform)
 		}
 		c.Event(store.Event{Kind: store.EventWarning,
-			Err: fmt.Errorf("a store has the image of one platform, and gets that of %s", platform)})
+			Err: fmt.Errorf("a store has the image of one platform, and gets that of %s", of)})
 		return nil
 	}
 	err = store.Walk(ctx, store.Node{Descriptor: c.Top}, store.WalkOptions{Read: store.ReadFrom(c.From), Visit: visit})

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/limit"
+	"github.com/operator-bindery/bindery/internal/platform"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
@@ -26,11 +28,12 @@ func IndexEntries(index []byte) ([]v1.Descriptor, error) {
 	return all.Manifests, nil
 }
 
-// Choose returns the first of the entries of an index that is an image for a platform. If there is none and orAny is
-// set, it returns the first for Linux. Errors are of the class of input that is invalid.
+// Choose returns the first of the entries of an index that is an image for a platform, as [CopyOptions] says. One
+// that names the wanted variant precedes those that have it by default. If there is none and orAny is set, it returns the
+// first for Linux. Errors are of the class of input that is invalid.
 func Choose(entries []v1.Descriptor, p v1.Platform, orAny bool) (v1.Descriptor, error) {
 	var seen []string
-	var other *v1.Descriptor
+	var unnamed, other *v1.Descriptor
 	for n, d := range entries {
 		if err := verify.Digest(d.Digest); err != nil {
 			return v1.Descriptor{}, fmt.Errorf("index: %w", err)
@@ -41,21 +44,26 @@ func Choose(entries []v1.Descriptor, p v1.Platform, orAny bool) (v1.Descriptor, 
 			}
 			continue
 		}
-		if d.Platform.OS == p.OS && d.Platform.Architecture == p.Architecture && (p.Variant == "" ||
-			p.Variant == d.Platform.Variant) {
-			return d, nil
+		if platform.Matches(*d.Platform, p) {
+			if p.Variant == "" || p.Variant == d.Platform.Variant {
+				return d, nil
+			}
+			unnamed = cmp.Or(unnamed, &entries[n])
 		}
-		seen = append(seen, fmt.Sprintf("%.40q", d.Platform.OS+"/"+d.Platform.Architecture))
+		seen = append(seen, fmt.Sprintf("%.40q", platform.Name(*d.Platform)))
 		if other == nil && d.Platform.OS == "linux" && IsImage(d, len(entries)) {
 			other = &entries[n]
 		}
 	}
-	if orAny && other != nil {
-		return *other, nil
+	if unnamed == nil && orAny {
+		unnamed = other
+	}
+	if unnamed != nil {
+		return *unnamed, nil
 	}
 	slices.Sort(seen)
-	return v1.Descriptor{}, fmt.Errorf("%w: no image for %s/%s in the index, which has %s", fault.ErrInvalid, p.OS,
-		p.Architecture, strings.Join(slices.Compact(seen), ", "))
+	return v1.Descriptor{}, fmt.Errorf("%w: no image for %s in the index, which has %s", fault.ErrInvalid,
+		platform.Name(p), strings.Join(slices.Compact(seen), ", "))
 }
 
 // IsImage tells whether an entry of an index is an image to run, and no attestation or signature.

@@ -36,7 +36,8 @@ type Name struct {
 // CopyOptions configure [Copy]. The zero value copies everything.
 type CopyOptions struct {
 	// Platforms, unless empty, are those whose images of an index are copied: operating system and architecture, and
-	// the variant if it is given. Entries of the index that name no platform are copied too, and of those that
+	// the variant if it is given. An image without a variant has the one that its architecture has by default: v7 of
+	// arm, v8 of arm64, v1 of amd64. Entries of the index that name no platform are copied too, and of those that
 	// describe another image, as attestations of buildkit do, those whose image is. An image that is in no index is
 	// copied whatever its platform.
 	Platforms []v1.Platform

@@ -14,6 +14,7 @@ import (
 	"go.podman.io/image/v5/manifest"
 
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/platform"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
@@ -117,7 +118,7 @@ func Select(entries []v1.Descriptor, platforms []v1.Platform) (wanted, others []
 	kept := map[digest.Digest]bool{}
 	for i, e := range entries {
 		_, describes := e.Annotations[referenceDigest]
-		chosen[i] = len(platforms) == 0 || !describes && (e.Platform == nil || matches(platforms, *e.Platform) ||
+		chosen[i] = len(platforms) == 0 || !describes && (e.Platform == nil || platform.Matches(*e.Platform, platforms...) ||
 			manifest.MIMETypeIsMultiImage(e.MediaType))
 		kept[e.Digest] = kept[e.Digest] || chosen[i]
 	}
@@ -135,14 +136,6 @@ func Select(entries []v1.Descriptor, platforms []v1.Platform) (wanted, others []
 
 func hasDigest(all []v1.Descriptor, d digest.Digest) bool {
 	return slices.ContainsFunc(all, func(e v1.Descriptor) bool { return e.Digest == d })
-}
-
-// matches tells whether a platform is one of those that are wanted.
-func matches(wanted []v1.Platform, p v1.Platform) bool {
-	return slices.ContainsFunc(wanted, func(want v1.Platform) bool {
-		return want.OS == p.OS && want.Architecture == p.Architecture &&
-			(want.Variant == "" || want.Variant == p.Variant)
-	})
 }
 
 // ask asks the destination for a manifest, or for its text, which tells whether it has a subject: see manifests.
@@ -218,19 +211,11 @@ func (c *imageCopy) collect(root *node) {
 			if e.Platform == nil {
 				continue
 			}
-			c.matched = c.matched || matches(c.o.Platforms, *e.Platform)
-			if !slices.ContainsFunc(c.platforms,
-				func(p v1.Platform) bool { return platformText(p) == platformText(*e.Platform) }) {
-				c.platforms = append(c.platforms, *e.Platform)
-			}
+			c.matched = c.matched || platform.Matches(*e.Platform, c.o.Platforms...)
+			c.platforms = platform.AppendNew(c.platforms, *e.Platform)
 		}
 	}
 	c.account.LeftOut = slices.DeleteFunc(Once(left), func(d v1.Descriptor) bool { return copied[d.Digest] })
-}
-
-// platformText returns OS/ARCHITECTURE[/VARIANT].
-func platformText(p v1.Platform) string {
-	return strings.TrimSuffix(p.OS+"/"+p.Architecture+"/"+p.Variant, "/")
 }
 
 // PlatformError is the error of an index that has none of the platforms.
@@ -251,7 +236,7 @@ func platformTexts(all []v1.Platform) string {
 	const most = 40
 	texts := []string{}
 	for _, p := range all[:min(len(all), most)] {
-		texts = append(texts, fmt.Sprintf("%.60q", platformText(p)))
+		texts = append(texts, fmt.Sprintf("%.60q", platform.Name(p)))
 	}
 	if len(all) > most {
 		texts = append(texts, "...")

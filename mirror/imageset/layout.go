@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/operator-bindery/bindery/internal/platform"
 	"github.com/operator-bindery/bindery/internal/regularfile"
 )
 
@@ -36,14 +38,12 @@ func layoutName(r Ref) string {
 	if json.Unmarshal(data, &index) != nil || len(index.Manifests) < 2 {
 		return name
 	}
-	at := 0
-	for i, m := range index.Manifests {
-		if r.Digest != "" && m.Digest == r.Digest {
-			return fmt.Sprintf("%s:@%d", name, i)
-		}
-		if p := m.Platform; p != nil && p.OS == "linux" && p.Architecture == "amd64" && at == 0 {
-			at = i
-		}
+	at := slices.IndexFunc(index.Manifests,
+		func(m v1.Descriptor) bool { return r.Digest != "" && m.Digest == r.Digest })
+	if at < 0 {
+		at = slices.IndexFunc(index.Manifests, func(m v1.Descriptor) bool {
+			return m.Platform != nil && platform.Matches(*m.Platform, v1.Platform{OS: "linux", Architecture: "amd64"})
+		})
 	}
-	return fmt.Sprintf("%s:@%d", name, at)
+	return fmt.Sprintf("%s:@%d", name, max(at, 0))
 }

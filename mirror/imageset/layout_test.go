@@ -17,11 +17,12 @@ func TestPullNameOfLayouts(t *testing.T) {
 		digest    string
 		want      string
 	}{
-		"one":            {[]string{manifest(hexA, "arm64")}, "", ""},
-		"none":           {nil, "", ""},
-		"for a platform": {[]string{manifest(hexA, "arm64"), manifest(hexB, "amd64")}, "", ":@1"},
-		"the first":      {[]string{manifest(hexA, "arm64"), manifest(hexB, "s390x")}, "", ":@0"},
-		"by digest":      {[]string{manifest(hexB, "amd64"), manifest(hexA, "arm64")}, "@sha256:" + hexA, ":@1"},
+		"one":              {[]string{manifest(hexA, "arm64")}, "", ""},
+		"none":             {nil, "", ""},
+		"for a platform":   {[]string{manifest(hexA, "arm64"), manifest(hexB, "amd64")}, "", ":@1"},
+		"the first for it": {[]string{manifest(hexA, "amd64"), manifest(hexB, "amd64")}, "", ":@0"},
+		"the first":        {[]string{manifest(hexA, "arm64"), manifest(hexB, "s390x")}, "", ":@0"},
+		"by digest":        {[]string{manifest(hexB, "amd64"), manifest(hexA, "arm64")}, "@sha256:" + hexA, ":@1"},
 	} {
 		dir := t.TempDir()
 		if err := os.WriteFile(filepath.Join(dir, "index.json"),

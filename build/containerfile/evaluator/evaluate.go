@@ -19,6 +19,7 @@ import (
 	"github.com/openshift/imagebuilder/dockerfile/parser"
 
 	"github.com/operator-bindery/bindery/build"
+	"github.com/operator-bindery/bindery/internal/platform"
 	"github.com/operator-bindery/bindery/internal/printable"
 	"github.com/operator-bindery/bindery/layers"
 )
@@ -137,7 +138,7 @@ func (e *evaluation) fail(line int, instruction string, err error) error {
 // builtin returns the predefined arguments for a platform.
 func builtin(p v1.Platform) map[string]string {
 	return map[string]string{
-		"TARGETPLATFORM": build.PlatformName(p),
+		"TARGETPLATFORM": platform.Name(p),
 		"TARGETOS":       p.OS, "TARGETARCH": p.Architecture, "TARGETVARIANT": p.Variant,
 		"BUILDPLATFORM": "linux/" + runtime.GOARCH, "BUILDOS": "linux", "BUILDARCH": runtime.GOARCH, "BUILDVARIANT": "",
 	}
@@ -228,7 +229,7 @@ func (v *evaluation) warnUnused() {
 
 // tree returns the file tree of an image that FROM or --from names.
 func (v *evaluation) tree(ctx context.Context, name string, p v1.Platform) (*imageTree, error) {
-	key := p.OS + "/" + p.Architecture + "/" + p.Variant + " " + name
+	key := platform.Name(p) + " " + name
 	if t := v.images[key]; t != nil {
 		return t, nil
 	}

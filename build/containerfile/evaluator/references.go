@@ -10,7 +10,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/openshift/imagebuilder/dockerfile/command"
 
-	"github.com/operator-bindery/bindery/build"
+	"github.com/operator-bindery/bindery/internal/platform"
 )
 
 // reference is the name of an image in a file and the platform that is needed of it.
@@ -29,7 +29,7 @@ func (f *File) References(args map[string]string, p v1.Platform) ([]reference, e
 	var all []reference
 	add := func(r reference) {
 		same := func(o reference) bool {
-			return o.Name == r.Name && build.PlatformName(o.Platform) == build.PlatformName(r.Platform)
+			return o.Name == r.Name && platform.Equal(o.Platform, r.Platform)
 		}
 		if !slices.ContainsFunc(all, same) {
 			all = append(all, r)

@@ -18,6 +18,7 @@ import (
 	"github.com/openshift/imagebuilder/dockerfile/command"
 	"github.com/openshift/imagebuilder/dockerfile/parser"
 
+	"github.com/operator-bindery/bindery/internal/platform"
 	"github.com/operator-bindery/bindery/layers"
 )
 
@@ -119,7 +120,7 @@ func (s *stage) startStage(ctx context.Context, n int, node *parser.Node) error 
 		if s.image, err = s.e.tree(ctx, name, s.platform); err != nil {
 			return err
 		}
-		if c := s.image.image.Config; c.OS != s.platform.OS || c.Architecture != s.platform.Architecture {
+		if c := s.image.image.Config; !platform.MatchesAnyVariant(c.Platform, s.platform) {
 			return newMendError(fmt.Sprintf("give --platform %.40s, or take an image that is for both",
 				c.OS+"/"+c.Architecture), "image %.200q is for %.40q, not for %s/%s", name, c.OS+"/"+c.Architecture,
 				s.platform.OS, s.platform.Architecture)

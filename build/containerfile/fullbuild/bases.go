@@ -17,6 +17,7 @@ import (
 	"go.podman.io/storage"
 
 	"github.com/operator-bindery/bindery/images/library"
+	"github.com/operator-bindery/bindery/internal/platform"
 )
 
 // bases copies local images that the file names into the store of the build and returns them as build contexts under
@@ -27,13 +28,13 @@ func (r Request) bases(ctx context.Context, store storage.Store, sys *types.Syst
 	contexts := map[string]*define.AdditionalBuildContext{}
 	platforms := map[string]v1.Platform{}
 	for _, ref := range r.Images {
-		if platformName(ref.Build) != platformName(p) || !isLocal(ref.Name) {
+		if !platform.Equal(ref.Build, p) || !isLocal(ref.Name) {
 			continue
 		}
 		if other, ok := platforms[ref.Name]; ok {
-			if platformName(other) != platformName(ref.Platform) {
+			if !platform.Equal(other, ref.Platform) {
 				return nil, fmt.Errorf("%s is named for %s and for %s: builds with RUN do not support this", ref.Name,
-					platformName(other), platformName(ref.Platform))
+					platform.Name(other), platform.Name(ref.Platform))
 			}
 			continue
 		}

@@ -24,6 +24,8 @@ import (
 	"go.podman.io/storage/pkg/archive"
 	"go.podman.io/storage/pkg/unshare"
 	"golang.org/x/sys/unix"
+
+	"github.com/operator-bindery/bindery/internal/platform"
 )
 
 // Available reports whether this program can run commands.
@@ -83,7 +85,7 @@ func Build(ctx context.Context, r Request) (_ *Result, err error) {
 		maps.Copy(options.AdditionalBuildContexts, bases)
 		if _, _, err := imagebuildah.BuildDockerfiles(ctx, store, options, r.File); err != nil {
 			if len(platforms) > 1 {
-				err = fmt.Errorf("%s: %w", platformName(p), err)
+				err = fmt.Errorf("%s: %w", platform.Name(p), err)
 			}
 			return nil, failure(ctx, err)
 		}

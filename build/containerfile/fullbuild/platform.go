@@ -8,12 +8,14 @@ import (
 	"strings"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/operator-bindery/bindery/internal/platform"
 )
 
 // runnable returns an error if commands of an image for the platform cannot run here.
 func runnable(p v1.Platform, binfmt string) error {
 	if p.OS != "" && p.OS != "linux" {
-		return fmt.Errorf("%s: RUN is supported for linux only", platformName(p))
+		return fmt.Errorf("%s: RUN is supported for linux only", platform.Name(p))
 	}
 	if p.Architecture == "" || p.Architecture == runtime.GOARCH {
 		return nil
@@ -36,20 +38,11 @@ func runnable(p v1.Platform, binfmt string) error {
 	}
 	return fmt.Errorf("%s: RUN is not possible on %s: no emulator is registered in %s (install qemu-user-static, or "+
 		"run the build on such a machine)",
-		platformName(p), runtime.GOARCH, binfmt)
+		platform.Name(p), runtime.GOARCH, binfmt)
 }
 
 // machines are the architecture names of emulators that differ from Go's.
 var machines = map[string]string{
 	"amd64": "x86_64", "386": "i386", "arm64": "aarch64", "ppc64le": "ppc64le", "mips64le": "mips64el",
 	"loong64": "loongarch64",
-}
-
-// platformName formats a platform as in --platform.
-func platformName(p v1.Platform) string {
-	name := p.OS + "/" + p.Architecture
-	if p.Variant != "" {
-		name += "/" + p.Variant
-	}
-	return name
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/platform"
 	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/render"
 	"github.com/operator-bindery/bindery/supply/provenance"
@@ -108,7 +109,7 @@ func (o *Image) parameterPlatforms(p *Session) ([]string, error) {
 	}
 	var names []string
 	for _, p := range of {
-		names = append(names, strings.TrimSuffix(p.OS+"/"+p.Architecture+"/"+p.Variant, "/"))
+		names = append(names, platform.Name(p))
 	}
 	return names, nil
 }

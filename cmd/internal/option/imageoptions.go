@@ -14,6 +14,7 @@ import (
 	"github.com/operator-bindery/bindery/build/indeximage"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
+	"github.com/operator-bindery/bindery/internal/platform"
 	"github.com/operator-bindery/bindery/internal/version"
 	"github.com/operator-bindery/bindery/layers"
 )
@@ -211,12 +212,7 @@ func (o *Images) WrittenPlatforms() ([]v1.Platform, error) {
 		if err != nil {
 			return nil, err
 		}
-		// Of a platform that is named twice, the index has one image.
-		if !slices.ContainsFunc(out, func(o v1.Platform) bool {
-			return o.OS == p.OS && o.Architecture == p.Architecture && o.Variant == p.Variant
-		}) {
-			out = append(out, p)
-		}
+		out = platform.AppendNew(out, p) // of a platform that is named twice, the index has one image
 	}
 	return out, nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/program"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
+	"github.com/operator-bindery/bindery/internal/platform"
 	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/supply"
 	"github.com/operator-bindery/bindery/supply/inventory"
@@ -176,12 +177,10 @@ func (o *sbomOptions) subject(s *images.Survey) (digest.Digest, error) {
 	}
 	var have []string
 	for _, i := range s.Images {
-		at := i.Platform
-		if at.OS == want.OS && at.Architecture == want.Architecture && (want.Variant == "" ||
-			want.Variant == at.Variant) {
+		if platform.Matches(i.Platform, want) {
 			return i.Digest, nil
 		}
-		have = append(have, redact.Text(fmt.Sprintf("%.40s/%.40s", at.OS, at.Architecture)))
+		have = append(have, redact.Text(fmt.Sprintf("%.80s", platform.Name(i.Platform))))
 	}
 	return "", &cmdline.Error{Class: cmdline.ClassInput, Object: redact.Text(s.Name),
 		Err:  fmt.Errorf("there is no image for %s in it", text),

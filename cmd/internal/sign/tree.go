@@ -17,6 +17,7 @@ import (
 	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/images/signature"
 	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/internal/platform"
 	"github.com/operator-bindery/bindery/internal/printable"
 )
 
@@ -173,10 +174,7 @@ func (w *treeWriter) node(ctx context.Context, t *referrers.Tree, claims []signa
 		}
 	}
 	if t.Platform != nil {
-		n.Platform = t.Platform.OS + "/" + t.Platform.Architecture
-		if t.Platform.Variant != "" {
-			n.Platform += "/" + t.Platform.Variant
-		}
+		n.Platform = platform.Name(*t.Platform)
 	}
 	below := []signature.Claim{}
 	if len(t.Attached) > 0 {

@@ -4,7 +4,6 @@ package sizes
 import (
 	"context"
 	"maps"
-	"slices"
 	"sync"
 
 	"github.com/opencontainers/go-digest"
@@ -30,7 +29,7 @@ func (m *Image) Sum() (sum int64) {
 	return sum
 }
 
-// Measure reads the manifests of an image; of an index only those of the platforms, or all if there are none.
+// Measure reads the manifests of an image; of an index only what is copied for the platforms ([store.Select]).
 func Measure(ctx context.Context, from store.Reader, top v1.Descriptor, platforms []v1.Platform) (*Image, error) {
 	m := &Image{Top: top, Blobs: map[digest.Digest]int64{}}
 	read := func(ctx context.Context, n *store.Node) error {
@@ -49,31 +48,10 @@ func Measure(ctx context.Context, from store.Reader, top v1.Descriptor, platform
 		for _, b := range n.Parts.Blobs {
 			m.Blobs[b.Digest] = b.Size
 		}
-		if len(platforms) > 0 {
-			n.Entries = slices.DeleteFunc(slices.Clone(n.Entries), func(d v1.Descriptor) bool {
-				return d.Platform != nil && len(Platforms([]v1.Platform{*d.Platform}, platforms)) == 0
-			})
-		}
+		n.Entries, _ = store.Select(n.Entries, platforms)
 		return nil
 	}
 	return m, store.Walk(ctx, store.Node{Descriptor: top}, store.WalkOptions{Read: read, Visit: visit})
-}
-
-// Platforms returns those of the platforms that are wanted: all of them if none is named.
-func Platforms(of, wanted []v1.Platform) []v1.Platform {
-	if len(wanted) == 0 {
-		return of
-	}
-	var out []v1.Platform
-	for _, p := range of {
-		for _, w := range wanted {
-			if p.OS == w.OS && p.Architecture == w.Architecture {
-				out = append(out, p)
-				break
-			}
-		}
-	}
-	return out
 }
 
 // Total sums up the sizes of images by repository. A blob that several repositories have counts once: a registry mounts

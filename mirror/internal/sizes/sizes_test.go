@@ -79,13 +79,34 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
-func TestPlatforms(t *testing.T) {
-	of := []v1.Platform{{OS: "linux", Architecture: "amd64"}, {OS: "linux", Architecture: "arm64", Variant: "v8"}}
-	if got := Platforms(of, nil); len(got) != 2 {
-		t.Errorf("%v", got)
+// What is measured is what is copied: of several variants the one that is requested, and what describes it.
+func TestMeasureWhatIsCopied(t *testing.T) {
+	place := storetest.NewMemory()
+	all := v1.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageIndex}
+	image := func(name string, p v1.Platform, describes digest.Digest) v1.Descriptor {
+		config := v1.Descriptor{MediaType: v1.MediaTypeImageConfig, Digest: digest.FromString(name), Size: 10}
+		d := add(t, place, v1.MediaTypeImageManifest, v1.Manifest{Versioned: specs.Versioned{SchemaVersion: 2},
+			MediaType: v1.MediaTypeImageManifest, Config: config, Layers: []v1.Descriptor{}})
+		d.Platform = &p
+		if describes != "" {
+			d.Annotations = map[string]string{"vnd.docker.reference.digest": describes.String()}
+		}
+		all.Manifests = append(all.Manifests, d)
+		return d
 	}
-	got := Platforms(of, []v1.Platform{{OS: "linux", Architecture: "arm64"}, {OS: "linux", Architecture: "s390x"}})
-	if len(got) != 1 || got[0].Variant != "v8" {
-		t.Errorf("%v", got)
+	v7 := v1.Platform{OS: "linux", Architecture: "arm", Variant: "v7"}
+	none := v1.Platform{OS: "unknown", Architecture: "unknown"}
+	older := image("v6", v1.Platform{OS: "linux", Architecture: "arm", Variant: "v6"}, "")
+	newer := image("v7", v7, "")
+	image("attestation of v6", none, older.Digest)
+	attestation := image("attestation of v7", none, newer.Digest)
+	top := add(t, place, v1.MediaTypeImageIndex, all)
+
+	got, err := Measure(t.Context(), place, top, []v1.Platform{v7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := newer.Size + attestation.Size + top.Size + 2*10; got.Sum() != want || len(got.Instances) != 2 {
+		t.Errorf("%d bytes, expected %d: %+v", got.Sum(), want, got)
 	}
 }

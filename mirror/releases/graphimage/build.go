@@ -22,6 +22,7 @@ import (
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/platform"
 	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/layers"
 )
@@ -76,7 +77,7 @@ func Build(ctx context.Context, o Options) (*build.Image, error) {
 			continue
 		}
 		if err := checkBash(ctx, i.Image, o.Limits); err != nil {
-			return nil, fmt.Errorf("base of the graph image, %s, %s: %w", name, build.PlatformName(i.Platform), err)
+			return nil, fmt.Errorf("base of the graph image, %s, %s: %w", name, platform.Name(i.Platform), err)
 		}
 		if i.MediaType == manifest.DockerV2Schema2MediaType {
 			bo.Format = build.FormatDocker

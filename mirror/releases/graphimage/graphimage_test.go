@@ -28,6 +28,7 @@ import (
 	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/limit"
+	"github.com/operator-bindery/bindery/internal/platform"
 	"github.com/operator-bindery/bindery/internal/testing/recorded"
 	"github.com/operator-bindery/bindery/internal/testing/storetest"
 	"github.com/operator-bindery/bindery/internal/testing/testregistry"
@@ -249,7 +250,7 @@ func TestPlatforms(t *testing.T) {
 		}
 		var got []string
 		for _, p := range img.Platforms {
-			got = append(got, build.PlatformName(p.Platform))
+			got = append(got, platform.Name(p.Platform))
 		}
 		if strings.Join(got, " ") != c.want {
 			t.Errorf("%+v: %s", c, got)
