@@ -203,7 +203,7 @@ func TestRegistry(t *testing.T) {
 			t.Fatal(err)
 		}
 		r, err := images.Copy(t.Context(), img.Store(), img.Top(), []transport.Destination{d},
-			images.CopyOptions{Registry: insecure, Temp: t.TempDir()})
+			images.CopyOptions{Options: registries.Options{Registry: insecure, Temp: t.TempDir()}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -233,7 +233,7 @@ func TestRegistry(t *testing.T) {
 
 	// A base that is already in the repository is neither downloaded nor uploaded.
 	client, err := images.NewClient(images.ClientOptions{NoPolicy: true,
-		Registry: registries.Config{SkipTLSVerify: &yes, PlainHTTP: true}})
+		Options: registries.Options{Registry: registries.Config{SkipTLSVerify: &yes, PlainHTTP: true}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ func TestBaseAnnotations(t *testing.T) {
 	r.AddImage(t, "acme/base", "one", one)
 	skip := true
 	client, err := images.NewClient(images.ClientOptions{Policy: policy.Read,
-		Temp: t.TempDir(), Registry: registries.Config{SkipTLSVerify: &skip, PlainHTTP: true}})
+		Options: registries.Options{Temp: t.TempDir(), Registry: registries.Config{SkipTLSVerify: &skip, PlainHTTP: true}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,6 +26,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/library"
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/testing/imagetest"
 	"github.com/operator-bindery/bindery/layers"
@@ -137,7 +138,7 @@ func push(t testing.TB, img *Image, dests ...string) []images.Result {
 		ds = append(ds, parsed)
 	}
 	r, err := images.Copy(t.Context(), img.Store(), img.Top(), ds,
-		images.CopyOptions{Temp: t.TempDir(), Transports: transports})
+		images.CopyOptions{Options: registries.Options{Temp: t.TempDir()}, Transports: transports})
 	if err != nil {
 		t.Fatal(err)
 	}

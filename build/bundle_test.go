@@ -273,7 +273,7 @@ func TestRegistryTakesTheBundle(t *testing.T) {
 			t.Fatal(err)
 		}
 		r, err := images.Copy(t.Context(), img.Store(), img.Top(), []transport.Destination{d},
-			images.CopyOptions{Registry: registries.Config{SkipTLSVerify: &yes, PlainHTTP: true}, Temp: t.TempDir()})
+			images.CopyOptions{Options: registries.Options{Registry: registries.Config{SkipTLSVerify: &yes, PlainHTTP: true}, Temp: t.TempDir()}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -229,7 +229,7 @@ func TestWrongNotes(t *testing.T) {
 	lied, _ := build1(t, sampleFS(), o)
 	_, err := images.Copy(t.Context(), lied.Store(), lied.Top(),
 		[]transport.Destination{{Transport: transport.OCI, Path: filepath.Join(t.TempDir(), "out"), Name: "v1"}},
-		images.CopyOptions{Temp: t.TempDir(), Transports: transports})
+		images.CopyOptions{Options: registries.Options{Temp: t.TempDir()}, Transports: transports})
 	var stale *staleError
 	if !errors.As(err, &stale) || stale.Was != other || stale.Made != l.Digest {
 		t.Errorf("got %v", err)
@@ -318,8 +318,8 @@ func pushInsecure(t testing.TB, img *Image, dest string) {
 	}
 	yes := true
 	if _, err := images.Copy(t.Context(), img.Store(), img.Top(), []transport.Destination{d},
-		images.CopyOptions{Registry: registries.Config{SkipTLSVerify: &yes, PlainHTTP: true},
-			Temp: t.TempDir()}); err != nil {
+		images.CopyOptions{Options: registries.Options{Registry: registries.Config{SkipTLSVerify: &yes, PlainHTTP: true},
+			Temp: t.TempDir()}}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -409,7 +409,7 @@ func TestCopyRebuildsAStaleImage(t *testing.T) {
 	stale.warn = func(text string) { warned += text }
 	results, err := stale.Copy(t.Context(),
 		[]transport.Destination{{Transport: transport.OCI, Path: filepath.Join(t.TempDir(), "out"), Name: "v1"}},
-		images.CopyOptions{Temp: t.TempDir(), Transports: transports})
+		images.CopyOptions{Options: registries.Options{Temp: t.TempDir()}, Transports: transports})
 	if err != nil || len(results) != 1 || stale.Digest != img.Digest || !strings.Contains(warned,
 		"differs from the cache record") {
 		t.Errorf("%v, %v, %s instead of %s, %q", results, err, stale.Digest, img.Digest, warned)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/transport"
 )
 
@@ -97,7 +98,7 @@ func TestDamagedDirectories(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := images.Copy(t.Context(), img.Store(), img.Top(), []transport.Destination{d},
-		images.CopyOptions{Temp: t.TempDir(), Transports: transports}); err == nil {
+		images.CopyOptions{Options: registries.Options{Temp: t.TempDir()}, Transports: transports}); err == nil {
 		t.Error("a layer with another content was passed on")
 	}
 	if _, err := os.Lstat(out); err == nil {

@@ -49,7 +49,7 @@ func ExampleCatalog() {
 		log.Fatal(err)
 	}
 	results, err := img.Copy(ctx, []transport.Destination{dest},
-		images.CopyOptions{Registry: registries.Config{PlainHTTP: true, SkipTLSVerify: new(true)}})
+		images.CopyOptions{Options: registries.Options{Registry: registries.Config{PlainHTTP: true, SkipTLSVerify: new(true)}}})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -224,9 +224,9 @@ func recordedImage(t *testing.T, conf, ref string) *bundle.Bundle {
 	t.Helper()
 	yes := true
 	client, err := images.NewClient(images.ClientOptions{Policy: policy.Read,
-		Temp: t.TempDir(), Registry: registries.Config{
+		Options: registries.Options{Temp: t.TempDir(), Registry: registries.Config{
 			RegistriesConf: conf, SkipTLSVerify: &yes, PlainHTTP: true,
-		}})
+		}}})
 	if err != nil {
 		t.Fatal(err)
 	}

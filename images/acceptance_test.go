@@ -99,12 +99,12 @@ func TestRealRegistry(t *testing.T) {
 	host, ca := realRegistry(t)
 	f, text := large(t, 3<<20)
 	r := registries.Config{CAFile: ca, AuthFile: authFileFor(t, host+"/a")}
-	pushed, err := copyOf(t.Context(), of(t, f), dests(t, "docker://"+host+"/a/b:v1"), CopyOptions{Registry: r})
+	pushed, err := copyOf(t.Context(), of(t, f), dests(t, "docker://"+host+"/a/b:v1"), CopyOptions{Options: registries.Options{Registry: r}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{host + "/a/b:v1", "docker://" + pushed[0].Reference} {
-		c := quick(t, ClientOptions{Registry: r})
+		c := quick(t, ClientOptions{Options: registries.Options{Registry: r}})
 		img, err := c.Image(t.Context(), name, v1.Platform{})
 		if err != nil {
 			t.Fatal(err)
@@ -121,7 +121,7 @@ func TestRealRegistry(t *testing.T) {
 		"no such authority": {AuthFile: r.AuthFile}, "no credentials": {CAFile: ca},
 		"credentials for another path": {CAFile: ca, AuthFile: authFileFor(t, host+"/c")},
 	} {
-		if _, err := read(t.Context(), quick(t, ClientOptions{Registry: o}), host+"/a/b:v1"); !errors.Is(err,
+		if _, err := read(t.Context(), quick(t, ClientOptions{Options: registries.Options{Registry: o}}), host+"/a/b:v1"); !errors.Is(err,
 			fault.ErrRegistry) {
 			t.Errorf("%s: got %v", name, err)
 		}
@@ -129,12 +129,12 @@ func TestRealRegistry(t *testing.T) {
 	// Signatures are looked for by the library: with the same authority and credentials.
 	policy := filepath.Join(t.TempDir(), "policy.json")
 	write(t, policy, fmt.Sprintf(`{"default":[{"type":"signedBy","keyType":"GPGKeys","keyPath":%q}]}`, ca))
-	if _, err := read(t.Context(), quick(t, ClientOptions{Registry: r, PolicyFile: policy}),
+	if _, err := read(t.Context(), quick(t, ClientOptions{Options: registries.Options{Registry: r}, PolicyFile: policy}),
 		host+"/a/b:v1"); !errors.Is(err, trust.ErrPolicy) || !strings.Contains(err.Error(), "signature was required") {
 		t.Errorf("a policy of signatures: %v", err)
 	}
 	// A base image is read with the client's credentials.
-	ref := opened(t, quick(t, ClientOptions{Registry: r}), host+"/a/b:v1")
+	ref := opened(t, quick(t, ClientOptions{Options: registries.Options{Registry: r}}), host+"/a/b:v1")
 	if _, err := copyOf(t.Context(), of(t, ref), dests(t, "oci:"+filepath.Join(t.TempDir(), "out")),
 		CopyOptions{}); err != nil {
 		t.Error(err)
@@ -147,7 +147,7 @@ func TestRealRegistryBehindABadLine(t *testing.T) {
 	f, text := large(t, 3<<20)
 	direct := registries.Config{CAFile: ca, AuthFile: authFileFor(t, host)}
 	if _, err := copyOf(t.Context(), of(t, f), dests(t, "docker://"+host+"/a/b:v1"),
-		CopyOptions{Registry: direct}); err != nil {
+		CopyOptions{Options: registries.Options{Registry: direct}}); err != nil {
 		t.Fatal(err)
 	}
 	proxy := &httputil.ReverseProxy{
@@ -178,7 +178,7 @@ func TestRealRegistryBehindABadLine(t *testing.T) {
 	r := insecure()
 	r.AuthFile = authFileFor(t, l.Addr().String())
 	for range 4 {
-		if got, err := read(t.Context(), quick(t, ClientOptions{Registry: r, Retries: 4}),
+		if got, err := read(t.Context(), quick(t, ClientOptions{Options: registries.Options{Registry: r, Retries: 4}}),
 			l.Addr().String()+"/a/b:v1"); err != nil || got != text {
 			t.Errorf("%d bytes, %v", len(got), err)
 		}
@@ -203,12 +203,12 @@ func (c *cutWriter) Write(p []byte) (int, error) {
 func TestRealRegistryMounts(t *testing.T) {
 	host, ca := realRegistry(t)
 	r := registries.Config{CAFile: ca, AuthFile: authFileFor(t, host)}
-	if _, err := pushTo(t, packages(t, "a", "b", "c"), CopyOptions{Registry: r}, host+"/base/image:v1"); err != nil {
+	if _, err := pushTo(t, packages(t, "a", "b", "c"), CopyOptions{Options: registries.Options{Registry: r}}, host+"/base/image:v1"); err != nil {
 		t.Fatal(err)
 	}
 	f := packages(t, "a", "b", "changed")
 	seen := reads(f)
-	results, err := pushTo(t, lent{f, []string{host + "/nothing/here", host + "/base/image"}}, CopyOptions{Registry: r},
+	results, err := pushTo(t, lent{f, []string{host + "/nothing/here", host + "/base/image"}}, CopyOptions{Options: registries.Options{Registry: r}},
 		host+"/a/b:v1")
 	if err != nil {
 		t.Fatal(err)
@@ -261,11 +261,11 @@ func TestRealRegistryIsPushedToByABadLine(t *testing.T) {
 	f, text := large(t, 3<<20)
 	bad := insecure()
 	bad.AuthFile = authFileFor(t, addr)
-	if _, err := pushTo(t, f, CopyOptions{Registry: bad, Retries: 8}, addr+"/a/b:v1"); err != nil {
+	if _, err := pushTo(t, f, CopyOptions{Options: registries.Options{Registry: bad, Retries: 8}}, addr+"/a/b:v1"); err != nil {
 		t.Fatal(err)
 	}
 	direct := registries.Config{CAFile: ca, AuthFile: authFileFor(t, host)}
-	if got, err := read(t.Context(), quick(t, ClientOptions{Registry: direct}), host+"/a/b:v1"); err != nil ||
+	if got, err := read(t.Context(), quick(t, ClientOptions{Options: registries.Options{Registry: direct}}), host+"/a/b:v1"); err != nil ||
 		got != text {
 		t.Errorf("%d bytes, %v", len(got), err)
 	}

@@ -58,7 +58,7 @@ func TestFailuresToReadSignatures(t *testing.T) {
 						return refuse
 					})
 					c := quick(t,
-						ClientOptions{Registry: access, PolicyFile: filepath.Join(policies, "p256-default.json")})
+						ClientOptions{Options: registries.Options{Registry: access}, PolicyFile: filepath.Join(policies, "p256-default.json")})
 					err := openOnce(t.Context(), c, repository+":"+tag)
 					if !errors.Is(err, ErrRegistry) || errors.Is(err, trust.ErrPolicy) {
 						t.Errorf("got %v", err)
@@ -80,7 +80,7 @@ func TestSignaturesAreReadAgain(t *testing.T) {
 		w.WriteHeader(http.StatusBadGateway)
 		return true
 	})
-	c := quick(t, ClientOptions{Registry: access, Retries: 2,
+	c := quick(t, ClientOptions{Options: registries.Options{Registry: access, Retries: 2},
 		PolicyFile: filepath.Join(supplytest.Policies(t), "p256-default.json")})
 	if err := openOnce(t.Context(), c, signedImage); err != nil {
 		t.Error(err)
@@ -100,7 +100,7 @@ func TestImagesAreCheckedConcurrently(t *testing.T) {
 		}
 		return false
 	})
-	c := quick(t, ClientOptions{Registry: access,
+	c := quick(t, ClientOptions{Options: registries.Options{Registry: access},
 		PolicyFile: filepath.Join(supplytest.Policies(t), "p256-default.json")})
 	answers := make(chan error)
 	for range images {
@@ -122,11 +122,11 @@ func TestAcceptedSignaturesAreToldOnce(t *testing.T) {
 	}{{"p256-default", 1}, {"", 0}} {
 		reg, access := vectorRegistry(t, "sig-cimage-p256", supplytest.Repository)
 		var told []store.Event
-		o := ClientOptions{Registry: access, Events: func(e store.Event) {
+		o := ClientOptions{Options: registries.Options{Registry: access, Events: func(e store.Event) {
 			if e.Kind == store.EventVerified {
 				told = append(told, e)
 			}
-		}}
+		}}}
 		if c.policy != "" {
 			o.PolicyFile = filepath.Join(policies, c.policy+".json")
 		} else {
@@ -175,7 +175,7 @@ func TestSignaturesInMirrors(t *testing.T) {
 		{"registries.d is for the mirror", signedImage, "p256-default", only(reg.Host() + "/layout"), true},
 		{"registries.d is for the name alone", signedImage, "p256-default", only(supplytest.Repository), false},
 	} {
-		c := quick(t, ClientOptions{Registry: v.access, PolicyFile: filepath.Join(policies, v.policy+".json")})
+		c := quick(t, ClientOptions{Options: registries.Options{Registry: v.access}, PolicyFile: filepath.Join(policies, v.policy+".json")})
 		err := openOnce(t.Context(), c, v.name)
 		if v.accepted && err != nil || !v.accepted && !errors.Is(err, trust.ErrPolicy) {
 			t.Errorf("%s: got %v", v.what, err)
@@ -202,15 +202,15 @@ func TestWhyThereIsNoSignature(t *testing.T) {
 		name string
 		want trust.PolicyError
 	}{
-		"not signed": {ClientOptions{Registry: access, PolicyFile: policy}, signedImage,
+		"not signed": {ClientOptions{Options: registries.Options{Registry: access}, PolicyFile: policy}, signedImage,
 			trust.PolicyError{NotFound: physical + ":" + top}},
-		"registries.d says nothing": {ClientOptions{Registry: nothing, PolicyFile: policy}, signedImage,
+		"registries.d says nothing": {ClientOptions{Options: registries.Options{Registry: nothing}, PolicyFile: policy}, signedImage,
 			trust.PolicyError{SearchOff: physical}},
-		"registries.d says no": {ClientOptions{Registry: switchedOff, PolicyFile: policy}, signedImage,
+		"registries.d says no": {ClientOptions{Options: registries.Options{Registry: switchedOff}, PolicyFile: policy}, signedImage,
 			trust.PolicyError{SearchOff: physical, SearchOffBy: filepath.Join(off, "off.yaml")}},
 		"a layout": {ClientOptions{PolicyFile: layoutPolicy(t, policies, "p256-repo", supplytest.Repository)}, layout,
 			trust.PolicyError{NotFound: top}},
-		"another key": {ClientOptions{Registry: access, PolicyFile: filepath.Join(policies, "p256-other-default.json")},
+		"another key": {ClientOptions{Options: registries.Options{Registry: access}, PolicyFile: filepath.Join(policies, "p256-other-default.json")},
 			signedImage, trust.PolicyError{NotFound: physical + ":" + top}},
 	} {
 		err := openOnce(t.Context(), quick(t, c.o), c.name)
@@ -240,7 +240,7 @@ func TestMissingKeys(t *testing.T) {
 	} {
 		write(t, file, fmt.Sprintf(`{"default":[{"type":"insecureAcceptAnything"}],"transports":{"docker":{`+
 			`"registry.example.com/acme":[{`+rule+`}]}}}`, key))
-		c := quick(t, ClientOptions{Registry: access, PolicyFile: file})
+		c := quick(t, ClientOptions{Options: registries.Options{Registry: access}, PolicyFile: file})
 		err := openOnce(t.Context(), c, signedImage)
 		var policy *trust.PolicyFileError
 		if !errors.As(err, &policy) || !errors.Is(err, trust.ErrPolicy) || !strings.Contains(err.Error(), file) ||
@@ -279,7 +279,7 @@ func TestRequiredSignatures(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, access := vectorRegistry(t, c.vector, supplytest.Repository)
-			for what, err := range ways(t, ClientOptions{Registry: access, PolicyFile: c.policy, RequireSigned: true},
+			for what, err := range ways(t, ClientOptions{Options: registries.Options{Registry: access}, PolicyFile: c.policy, RequireSigned: true},
 				c.image) {
 				var policy *trust.PolicyError
 				if !c.refused && err != nil || c.refused && (!errors.As(err, &policy) ||
@@ -294,7 +294,7 @@ func TestRequiredSignatures(t *testing.T) {
 // Without a policy no image has a required signature. The policy of the machine, if it has one, is taken away.
 func TestRequiredSignaturesWithoutAPolicy(t *testing.T) {
 	_, access := vectorRegistry(t, "sig-cimage-p256", supplytest.Repository)
-	client := quick(t, ClientOptions{Registry: access, RequireSigned: true})
+	client := quick(t, ClientOptions{Options: registries.Options{Registry: access}, RequireSigned: true})
 	if err := client.prepare(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -365,7 +365,7 @@ func TestDirectoriesThatTheLibrarySigned(t *testing.T) {
 // A copy of an image that the policy accepts has no signatures, which the library's destinations could not keep.
 func TestReferencesHaveNoSignatures(t *testing.T) {
 	_, access := vectorRegistry(t, "sig-index-only-list", supplytest.IndexRepository)
-	c := quick(t, ClientOptions{Registry: access,
+	c := quick(t, ClientOptions{Options: registries.Options{Registry: access},
 		PolicyFile: filepath.Join(supplytest.Policies(t), "p256-default.json")})
 	src, err := opened(t, c, supplytest.IndexRepository+":multi").NewImageSource(t.Context(), nil)
 	if err != nil {

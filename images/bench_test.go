@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 )
 
@@ -23,7 +24,7 @@ func BenchmarkLatency(b *testing.B) {
 		time.Sleep(20 * time.Millisecond)
 		return false
 	})
-	c := quick(b, ClientOptions{Registry: insecure()})
+	c := quick(b, ClientOptions{Options: registries.Options{Registry: insecure()}})
 	for b.Loop() {
 		if _, err := read(b.Context(), c, reg.Host()+"/a/b:v1"); err != nil {
 			b.Fatal(err)

@@ -13,7 +13,6 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"go.podman.io/image/v5/manifest"
 
-	"github.com/operator-bindery/bindery/images/blobcache"
 	"github.com/operator-bindery/bindery/images/internal/registriesd"
 	"github.com/operator-bindery/bindery/images/internal/registry"
 	"github.com/operator-bindery/bindery/images/internal/trust"
@@ -28,19 +27,12 @@ import (
 // ClientOptions configure a [Client]. The zero value reads images for linux/amd64 without credentials, makes one
 // attempt of each request, and enforces the system's policy.json if there is one.
 type ClientOptions struct {
-	// Registry is the configuration for registries. [registries.Config.Env] completes it with that of the machine.
-	Registry registries.Config
+	registries.Options
 	// Platform selects an image of an index; linux/amd64 by default. An image that is not in an index is not compared
 	// with it.
 	Platform v1.Platform
 	// AnyPlatform selects the first image for Linux if an index has none for Platform.
 	AnyPlatform bool
-	// Retries is how often a request is repeated if the registry is busy or fails, or the connection breaks.
-	Retries int
-	// Backoff is the first pause between two attempts; it doubles, up to 30 seconds. Zero means one second.
-	Backoff time.Duration
-	// Stall ends an attempt in which fewer than 16 KiB arrive in this time; one minute by default.
-	Stall time.Duration
 	// Timeout, unless zero, is the time for an image from Open until all of it has been read.
 	Timeout time.Duration
 	// Policy reads the policy.json to enforce: policy.Read of package images/policy, which has build tags of the
@@ -63,18 +55,10 @@ type ClientOptions struct {
 	TrustedIdentities signature.Identities
 	// Transports are those that names can have; nil means those of [BuiltIn].
 	Transports transport.Table
-	// Cache stores manifests and blobs of registries; nil stores nothing.
-	Cache *blobcache.Cache
 	// Lock pins names to digests; nil pins nothing.
 	Lock *lockfile.Lock
 	// Limits bound what Open reads of archives. [ExtractOptions] have limits of their own for the content of images.
 	Limits Limits
-	// Throttle limits requests and bytes, together with other clients and remotes that have it; nil limits nothing.
-	Throttle *registries.Throttle
-	// Temp is the directory for temporary files; empty means the system's.
-	Temp string
-	// Events, unless nil, receives retries and warnings, from one goroutine at a time.
-	Events func(store.Event)
 }
 
 // Client opens images of every transport for reading. It is safe for concurrent use.
@@ -101,8 +85,8 @@ type Client struct {
 
 // NewClient returns a client. Files that the options name are read when the first image is opened.
 func NewClient(o ClientOptions) (*Client, error) {
-	if o.Retries < 0 {
-		return nil, fmt.Errorf("%d retries: it cannot be tried less than once", o.Retries)
+	if err := o.Validate(); err != nil {
+		return nil, err
 	}
 	c := &Client{o: o, transports: o.Transports}
 	if c.transports == nil {
@@ -130,10 +114,9 @@ func (c *Client) prepare(ctx context.Context) (err error) {
 	case c.remote != nil:
 		return nil
 	}
-	remote, err := registry.New(ctx, registry.Options{
-		Registry: c.o.Registry, Retries: c.o.Retries, Backoff: c.o.Backoff, Stall: c.o.Stall,
-		Cache: c.o.Cache, Throttle: c.o.Throttle, Temp: c.o.Temp, Events: c.event,
-	})
+	with := c.o.Options
+	with.Events = c.event
+	remote, err := registry.New(ctx, with)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package images_test
 
 import (
 	"io/fs"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -19,7 +20,7 @@ func TestClientReadsRecordedImages(t *testing.T) {
 	conf := reg.RegistriesConf(t, testregistry.RecordedHost)
 	c, err := images.NewClient(
 		images.ClientOptions{Policy: policy.Read,
-			Registry: registries.Config{RegistriesConf: conf, UserAgent: "bindery/test"}})
+			Options: registries.Options{Registry: registries.Config{RegistriesConf: conf, UserAgent: "bindery/test"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,5 +46,18 @@ func TestClientReadsRecordedImages(t *testing.T) {
 	defer tree.Close()
 	if _, err := fs.Stat(tree, "metadata/annotations.yaml"); err != nil {
 		t.Error(err)
+	}
+}
+
+// A field beside the embedded options of registries would hide the one of its name there, and have no effect.
+func TestOptionsOfRegistriesAreDeclaredOnce(t *testing.T) {
+	shared := reflect.TypeFor[registries.Options]()
+	for _, of := range []reflect.Type{reflect.TypeFor[images.ClientOptions](), reflect.TypeFor[images.CopyOptions]()} {
+		for i := range shared.NumField() {
+			name := shared.Field(i).Name
+			if f, ok := of.FieldByName(name); !ok || len(f.Index) != 2 {
+				t.Errorf("%s.%s is not that of registries.Options", of, name)
+			}
+		}
 	}
 }

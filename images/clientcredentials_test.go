@@ -19,7 +19,7 @@ func TestWithoutHome(t *testing.T) {
 	if host := os.Getenv(where); host != "" {
 		yes := true
 		c, err := NewClient(ClientOptions{Policy: policy.Read,
-			Registry: registries.Config{SkipTLSVerify: &yes, PlainHTTP: true}.Env(os.Getenv)})
+			Options: registries.Options{Registry: registries.Config{SkipTLSVerify: &yes, PlainHTTP: true}.Env(os.Getenv)}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -68,10 +68,10 @@ func TestPushWithACredentialStore(t *testing.T) {
 	r := insecure()
 	r.AuthFiles = []string{filepath.Join(t.TempDir(), "none.json"), config}
 	if _, err := copyOf(t.Context(), of(t, simple(t, "x")), dests(t, "docker://"+reg.Host()+"/a/b:v1"),
-		CopyOptions{Registry: r}); err != nil {
+		CopyOptions{Options: registries.Options{Registry: r}}); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := read(t.Context(), quick(t, ClientOptions{Registry: r}), reg.Host()+"/a/b:v1"); err != nil ||
+	if got, err := read(t.Context(), quick(t, ClientOptions{Options: registries.Options{Registry: r}}), reg.Host()+"/a/b:v1"); err != nil ||
 		got != "x" {
 		t.Errorf("got %q, %v", got, err)
 	}

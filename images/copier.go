@@ -266,6 +266,6 @@ func (o CopyOptions) remote(ctx context.Context, event func(store.Event)) (*regi
 	if o.Checked != nil {
 		return o.Checked.remote, nil
 	}
-	return registries.New(ctx, registries.Options{Registry: o.Registry, Retries: o.Retries, Backoff: o.Backoff,
-		Stall: o.Stall, Temp: o.Temp, Events: event})
+	o.Events = event
+	return registries.New(ctx, o.Options)
 }

@@ -18,19 +18,11 @@ import (
 
 // CopyOptions configure [Copy]. The zero value makes one attempt without a limit of time.
 type CopyOptions struct {
-	Registry registries.Config
+	registries.Options
 	// Transports are those that destinations can have; nil means those of [BuiltIn].
 	Transports transport.Table
-	// Retries is how often a request is repeated if the registry is busy or fails, or the connection breaks.
-	Retries int
-	// Backoff is the first pause between attempts; it doubles, up to 30 seconds. Zero means one second.
-	Backoff time.Duration
 	// Timeout, unless zero, is the time for the whole copy.
 	Timeout time.Duration
-	// Stall ends an attempt in which nothing moves for this time; two minutes by default.
-	Stall time.Duration
-	// Temp is the directory for temporary files that are not beside an output; empty means the system's.
-	Temp string
 	// IfDigest, unless empty, is what the tags in registries must point to until they are written: a digest, or
 	// [store.IfNone] for no image; otherwise the error is a [*store.ConflictError]. Tags are compared before anything
 	// is written, and again just before each is written, since most registries cannot compare and set in one step.
@@ -46,8 +38,6 @@ type CopyOptions struct {
 	// Attachments are written beside the image in every destination, in their order. Destinations that keep none are
 	// refused before anything is written; see [transport.ErrNoAttachments].
 	Attachments []store.Attachment
-	// Events, unless nil, receives the steps of the copy, from one goroutine at a time.
-	Events func(store.Event)
 }
 
 // Result is what was written to one destination.

@@ -18,6 +18,7 @@ import (
 	"go.podman.io/image/v5/types"
 
 	"github.com/operator-bindery/bindery/images/internal/layouts"
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/limit"
 )
@@ -28,7 +29,7 @@ func copyTo(t testing.TB, src types.ImageReference, dests ...string) ([]Result, 
 	for _, d := range dests {
 		ds = append(ds, parse(t, d))
 	}
-	return copyOf(t.Context(), of(t, src), ds, CopyOptions{Temp: t.TempDir()})
+	return copyOf(t.Context(), of(t, src), ds, CopyOptions{Options: registries.Options{Temp: t.TempDir()}})
 }
 
 func mustCopy(t testing.TB, src types.ImageReference, dests ...string) []Result {
@@ -227,7 +228,7 @@ func TestFailuresLeaveTheOldOutputAndNothingElse(t *testing.T) {
 					defer cancel()
 					breakIt(src, cancel)
 					scratch := t.TempDir()
-					if _, err := copyOf(ctx, of(t, src), dests(t, dest), CopyOptions{Temp: scratch}); err == nil {
+					if _, err := copyOf(ctx, of(t, src), dests(t, dest), CopyOptions{Options: registries.Options{Temp: scratch}}); err == nil {
 						t.Fatal("no error")
 					} else if name == "cancelled" && !errors.Is(err, context.Canceled) {
 						t.Errorf("got %v", err)

@@ -39,7 +39,7 @@ func anyImage(t testing.TB) *Client {
 	if err := os.WriteFile(file, []byte(`{"default":[{"type":"insecureAcceptAnything"}]}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c, err := NewClient(ClientOptions{Policy: policy.Read, Registry: plain, PolicyFile: file})
+	c, err := NewClient(ClientOptions{Policy: policy.Read, Options: registries.Options{Registry: plain}, PolicyFile: file})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func copyAll(t testing.TB, c *Client, from, to string) CopyResult {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := c.Copy(t.Context(), from, d, everything, CopyOptions{Registry: plain})
+	r, err := c.Copy(t.Context(), from, d, everything, CopyOptions{Options: registries.Options{Registry: plain}})
 	if err != nil {
 		t.Fatalf("%s to %s: %v", from, to, err)
 	}
@@ -185,7 +185,7 @@ func TestAttachments(t *testing.T) {
 			Content: []byte("content")})
 		return err
 	})
-	o := CopyOptions{Registry: plain, Attachments: []store.Attachment{a}}
+	o := CopyOptions{Options: registries.Options{Registry: plain}, Attachments: []store.Attachment{a}}
 	// Without a list of referrers there would be a fallback tag before the image's own.
 	r.SetReferrers(testregistry.Referrers{API: true, Header: true})
 	results, err := copyOf(t.Context(), of(t, src), dests, o)
@@ -211,7 +211,7 @@ func TestAttachmentFails(t *testing.T) {
 	failing := attaching(func(context.Context, store.Writer, store.Image) error { return io.ErrNoProgress })
 	for _, d := range []transport.Destination{to(transport.Docker, "", r.Host()+"/a/b:v1"), to(transport.OCI, filepath.Join(dir, "new"), "v1"),
 		to(transport.OCIArchive, filepath.Join(dir, "x.tar"), "")} {
-		_, err := copyOf(t.Context(), of(t, packages(t, "a")), []transport.Destination{d}, CopyOptions{Registry: plain,
+		_, err := copyOf(t.Context(), of(t, packages(t, "a")), []transport.Destination{d}, CopyOptions{Options: registries.Options{Registry: plain},
 			Attachments: []store.Attachment{failing}})
 		if !errors.Is(err, io.ErrNoProgress) || !strings.Contains(err.Error(), d.String()) {
 			t.Errorf("%s: %v", d, err)
@@ -233,7 +233,7 @@ func TestAttachmentsAreRefused(t *testing.T) {
 	for _, bad := range []transport.Destination{to(transport.DockerArchive, filepath.Join(dir, "x.tar"), ""),
 		to(transport.Directory, filepath.Join(dir, "x"), ""), to(transport.Store, "", "localhost/x:v1")} {
 		dests := []transport.Destination{to(transport.Docker, "", r.Host()+"/a/b:v1"), bad}
-		o := CopyOptions{Registry: plain, Attachments: []store.Attachment{never}}
+		o := CopyOptions{Options: registries.Options{Registry: plain}, Attachments: []store.Attachment{never}}
 		_, err := copyOf(t.Context(), of(t, packages(t, "a")), dests, o)
 		_, checked := o.CheckPush(t.Context(), dests)
 		_, opened := o.OpenWriter(t.Context(), bad)
@@ -272,7 +272,7 @@ func TestCopyWithoutAListFails(t *testing.T) {
 			return false
 		})
 		d := to(transport.OCI, filepath.Join(t.TempDir(), "x"), "v1")
-		_, err := anyImage(t).Copy(t.Context(), r.Host()+"/a/b:v1", d, everything, CopyOptions{Registry: plain})
+		_, err := anyImage(t).Copy(t.Context(), r.Host()+"/a/b:v1", d, everything, CopyOptions{Options: registries.Options{Registry: plain}})
 		if !errors.Is(err, ErrRegistry) {
 			t.Errorf("%d: %v", status, err)
 		}
@@ -315,7 +315,7 @@ func TestOpenWriter(t *testing.T) {
 	for _, kind := range slices.Sorted(maps.Keys(dests)) {
 		d := dests[kind]
 		copyAll(t, c, from, d.String())
-		w, err := CopyOptions{Registry: plain}.OpenWriter(t.Context(), d)
+		w, err := CopyOptions{Options: registries.Options{Registry: plain}}.OpenWriter(t.Context(), d)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,7 +5,8 @@
 // Methods that ask no policy have Unverified in their names. [Client.Image] is the image of a platform, and
 // [Image.Extract] returns files of it as an fs.FS, within [Limits]:
 //
-//	c, err := images.NewClient(images.ClientOptions{Registry: registries.Config{}.Env(os.Getenv), Policy: policy.Read})
+//	access := registries.Options{Registry: registries.Config{}.Env(os.Getenv)}
+//	c, err := images.NewClient(images.ClientOptions{Options: access, Policy: policy.Read})
 //	img, err := c.Image(ctx, "quay.io/acme/catalog:v1", v1.Platform{})
 //	tree, err := img.Extract(ctx, []string{"configs"}, images.ExtractOptions{})
 //

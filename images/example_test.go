@@ -42,7 +42,7 @@ func ExampleCopy_push() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	results, err := img.Copy(ctx, []transport.Destination{dest}, images.CopyOptions{Registry: plainHTTP})
+	results, err := img.Copy(ctx, []transport.Destination{dest}, images.CopyOptions{Options: registries.Options{Registry: plainHTTP}})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func ExampleImage_Extract() {
 	ctx, name := context.Background(), registry.Host()+"/acme/etcd:v0.9.4"
 	push(ctx, name)
 
-	client, err := images.NewClient(images.ClientOptions{Policy: policy.Read, Registry: plainHTTP})
+	client, err := images.NewClient(images.ClientOptions{Policy: policy.Read, Options: registries.Options{Registry: plainHTTP}})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -94,7 +94,7 @@ func ExampleCopy() {
 	}
 	defer os.RemoveAll(dir)
 
-	client, err := images.NewClient(images.ClientOptions{Policy: policy.Read, Registry: plainHTTP})
+	client, err := images.NewClient(images.ClientOptions{Policy: policy.Read, Options: registries.Options{Registry: plainHTTP}})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -113,7 +113,7 @@ func ExampleCopy() {
 		}
 		dests = append(dests, dest)
 	}
-	results, err := images.Copy(ctx, src, src.Top, dests, images.CopyOptions{Registry: plainHTTP})
+	results, err := images.Copy(ctx, src, src.Top, dests, images.CopyOptions{Options: registries.Options{Registry: plainHTTP}})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func push(ctx context.Context, name string) {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if _, err := img.Copy(ctx, []transport.Destination{dest}, images.CopyOptions{Registry: plainHTTP}); err != nil {
+	if _, err := img.Copy(ctx, []transport.Destination{dest}, images.CopyOptions{Options: registries.Options{Registry: plainHTTP}}); err != nil {
 		log.Fatal(err)
 	}
 }

@@ -286,7 +286,7 @@ func TestTagThatFails(t *testing.T) {
 	for _, tag := range []string{"v1", "v2", "v3"} {
 		to = append(to, parse(t, "docker://"+reg.Host()+"/a/b:"+tag))
 	}
-	r, err := copyOf(t.Context(), of(t, simple(t, "x")), to, CopyOptions{Registry: insecure()})
+	r, err := copyOf(t.Context(), of(t, simple(t, "x")), to, CopyOptions{Options: registries.Options{Registry: insecure()}})
 	if !registries.IsUnauthorized(err) || !strings.Contains(err.Error(), "/a/b:v2: ") {
 		t.Errorf("got %v", err)
 	}
@@ -303,7 +303,7 @@ func TestBlockedRegistryIsNotWrittenTo(t *testing.T) {
 	r := insecure()
 	r.RegistriesConf = t.TempDir() + "/registries.conf"
 	write(t, r.RegistriesConf, fmt.Sprintf("[[registry]]\nlocation = %q\nblocked = true\n", reg.Host()+"/a"))
-	if _, err := pushTo(t, simple(t, "x"), CopyOptions{Registry: r}, reg.Host()+"/a/b:v1"); !errors.Is(err,
+	if _, err := pushTo(t, simple(t, "x"), CopyOptions{Options: registries.Options{Registry: r}}, reg.Host()+"/a/b:v1"); !errors.Is(err,
 		fault.ErrRegistry) || !strings.Contains(err.Error(), "is blocked in") {
 		t.Errorf("got %v", err)
 	}

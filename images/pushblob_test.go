@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 )
@@ -85,7 +86,7 @@ func TestBrokenUploads(t *testing.T) {
 				}
 				return false
 			})
-			if _, err := pushTo(t, f, CopyOptions{Retries: c.retries}, reg.Host()+"/a/b:v1"); err != nil {
+			if _, err := pushTo(t, f, CopyOptions{Options: registries.Options{Retries: c.retries}}, reg.Host()+"/a/b:v1"); err != nil {
 				t.Fatal(err)
 			}
 			if n := int(begun.Load()) - 1; n != c.begun { // one is of the configuration
@@ -111,7 +112,7 @@ func TestUploadsThatMoveOnAreNotGivenUp(t *testing.T) {
 		}
 		return false
 	})
-	if _, err := pushTo(t, f, CopyOptions{Retries: 1}, reg.Host()+"/a/b:v1"); err != nil {
+	if _, err := pushTo(t, f, CopyOptions{Options: registries.Options{Retries: 1}}, reg.Host()+"/a/b:v1"); err != nil {
 		t.Fatal(err)
 	}
 	if n := reg.Count("PATCH "); n != 4 {
@@ -137,7 +138,7 @@ func TestBusyRegistriesAreWaitedFor(t *testing.T) {
 				w.WriteHeader(code)
 				return true
 			})
-			if _, err := pushTo(t, newFixture(t), CopyOptions{Retries: 1}, reg.Host()+"/a/b:v1"); err != nil {
+			if _, err := pushTo(t, newFixture(t), CopyOptions{Options: registries.Options{Retries: 1}}, reg.Host()+"/a/b:v1"); err != nil {
 				t.Fatal(err)
 			}
 			if wait := time.Duration(second.Load() - first.Load()); wait < time.Second {
@@ -158,7 +159,7 @@ func TestWrongBytesAreNotPushed(t *testing.T) {
 			f := simple(t, "x")
 			d := layerOf(t, f, 1).Digest
 			f.blobs[d] = spoil(f.blobs[d])
-			if _, err := pushTo(t, f, CopyOptions{Retries: 2}, reg.Host()+"/a/b:v1"); !errors.Is(err,
+			if _, err := pushTo(t, f, CopyOptions{Options: registries.Options{Retries: 2}}, reg.Host()+"/a/b:v1"); !errors.Is(err,
 				fault.ErrIntegrity) {
 				t.Errorf("got %v", err)
 			}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/opencontainers/go-digest"
 
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/fault"
@@ -60,7 +61,7 @@ func TestCheckPush(t *testing.T) {
 			for _, d := range c.dests {
 				dests = append(dests, parse(t, strings.ReplaceAll(d, "HOST", reg.Host())))
 			}
-			check, err := CopyOptions{Registry: insecure(), Retries: 1, Backoff: 1}.CheckPush(t.Context(), dests)
+			check, err := CopyOptions{Options: registries.Options{Registry: insecure(), Retries: 1, Backoff: 1}}.CheckPush(t.Context(), dests)
 			if err := check.Close(t.Context()); err != nil {
 				t.Error(err)
 			}
@@ -123,7 +124,7 @@ func TestCheckedPush(t *testing.T) {
 			if c.registry != nil {
 				reg.Interfere(c.registry)
 			}
-			o := CopyOptions{Registry: insecure()}
+			o := CopyOptions{Options: registries.Options{Registry: insecure()}}
 			check, err := o.CheckPush(t.Context(), dests(t, "docker://"+at))
 			if err != nil {
 				t.Fatal(err)
@@ -167,7 +168,7 @@ func TestCheckPushIfDigest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			reg := testregistry.New(t)
 			put(reg, "a/b", "v1", there)
-			o := CopyOptions{Registry: insecure(), IfDigest: c.condition}
+			o := CopyOptions{Options: registries.Options{Registry: insecure()}, IfDigest: c.condition}
 			check, err := o.CheckPush(t.Context(), dests(t, "docker://"+reg.Host()+"/a/b:"+c.tag))
 			var conflict *store.ConflictError
 			if errors.As(err, &conflict) != c.refused || !c.refused && err != nil ||

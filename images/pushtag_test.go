@@ -13,6 +13,7 @@ import (
 
 	"github.com/opencontainers/go-digest"
 
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/testing/testregistry"
@@ -57,7 +58,7 @@ func TestIfDigest(t *testing.T) {
 				}
 				return false
 			})
-			_, err := pushTo(t, next, CopyOptions{IfDigest: c.condition, Retries: 1}, reg.Host()+"/a/b:v1")
+			_, err := pushTo(t, next, CopyOptions{IfDigest: c.condition, Options: registries.Options{Retries: 1}}, reg.Host()+"/a/b:v1")
 			var conflict *store.ConflictError
 			if errors.As(err, &conflict) != c.conflict || !c.conflict && err != nil {
 				t.Fatalf("got %v", err)

@@ -33,7 +33,7 @@ func TestPush(t *testing.T) {
 	reg := testregistry.New(t)
 	host := reg.Host()
 	src := simple(t, "x")
-	o := CopyOptions{Registry: insecure()}
+	o := CopyOptions{Options: registries.Options{Registry: insecure()}}
 	dest := parse(t, "docker://"+host+"/a/b:v1")
 	r, err := copyOf(t.Context(), of(t, src), []transport.Destination{dest}, o)
 	if err != nil {
@@ -88,12 +88,12 @@ func TestPushRecoversFromTransientFailures(t *testing.T) {
 					return true
 				})
 				var retried int
-				o := CopyOptions{Registry: insecure(), Retries: 2, Backoff: time.Millisecond,
+				o := CopyOptions{Options: registries.Options{Registry: insecure(), Retries: 2, Backoff: time.Millisecond,
 					Events: func(e store.Event) {
 						if e.Kind == store.EventRetry {
 							retried++
 						}
-					}}
+					}}}
 				r, err := copyOf(t.Context(), of(t, simple(t, "x")), dests(t, "docker://"+host+"/a/b:v1"), o)
 				if err != nil || !failed.Load() {
 					t.Fatalf("failed %v, retried %d: %v", failed.Load(), retried, err)
@@ -122,7 +122,7 @@ func TestPushGivesUp(t *testing.T) {
 				w.WriteHeader(c.code)
 				return true
 			})
-			o := CopyOptions{Registry: insecure(), Retries: 2, Backoff: time.Millisecond}
+			o := CopyOptions{Options: registries.Options{Registry: insecure(), Retries: 2, Backoff: time.Millisecond}}
 			out := filepath.Join(t.TempDir(), "layout")
 			dests := []transport.Destination{parse(t, "oci:"+out+":v1"), parse(t, "docker://"+host+"/a/b:v1")}
 			_, err := copyOf(t.Context(), of(t, simple(t, "x")), dests, o)
@@ -181,7 +181,7 @@ func TestPushIsReadBack(t *testing.T) {
 			host := reg.Host()
 			reg.Interfere(c.interfere)
 			_, err := copyOf(t.Context(), of(t, simple(t, "x")), dests(t, "docker://"+host+"/a/b:v1"),
-				CopyOptions{Registry: insecure()})
+				CopyOptions{Options: registries.Options{Registry: insecure()}})
 			if !errors.Is(err, c.want) || c.want == nil && err != nil {
 				t.Errorf("got %v, want %v", err, c.want)
 			}
@@ -206,12 +206,12 @@ func TestStalledPush(t *testing.T) {
 		return true
 	})
 	var again []error
-	o := CopyOptions{Registry: insecure(), Retries: 1, Backoff: time.Millisecond, Stall: 300 * time.Millisecond,
+	o := CopyOptions{Options: registries.Options{Registry: insecure(), Retries: 1, Backoff: time.Millisecond, Stall: 300 * time.Millisecond,
 		Events: func(e store.Event) {
 			if e.Kind == store.EventRetry {
 				again = append(again, e.Err)
 			}
-		}}
+		}}}
 	if _, err := copyOf(t.Context(), of(t, simple(t, "x")), dests(t, "docker://"+host+"/a/b:v1"), o); err != nil {
 		t.Fatal(err)
 	}
@@ -236,7 +236,7 @@ func TestTimeoutEndsAPush(t *testing.T) {
 		}
 		return true
 	})
-	o := CopyOptions{Registry: insecure(), Retries: 5, Backoff: time.Millisecond, Timeout: 300 * time.Millisecond}
+	o := CopyOptions{Options: registries.Options{Registry: insecure(), Retries: 5, Backoff: time.Millisecond}, Timeout: 300 * time.Millisecond}
 	_, err := copyOf(t.Context(), of(t, simple(t, "x")), dests(t, "docker://"+host+"/a/b:v1"), o)
 	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(fmt.Sprint(err), "not done within") {
 		t.Errorf("got %v", err)
@@ -272,7 +272,7 @@ func TestCredentialsAreUsedAndNeverShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	env := func(name string) string { return map[string]string{"REGISTRY_AUTH_FILE": auth}[name] }
-	o := CopyOptions{Registry: insecure().Env(env)}
+	o := CopyOptions{Options: registries.Options{Registry: insecure().Env(env)}}
 	_, err := copyOf(t.Context(), of(t, simple(t, "x")), dests(t, "docker://"+host+"/a/b:v1"), o)
 	if err == nil || !seen.Load() {
 		t.Fatalf("seen %v, error %v", seen.Load(), err)
@@ -291,11 +291,11 @@ func TestSelfSignedCertificate(t *testing.T) {
 	}
 	ca := reg.CAFile(t)
 	if _, err := copyOf(t.Context(), of(t, simple(t, "x")), []transport.Destination{dest},
-		CopyOptions{Registry: registries.Config{CAFile: ca}}); err != nil {
+		CopyOptions{Options: registries.Options{Registry: registries.Config{CAFile: ca}}}); err != nil {
 		t.Errorf("with the CA file: %v", err)
 	}
 	if _, err := copyOf(t.Context(), of(t, simple(t, "x")), []transport.Destination{dest},
-		CopyOptions{Registry: registries.Config{CAFile: ca + "x"}}); err == nil {
+		CopyOptions{Options: registries.Options{Registry: registries.Config{CAFile: ca + "x"}}}); err == nil {
 		t.Error("a missing CA file is no error")
 	}
 }

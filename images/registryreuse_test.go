@@ -8,6 +8,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images/policy"
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 )
 
@@ -35,7 +36,7 @@ func TestConnectionIsUsedAgain(t *testing.T) {
 		}
 		return false
 	})
-	c, err := NewClient(ClientOptions{Policy: policy.Read, Registry: insecure()})
+	c, err := NewClient(ClientOptions{Policy: policy.Read, Options: registries.Options{Registry: insecure()}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,7 +42,7 @@ func newRemote(t *testing.T, o registries.Options) *registries.Client {
 
 func newSourceClient(t *testing.T) *images.Client {
 	t.Helper()
-	c, err := images.NewClient(images.ClientOptions{Policy: policy.Read, Registry: plainRegistry(), Temp: t.TempDir()})
+	c, err := images.NewClient(images.ClientOptions{Policy: policy.Read, Options: registries.Options{Registry: plainRegistry(), Temp: t.TempDir()}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/operator-bindery/bindery/images/policy"
 	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 )
 
@@ -153,7 +154,7 @@ func TestThrottledCopyInOneRegistry(t *testing.T) {
 	addLarge(t, r, "app", 1<<20)
 	throttle := registries.NewThrottle(1, 0)
 	c, err := images.NewClient(images.ClientOptions{Policy: policy.Read,
-		Registry: plainRegistry(), Temp: t.TempDir(), Throttle: throttle})
+		Options: registries.Options{Registry: plainRegistry(), Temp: t.TempDir(), Throttle: throttle}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,25 +185,38 @@ func TestThrottledCopyInOneRegistry(t *testing.T) {
 
 // The bandwidth holds for what is received and sent together.
 func TestBandwidth(t *testing.T) {
-	from, to := testregistry.New(t), testregistry.New(t)
+	from := testregistry.New(t)
 	const size, rate = 1 << 20, 8 << 20
 	addLarge(t, from, "app", size)
 	throttle := registries.NewThrottle(0, rate)
 	c, err := images.NewClient(images.ClientOptions{Policy: policy.Read,
-		Registry: plainRegistry(), Temp: t.TempDir(), Throttle: throttle})
+		Options: registries.Options{Registry: plainRegistry(), Temp: t.TempDir(), Throttle: throttle}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
 	src := openForCopy(t, c, "docker://"+from.Host()+"/app:v1")
-	dest := repositoryOf(t, newRemote(t, registries.Options{Throttle: throttle}), to.Host()+"/app")
-	begun := time.Now()
-	if _, err := store.CopyOne(t.Context(), src, src.Top, dest, "v1",
-		store.CopyOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if took, least := time.Since(begun), 2*time.Second*size/rate*8/10; took < least {
-		t.Errorf("%v, and not %v", took, least)
+	for name, write := range map[string]func(to string) error{
+		"repository": func(to string) error {
+			dest := repositoryOf(t, newRemote(t, registries.Options{Throttle: throttle}), to)
+			_, err := store.CopyOne(t.Context(), src, src.Top, dest, "v1", store.CopyOptions{})
+			return err
+		},
+		"copy": func(to string) error {
+			_, err := images.Copy(t.Context(), src, src.Top,
+				[]transport.Destination{{Transport: transport.Docker, Name: to + ":v1"}},
+				images.CopyOptions{Options: registries.Options{Registry: plainRegistry(), Temp: t.TempDir(), Throttle: throttle}})
+			return err
+		},
+	} {
+		to := testregistry.New(t).Host() + "/app"
+		begun := time.Now()
+		if err := write(to); err != nil {
+			t.Fatal(name, err)
+		}
+		if took, least := time.Since(begun), 2*time.Second*size/rate*8/10; took < least {
+			t.Errorf("%s: %v, and not %v", name, took, least)
+		}
 	}
 }
 

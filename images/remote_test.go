@@ -147,11 +147,11 @@ func TestRemoteRecoversFromTransientFailures(t *testing.T) {
 				put(reg, "a/b", "v1", simple(t, "x"))
 				reg.Interfere(on(at, 2, fault))
 				var retries atomic.Int32
-				c := quick(t, ClientOptions{Registry: insecure(), Retries: 3, Events: func(e store.Event) {
+				c := quick(t, ClientOptions{Options: registries.Options{Registry: insecure(), Retries: 3, Events: func(e store.Event) {
 					if e.Kind == store.EventRetry {
 						retries.Add(1)
 					}
-				}})
+				}}})
 				got, err := read(t.Context(), c, reg.Host()+"/a/b:v1")
 				if err != nil || got != "x" {
 					t.Fatalf("got %q, %v", got, err)
@@ -199,7 +199,7 @@ func TestRemoteGivesUp(t *testing.T) {
 			reg := testregistry.New(t)
 			put(reg, "a/b", "v1", simple(t, "x"))
 			reg.Interfere(on(c.at, 0, c.answer))
-			client := quick(t, ClientOptions{Registry: insecure(), Retries: 2})
+			client := quick(t, ClientOptions{Options: registries.Options{Registry: insecure(), Retries: 2}})
 			_, err := read(t.Context(), client, reg.Host()+"/a/b:v1")
 			if !errors.Is(err, fault.ErrRegistry) || !strings.Contains(fmt.Sprint(err), c.text) {
 				t.Errorf("got %v, want %q", err, c.text)
@@ -251,13 +251,13 @@ func TestTimeoutOfReading(t *testing.T) {
 	}{
 		"retry after the end": {wait, "/manifests/", ClientOptions{Timeout: 300 * time.Millisecond},
 			"not done within 300ms"},
-		"slow headers": {hang, "/manifests/", ClientOptions{Stall: 200 * time.Millisecond},
+		"slow headers": {hang, "/manifests/", ClientOptions{Options: registries.Options{Stall: 200 * time.Millisecond}},
 			"nothing has moved for 200ms"},
-		"slow body": {drip, layerOf(t, f, 0).Digest.String(), ClientOptions{Stall: 300 * time.Millisecond},
+		"slow body": {drip, layerOf(t, f, 0).Digest.String(), ClientOptions{Options: registries.Options{Stall: 300 * time.Millisecond}},
 			"nothing has moved for"},
-		"slow manifest": {drip, "/manifests/", ClientOptions{Stall: 300 * time.Millisecond},
+		"slow manifest": {drip, "/manifests/", ClientOptions{Options: registries.Options{Stall: 300 * time.Millisecond}},
 			"nothing has moved for"},
-		"slow refusal": {refusing, "/manifests/", ClientOptions{Stall: 300 * time.Millisecond}, "status 403"},
+		"slow refusal": {refusing, "/manifests/", ClientOptions{Options: registries.Options{Stall: 300 * time.Millisecond}}, "status 403"},
 		"slow body, timeout": {drip, layerOf(t, f, 0).Digest.String(), ClientOptions{Timeout: 300 * time.Millisecond},
 			"not done within 300ms"},
 	} {
@@ -274,7 +274,7 @@ func TestTimeoutOfReading(t *testing.T) {
 		reg.Interfere(on(layerOf(t, f, 0).Digest.String(), 0, drip))
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(100*time.Millisecond, cancel)
-		if _, err := read(ctx, quick(t, ClientOptions{Registry: insecure(), Retries: 5}),
+		if _, err := read(ctx, quick(t, ClientOptions{Options: registries.Options{Registry: insecure(), Retries: 5}}),
 			reg.Host()+"/a/b:v1"); !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v", err)
 		}
@@ -340,7 +340,7 @@ func TestBrokenBodiesAreTakenUpAgain(t *testing.T) {
 			reg := testregistry.New(t)
 			put(reg, "a/b", "v1", f)
 			reg.Interfere(on(layer.String(), 0, cut(content, all/2, c.ranged)))
-			got, err := read(t.Context(), quick(t, ClientOptions{Registry: insecure(), Retries: 2}),
+			got, err := read(t.Context(), quick(t, ClientOptions{Options: registries.Options{Registry: insecure(), Retries: 2}}),
 				reg.Host()+"/a/b:v1")
 			if !errors.Is(err, c.class) || c.class == nil && (err != nil || got != text) ||
 				!strings.Contains(fmt.Sprint(err), c.text) {
@@ -358,7 +358,7 @@ func TestBrokenBodiesAreTakenUpAgain(t *testing.T) {
 			w.Header().Set("Content-Length", fmt.Sprint(all))
 			_, _ = w.Write(content[:1000])
 		}))
-		_, err := read(t.Context(), quick(t, ClientOptions{Registry: insecure(), Retries: 3}), reg.Host()+"/a/b:v1")
+		_, err := read(t.Context(), quick(t, ClientOptions{Options: registries.Options{Registry: insecure(), Retries: 3}}), reg.Host()+"/a/b:v1")
 		if !errors.Is(err, fault.ErrRegistry) || !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Errorf("got %v", err)
 		}
@@ -415,7 +415,7 @@ func TestRemoteContentIsChecked(t *testing.T) {
 			reg := testregistry.New(t)
 			put(reg, "a/b", "v1", f)
 			reg.Interfere(on(c.at, 0, c.answer))
-			_, err := read(t.Context(), quick(t, ClientOptions{Registry: insecure(), Retries: 3}),
+			_, err := read(t.Context(), quick(t, ClientOptions{Options: registries.Options{Registry: insecure(), Retries: 3}}),
 				reg.Host()+"/a/b"+c.name)
 			if !errors.Is(err, c.class) || !strings.Contains(fmt.Sprint(err), c.text) {
 				t.Errorf("got %v, want %v and %q", err, c.class, c.text)
@@ -446,7 +446,7 @@ func TestTagIsResolvedOnce(t *testing.T) {
 		}
 		return false
 	})
-	c := quick(t, ClientOptions{Registry: insecure()})
+	c := quick(t, ClientOptions{Options: registries.Options{Registry: insecure()}})
 	img, err := c.Image(t.Context(), "docker://"+reg.Host()+"/a/b:v1", v1.Platform{})
 	if err != nil {
 		t.Fatal(err)
@@ -473,7 +473,7 @@ func TestTagIsResolvedOnce(t *testing.T) {
 		multi.Reference() != reg.Host()+"/a/b@"+top.String() {
 		t.Errorf("got %+v", multi)
 	}
-	arm := quick(t, ClientOptions{Registry: insecure(), Platform: v1.Platform{OS: "linux", Architecture: "arm64"}})
+	arm := quick(t, ClientOptions{Options: registries.Options{Registry: insecure()}, Platform: v1.Platform{OS: "linux", Architecture: "arm64"}})
 	if _, err := arm.Image(t.Context(), reg.Host()+"/a/b:multi", v1.Platform{}); !errors.Is(err, fault.ErrInvalid) ||
 		!strings.Contains(err.Error(), "linux/amd64") {
 		t.Errorf("got %v", err)
@@ -488,7 +488,7 @@ func TestForeignLayersAreNotFetched(t *testing.T) {
 	reg := testregistry.New(t)
 	for _, u := range []string{other.URL, "file:///etc/passwd"} {
 		put(reg, "a/b", "v1", simple(t, "x").change(t, func(m *v1.Manifest) { m.Layers[0].URLs = []string{u} }))
-		_, err := read(t.Context(), quick(t, ClientOptions{Registry: insecure()}), reg.Host()+"/a/b:v1")
+		_, err := read(t.Context(), quick(t, ClientOptions{Options: registries.Options{Registry: insecure()}}), reg.Host()+"/a/b:v1")
 		if !errors.Is(err, fault.ErrInvalid) || !strings.Contains(err.Error(), "foreign layer") {
 			t.Errorf("%s: got %v", u, err)
 		}
@@ -513,7 +513,7 @@ func TestCacheAndLockMakeARunRepeatable(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := read(t.Context(), quick(t, ClientOptions{Registry: insecure(), Cache: cache, Lock: lock}), name)
+		got, err := read(t.Context(), quick(t, ClientOptions{Options: registries.Options{Registry: insecure(), Cache: cache}, Lock: lock}), name)
 		return got, lock, errors.Join(err, lock.Save())
 	}
 	got, lock, err := run(name)
@@ -550,7 +550,7 @@ func TestManyAtOnce(t *testing.T) {
 	for n := range 20 {
 		put(reg, fmt.Sprintf("a/b%d", n%5), fmt.Sprintf("v%d", n), simple(t, fmt.Sprint(n)))
 	}
-	c := quick(t, ClientOptions{Registry: insecure(), Retries: 1})
+	c := quick(t, ClientOptions{Options: registries.Options{Registry: insecure(), Retries: 1}})
 	var wg sync.WaitGroup
 	for n := range 20 {
 		wg.Go(func() {
@@ -581,11 +581,11 @@ func TestWarningsAreShownOnceAndQuoted(t *testing.T) {
 		return false
 	})
 	var warned []string
-	c := quick(t, ClientOptions{Registry: insecure(), Events: func(e store.Event) {
+	c := quick(t, ClientOptions{Options: registries.Options{Registry: insecure(), Events: func(e store.Event) {
 		if e.Kind == store.EventWarning {
 			warned = append(warned, e.Err.Error())
 		}
-	}})
+	}}})
 	if _, err := read(t.Context(), c, reg.Host()+"/a/b:v1"); err != nil {
 		t.Fatal(err)
 	}
@@ -616,13 +616,13 @@ func TestReferencesOfAClient(t *testing.T) {
 	}
 	name := reg.Host() + "/a/b:v1"
 	reg.Interfere(on("/blobs/", 2, status(500)))
-	if err := into(t, quick(t, ClientOptions{Registry: insecure(), Retries: 3}), name); err != nil {
+	if err := into(t, quick(t, ClientOptions{Options: registries.Options{Registry: insecure(), Retries: 3}}), name); err != nil {
 		t.Error(err)
 	}
 	reg.Interfere(on(layer.String(), 0, func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write(bytes.Repeat([]byte("x"), len(f.blobs[layer])))
 	}))
-	if err := into(t, quick(t, ClientOptions{Registry: insecure()}), name); !errors.Is(err, fault.ErrIntegrity) {
+	if err := into(t, quick(t, ClientOptions{Options: registries.Options{Registry: insecure()}}), name); !errors.Is(err, fault.ErrIntegrity) {
 		t.Errorf("other bytes: %v", err)
 	}
 	if err := into(t, quick(t, ClientOptions{}), "oci:"+layout); err != nil {
@@ -648,7 +648,7 @@ func TestCachedBlobsAreToldOf(t *testing.T) {
 		{store.EventBlobReused: 3}} {
 		seen := map[store.EventKind]int{}
 		c := quick(t,
-			ClientOptions{Registry: insecure(), Cache: cache, Events: func(e store.Event) { seen[e.Kind]++ }})
+			ClientOptions{Options: registries.Options{Registry: insecure(), Cache: cache, Events: func(e store.Event) { seen[e.Kind]++ }}})
 		if _, err := read(t.Context(), c, reg.Host()+"/a/b:v1"); err != nil {
 			t.Fatal(err)
 		}
@@ -679,7 +679,7 @@ func TestRegistriesConfThatIsNone(t *testing.T) {
 		write("text", "{no"): "invalid",
 	} {
 		c, err := NewClient(ClientOptions{Policy: policy.Read,
-			Temp: t.TempDir(), Registry: registries.Config{RegistriesConf: path}})
+			Options: registries.Options{Temp: t.TempDir(), Registry: registries.Config{RegistriesConf: path}}})
 		if err != nil {
 			t.Fatal(err)
 		}

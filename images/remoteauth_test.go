@@ -127,8 +127,8 @@ func TestRefusalsSayWhichCredentialsWereUsed(t *testing.T) {
 			reg.Interfere(c.registry)
 			o := insecure()
 			o.AuthFile = c.authfile(reg.Host())
-			_, pushed := pushTo(t, simple(t, "x"), CopyOptions{Registry: o}, reg.Host()+"/a/b:v1")
-			_, pulled := read(t.Context(), quick(t, ClientOptions{Registry: o}), reg.Host()+"/a/b:v1")
+			_, pushed := pushTo(t, simple(t, "x"), CopyOptions{Options: registries.Options{Registry: o}}, reg.Host()+"/a/b:v1")
+			_, pulled := read(t.Context(), quick(t, ClientOptions{Options: registries.Options{Registry: o}}), reg.Host()+"/a/b:v1")
 			for _, err := range []error{pushed, pulled} {
 				if err == nil || !errors.Is(err, fault.ErrRegistry) || !strings.Contains(err.Error(),
 					strings.ReplaceAll(c.want, "FILE", o.AuthFile)) {

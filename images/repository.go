@@ -32,9 +32,9 @@ func (w *Writer) Commit(ctx context.Context) error { return redact.Error(w.Write
 // Discard removes what is left, also after Commit.
 func (w *Writer) Discard() error { return errors.Join(w.Writer.Discard(), w.closing()) }
 
-// OpenWriter opens the place of an image that exists, for writing attachments. Of the options those for registries,
-// Retries, Backoff, Stall, Temp and Events are used. The caller calls Commit, and in any case Discard. The error is of
-// the class [transport.ErrNoAttachments] for transports without attachments.
+// OpenWriter opens the place of an image that exists, for writing attachments. Of the options those for registries are
+// used. The caller calls Commit, and in any case Discard. The error is of the class [transport.ErrNoAttachments] for
+// transports without attachments.
 func (o CopyOptions) OpenWriter(ctx context.Context, dest transport.Destination) (_ *Writer, err error) {
 	if err := o.transports().CheckAttachments(dest); err != nil {
 		return nil, err

@@ -206,7 +206,7 @@ func TestSignedImages(t *testing.T) {
 		t.Run(v.vector+" "+v.policy, func(t *testing.T) {
 			repository, tag := v.name()
 			reg, access := vectorRegistry(t, v.vector, repository)
-			o := ClientOptions{Registry: access, PolicyFile: filepath.Join(policies, v.policy+".json")}
+			o := ClientOptions{Options: registries.Options{Registry: access}, PolicyFile: filepath.Join(policies, v.policy+".json")}
 			for what, err := range ways(t, o, repository+":"+tag) {
 				v.check(t, what, err)
 			}

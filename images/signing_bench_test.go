@@ -29,7 +29,7 @@ func BenchmarkSignedPush(b *testing.B) {
 		b.Run(fmt.Sprintf("signed=%v", signed), func(b *testing.B) {
 			reg := testregistry.New(b)
 			for n := 0; b.Loop(); n++ {
-				o := CopyOptions{Registry: registries.Config{SkipTLSVerify: &plain, PlainHTTP: true}}
+				o := CopyOptions{Options: registries.Options{Registry: registries.Config{SkipTLSVerify: &plain, PlainHTTP: true}}}
 				if signed {
 					o.Attachments = []store.Attachment{signature.NewSigning(signature.SignOptions{Keys: keys})}
 				}

@@ -48,7 +48,7 @@ func TestLibraryAcceptsSignatures(t *testing.T) {
 				{Platform: v1.Platform{OS: "linux", Architecture: "arm64"}, Layers: []map[string]string{{"a": "arm"}}}})
 			name := reg.Host() + "/acme/catalog:v1"
 			plain := true
-			o := CopyOptions{Registry: registries.Config{SkipTLSVerify: &plain, PlainHTTP: true}}
+			o := CopyOptions{Options: registries.Options{Registry: registries.Config{SkipTLSVerify: &plain, PlainHTTP: true}}}
 			w, err := o.OpenWriter(t.Context(), transport.Destination{Transport: transport.Docker, Name: name})
 			if err != nil {
 				t.Fatal(err)
@@ -108,7 +108,7 @@ func TestSignaturesComeBeforeTheTag(t *testing.T) {
 	src.WriteLayout(t, dir, "v1")
 	from := opened(t, quick(t, ClientOptions{NoPolicy: true}), "oci:"+dir+":v1")
 	plain := true
-	o := CopyOptions{Registry: registries.Config{SkipTLSVerify: &plain, PlainHTTP: true},
+	o := CopyOptions{Options: registries.Options{Registry: registries.Config{SkipTLSVerify: &plain, PlainHTTP: true}},
 		Attachments: []store.Attachment{signer(t, "p256", signature.SignOptions{})}}
 	dest := transport.Destination{Transport: transport.Docker, Name: reg.Host() + "/acme/catalog:v1"}
 	if _, err := copyOf(t.Context(), of(t, from), []transport.Destination{dest}, o); err != nil {
@@ -154,7 +154,7 @@ func TestSignatureWhoseBlobIsNotSeen(t *testing.T) {
 		return true
 	})
 	plain := true
-	o := CopyOptions{Registry: registries.Config{SkipTLSVerify: &plain, PlainHTTP: true}}
+	o := CopyOptions{Options: registries.Options{Registry: registries.Config{SkipTLSVerify: &plain, PlainHTTP: true}}}
 	w, err := o.OpenWriter(t.Context(), transport.Destination{Transport: transport.Docker,
 		Name: reg.Host() + "/acme/catalog:v1"})
 	if err != nil {

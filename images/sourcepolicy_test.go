@@ -10,6 +10,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images/internal/trust"
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 )
 
@@ -37,14 +38,14 @@ func TestPolicies(t *testing.T) {
 			write(t, file, c.policy)
 			yes := insecure()
 			for from, ok := range map[string]bool{"docker://" + reg.Host() + "/a/b:v1": c.remote, layout: c.onLocal} {
-				_, err := read(t.Context(), quick(t, ClientOptions{Registry: yes, PolicyFile: file}), from)
+				_, err := read(t.Context(), quick(t, ClientOptions{Options: registries.Options{Registry: yes}, PolicyFile: file}), from)
 				if ok && err != nil || !ok && (!errors.Is(err, trust.ErrPolicy) || !strings.Contains(err.Error(), c.text)) {
 					t.Errorf("%s: got %v", from, err)
 				}
 			}
 			// The one in the place where the containers tools look is enforced too.
 			t.Setenv("CONTAINERS_POLICY_JSON", file)
-			if _, err := read(t.Context(), quick(t, ClientOptions{Registry: yes}),
+			if _, err := read(t.Context(), quick(t, ClientOptions{Options: registries.Options{Registry: yes}}),
 				reg.Host()+"/a/b:v1"); (err == nil) != c.remote {
 				t.Errorf("the system's policy: got %v", err)
 			}

@@ -21,7 +21,7 @@ func TestSkippedVerificationIsNotPlainHTTP(t *testing.T) {
 	yes := true
 	host := strings.TrimPrefix(server.URL, "http://")
 	_, err := copyOf(t.Context(), of(t, simple(t, "x")), dests(t, "docker://"+host+"/a/b:v1"),
-		CopyOptions{Registry: registries.Config{SkipTLSVerify: &yes}})
+		CopyOptions{Options: registries.Options{Registry: registries.Config{SkipTLSVerify: &yes}}})
 	if !errors.Is(err, registries.ErrPlainHTTP) || !errors.Is(err, fault.ErrRegistry) {
 		t.Errorf("got %v", err)
 	}
@@ -38,7 +38,7 @@ func TestSkippedVerificationAcceptsAnyCertificate(t *testing.T) {
 	}
 	yes := true
 	if _, err := copyOf(t.Context(), of(t, simple(t, "x")), dest,
-		CopyOptions{Registry: registries.Config{SkipTLSVerify: &yes}}); err != nil {
+		CopyOptions{Options: registries.Options{Registry: registries.Config{SkipTLSVerify: &yes}}}); err != nil {
 		t.Error(err)
 	}
 }

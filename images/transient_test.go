@@ -8,6 +8,7 @@ import (
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 )
 
@@ -27,7 +28,7 @@ func TestBreakBehindTheLastByte(t *testing.T) {
 		_ = http.NewResponseController(w).Flush()
 		panic(http.ErrAbortHandler)
 	}))
-	got, err := read(t.Context(), quick(t, ClientOptions{Registry: insecure(), Retries: 2}), reg.Host()+"/a/b:v1")
+	got, err := read(t.Context(), quick(t, ClientOptions{Options: registries.Options{Registry: insecure(), Retries: 2}}), reg.Host()+"/a/b:v1")
 	if err != nil || got != text {
 		t.Errorf("got %d bytes, %v", len(got), err)
 	}
@@ -42,7 +43,7 @@ func TestClosedClient(t *testing.T) {
 	put(reg, "a/b", "v1", simple(t, "x"))
 	policy := filepath.Join(t.TempDir(), "policy.json")
 	write(t, policy, `{"default":[{"type":"insecureAcceptAnything"}]}`)
-	c := quick(t, ClientOptions{Registry: insecure(), PolicyFile: policy})
+	c := quick(t, ClientOptions{Options: registries.Options{Registry: insecure()}, PolicyFile: policy})
 	if _, err := read(t.Context(), c, reg.Host()+"/a/b:v1"); err != nil {
 		t.Fatal(err)
 	}

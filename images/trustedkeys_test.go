@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/operator-bindery/bindery/images/internal/trust"
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/signature"
 	"github.com/operator-bindery/bindery/internal/testing/supplytest"
 	"github.com/operator-bindery/bindery/internal/testing/testregistry"
@@ -81,7 +82,7 @@ func TestTrustedKeys(t *testing.T) {
 			access.RegistriesDir = t.TempDir()
 			anything := filepath.Join(t.TempDir(), "policy.json")
 			write(t, anything, `{"default":[{"type":"insecureAcceptAnything"}]}`)
-			o := ClientOptions{Registry: access, PolicyFile: anything, TrustedKeys: publicKeys(t, c.keys...)}
+			o := ClientOptions{Options: registries.Options{Registry: access}, PolicyFile: anything, TrustedKeys: publicKeys(t, c.keys...)}
 			for _, name := range []string{repository + ":" + tag, "oci:" + supplytest.Unpack(t, c.vector) + ":" + tag} {
 				for what, err := range ways(t, o, name) {
 					if c.accepted && err != nil || !c.accepted && !errors.Is(err, trust.ErrPolicy) {
@@ -108,7 +109,7 @@ func TestTrustedKeysAndNames(t *testing.T) {
 		repository, _, _ := strings.Cut(c.name, ":v1")
 		repository, _, _ = strings.Cut(repository, "@")
 		_, access := vectorRegistry(t, c.vector, repository)
-		err := openOnce(t.Context(), quick(t, ClientOptions{Registry: access, TrustedKeys: publicKeys(t, "p256")}),
+		err := openOnce(t.Context(), quick(t, ClientOptions{Options: registries.Options{Registry: access}, TrustedKeys: publicKeys(t, "p256")}),
 			c.name)
 		if c.accepted && err != nil || !c.accepted && !errors.Is(err, trust.ErrPolicy) {
 			t.Errorf("%s %s: got %v", c.vector, c.name, err)
@@ -122,7 +123,7 @@ func TestTrustedKeysAreNotAll(t *testing.T) {
 	reject := filepath.Join(t.TempDir(), "policy.json")
 	write(t, reject, `{"default":[{"type":"reject"}]}`)
 	keys := publicKeys(t, "p256")
-	err := openOnce(t.Context(), quick(t, ClientOptions{Registry: access, PolicyFile: reject, TrustedKeys: keys}),
+	err := openOnce(t.Context(), quick(t, ClientOptions{Options: registries.Options{Registry: access}, PolicyFile: reject, TrustedKeys: keys}),
 		signedImage)
 	if !errors.Is(err, trust.ErrPolicy) || !strings.Contains(err.Error(), reject) {
 		t.Errorf("a policy that rejects: got %v", err)
@@ -141,7 +142,7 @@ func TestTrustedKeysAreNotAll(t *testing.T) {
 		}
 		return fail
 	})
-	err = openOnce(t.Context(), quick(t, ClientOptions{Registry: access, TrustedKeys: keys}), signedImage)
+	err = openOnce(t.Context(), quick(t, ClientOptions{Options: registries.Options{Registry: access}, TrustedKeys: keys}), signedImage)
 	if !errors.Is(err, ErrRegistry) || errors.Is(err, trust.ErrPolicy) {
 		t.Errorf("a registry that fails: got %v", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"github.com/operator-bindery/bindery/images/internal/layouts"
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/transport"
 )
 
@@ -22,7 +23,7 @@ type Workspace struct {
 // NewWorkspace makes a workspace in temp, or in the system's directory for temporary files if temp is empty. The caller
 // must close it.
 func NewWorkspace(ctx context.Context, temp string) (*Workspace, error) {
-	return CopyOptions{Temp: temp}.Workspace(ctx, nil)
+	return CopyOptions{Options: registries.Options{Temp: temp}}.Workspace(ctx, nil)
 }
 
 // Workspace makes a workspace for an image that will be copied to the destinations. Without a destination in files it

@@ -29,7 +29,7 @@ func (w *world) atTarget() (o mirror.Options, end func()) {
 	w.Helper()
 	skip := true
 	config := registries.Config{SkipTLSVerify: &skip, PlainHTTP: true}
-	client, err := images.NewClient(images.ClientOptions{Policy: policy.Read, Registry: config, Temp: w.TempDir(),
+	client, err := images.NewClient(images.ClientOptions{Policy: policy.Read, Options: registries.Options{Registry: config, Temp: w.TempDir()},
 		AnyPlatform: true})
 	w.fatal(err)
 	o, closeRun := w.options(w.Context(), mirror.ToMirror)
@@ -125,8 +125,8 @@ func TestVerifyPolicy(t *testing.T) {
 	w.fatal(os.WriteFile(file, []byte(`{"default":[{"type":"insecureAcceptAnything"}],"transports":{"docker":{"`+
 		w.host+`/to/synthetic/op1-image0":[{"type":"reject"}]}}}`), 0o600))
 	skip := true
-	client, err := images.NewClient(images.ClientOptions{Policy: policy.Read, PolicyFile: file, Temp: t.TempDir(),
-		AnyPlatform: true, Registry: registries.Config{SkipTLSVerify: &skip, PlainHTTP: true}})
+	client, err := images.NewClient(images.ClientOptions{Policy: policy.Read, PolicyFile: file, AnyPlatform: true,
+		Options: registries.Options{Temp: t.TempDir(), Registry: registries.Config{SkipTLSVerify: &skip, PlainHTTP: true}}})
 	w.fatal(err)
 	defer client.Close()
 	v := w.verify(func(o *mirror.VerifyOptions) { o.Policy = client })

@@ -13,6 +13,7 @@ import (
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/policy"
 	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/signature"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/images/transport"
@@ -46,7 +47,7 @@ func TestATransportIsOneRow(t *testing.T) {
 		t.Fatal(err)
 	}
 	client, err := images.NewClient(images.ClientOptions{Transports: append(images.BuiltIn(), memory(place)),
-		Policy: policy.Read, PolicyFile: judged, Temp: dir})
+		Policy: policy.Read, PolicyFile: judged, Options: registries.Options{Temp: dir}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +82,7 @@ func TestATransportIsOneRow(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := made.Copy(ctx, []transport.Destination{to}, images.CopyOptions{Transports: client.Transports(),
-		Attachments: []store.Attachment{signing}, Temp: dir}); err != nil {
+		Attachments: []store.Attachment{signing}, Options: registries.Options{Temp: dir}}); err != nil {
 		t.Fatal(err)
 	}
 
@@ -113,11 +114,11 @@ func TestATransportIsOneRow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	copied, err := client.Copy(ctx, name, dest, referrers.Kinds{Tags: true, Referrers: true}, images.CopyOptions{Temp: dir})
+	copied, err := client.Copy(ctx, name, dest, referrers.Kinds{Tags: true, Referrers: true}, images.CopyOptions{Options: registries.Options{Temp: dir}})
 	if err != nil || copied.Digest != made.Digest {
 		t.Fatalf("copied: %s, %v", copied.Digest, err)
 	}
-	at, err := images.NewClient(images.ClientOptions{NoPolicy: true, Temp: dir})
+	at, err := images.NewClient(images.ClientOptions{NoPolicy: true, Options: registries.Options{Temp: dir}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -119,8 +119,8 @@ func (w *world) options(ctx context.Context, mode mirror.Mode, changes ...func(*
 	manifests, err := blobcache.Open(filepath.Join(temp, "manifests"), blobcache.Options{MaxBlob: 64 << 10})
 	w.fatal(err)
 	client, err := images.NewClient(images.ClientOptions{Policy: policy.Read, PolicyFile: w.policy,
-		Registry: from, Temp: temp, AnyPlatform: true, Retries: 2,
-		Backoff: time.Millisecond, Cache: manifests})
+		AnyPlatform: true, Options: registries.Options{Registry: from, Temp: temp, Retries: 2,
+			Backoff: time.Millisecond, Cache: manifests}})
 	w.fatal(err)
 	uploads, err := registries.NewUploadStore(filepath.Join(w.dir, "uploads"))
 	w.fatal(err)
@@ -323,8 +323,8 @@ func servedBundles(t *testing.T, r *testregistry.Registry, repository, tag strin
 	t.Helper()
 	skip := true
 	client, err := images.NewClient(images.ClientOptions{Policy: policy.Read,
-		Registry: registries.Config{SkipTLSVerify: &skip,
-			PlainHTTP: true}, Temp: t.TempDir(), AnyPlatform: true})
+		Options: registries.Options{Registry: registries.Config{SkipTLSVerify: &skip,
+			PlainHTTP: true}, Temp: t.TempDir()}, AnyPlatform: true})
 	if err != nil {
 		t.Fatal(err)
 	}

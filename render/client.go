@@ -28,8 +28,8 @@ func (o Options) prepare() (_ *Options, done func() error, err error) {
 	o.Images, err = images.NewClient(images.ClientOptions{
 		Policy:     policy.Read,
 		Transports: transports(),
-		Registry:   registries.Config{}.Env(os.Getenv), Retries: defaultRetries,
-		Platform: v1.Platform{OS: "linux", Architecture: runtime.GOARCH}, AnyPlatform: true,
+		Options:    registries.Options{Registry: registries.Config{}.Env(os.Getenv), Retries: defaultRetries},
+		Platform:   v1.Platform{OS: "linux", Architecture: runtime.GOARCH}, AnyPlatform: true,
 	})
 	if err != nil {
 		return nil, nil, err

@@ -23,7 +23,7 @@ func ExampleOptions_Render() {
 	defer registry.Close()
 	pushBundle(ctx, registry.Host()+"/acme/etcd:v0.9.4")
 	client, err := images.NewClient(
-		images.ClientOptions{Policy: policy.Read, Registry: registries.Config{PlainHTTP: true, SkipTLSVerify: new(true)}})
+		images.ClientOptions{Policy: policy.Read, Options: registries.Options{Registry: registries.Config{PlainHTTP: true, SkipTLSVerify: new(true)}}})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func pushBundle(ctx context.Context, name string) {
 		log.Fatal(err)
 	}
 	if _, err := img.Copy(ctx, []transport.Destination{dest},
-		images.CopyOptions{Registry: registries.Config{PlainHTTP: true, SkipTLSVerify: new(true)}}); err != nil {
+		images.CopyOptions{Options: registries.Options{Registry: registries.Config{PlainHTTP: true, SkipTLSVerify: new(true)}}}); err != nil {
 		log.Fatal(err)
 	}
 }

@@ -33,9 +33,9 @@ const (
 func client(t *testing.T, r *testregistry.Registry) *images.Client {
 	t.Helper()
 	yes := true
-	c, err := images.NewClient(images.ClientOptions{Policy: policy.Read, Temp: t.TempDir(), Registry: registries.Config{
+	c, err := images.NewClient(images.ClientOptions{Policy: policy.Read, Options: registries.Options{Temp: t.TempDir(), Registry: registries.Config{
 		SkipTLSVerify: &yes, PlainHTTP: true, RegistriesConf: r.RegistriesConf(t, testregistry.RecordedHost),
-	}})
+	}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -62,7 +62,7 @@ func registryOptions() registries.Config {
 // written returns the number of manifests that hang on the subjects of an image after attach was called.
 func written(t *testing.T, name string, attach func(w *images.Writer) error) (counts []int) {
 	t.Helper()
-	o := images.CopyOptions{Registry: registryOptions(), Temp: t.TempDir()}
+	o := images.CopyOptions{Options: registries.Options{Registry: registryOptions(), Temp: t.TempDir()}}
 	w, err := o.OpenWriter(t.Context(), transport.Destination{Transport: transport.Docker, Name: name})
 	if err != nil {
 		t.Fatal(err)
@@ -87,7 +87,7 @@ func written(t *testing.T, name string, attach func(w *images.Writer) error) (co
 // Every image of an index gets a document, other entries get none, and what is attached again is not doubled.
 func TestAttachTwice(t *testing.T) {
 	_, name, top := indexed(t)
-	client, err := images.NewClient(images.ClientOptions{Policy: policy.Read, Registry: registryOptions()})
+	client, err := images.NewClient(images.ClientOptions{Policy: policy.Read, Options: registries.Options{Registry: registryOptions()}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +162,7 @@ func TestLargeDocumentsAreNotSigned(t *testing.T) {
 	r.AddImage(t, "acme/catalog", "v1", testregistry.Image{
 		Labels: map[string]string{"operators.operatorframework.io.index.configs.v1": "/configs"},
 		Layers: []map[string]string{{"configs/p/catalog.json": catalog.String()}}})
-	client, err := images.NewClient(images.ClientOptions{Policy: policy.Read, Registry: registryOptions()})
+	client, err := images.NewClient(images.ClientOptions{Policy: policy.Read, Options: registries.Options{Registry: registryOptions()}})
 	if err != nil {
 		t.Fatal(err)
 	}

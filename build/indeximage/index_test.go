@@ -20,6 +20,7 @@ import (
 	"github.com/operator-bindery/bindery/edit"
 	"github.com/operator-bindery/bindery/edit/change"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/testing/edittest"
 	"github.com/operator-bindery/bindery/internal/testing/imagetest"
@@ -102,7 +103,7 @@ func copyTo(t *testing.T, image *build.Image, name string) {
 		t.Fatal(err)
 	}
 	if _, err := images.Copy(t.Context(), image.Store(), image.Top(), []transport.Destination{to},
-		images.CopyOptions{Temp: t.TempDir()}); err != nil {
+		images.CopyOptions{Options: registries.Options{Temp: t.TempDir()}}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/library"
 	"github.com/operator-bindery/bindery/images/policy"
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/testing/imagetest"
 )
@@ -112,7 +113,7 @@ func carry(t testing.TB, img *build.Image, dest string) {
 		t.Fatal(err)
 	}
 	if _, err := images.Copy(t.Context(), img.Store(), img.Top(), []transport.Destination{d},
-		images.CopyOptions{Temp: t.TempDir(), Transports: library.Transports(images.BuiltIn())}); err != nil {
+		images.CopyOptions{Options: registries.Options{Temp: t.TempDir()}, Transports: library.Transports(images.BuiltIn())}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -120,7 +121,7 @@ func carry(t testing.TB, img *build.Image, dest string) {
 // survey opens an image.
 func survey(t testing.TB, name string) *images.Survey {
 	t.Helper()
-	client, err := images.NewClient(images.ClientOptions{Policy: policy.Read, Temp: t.TempDir()})
+	client, err := images.NewClient(images.ClientOptions{Policy: policy.Read, Options: registries.Options{Temp: t.TempDir()}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -462,8 +462,8 @@ func TestInspectAsksForNoLayer(t *testing.T) {
 			Platform: v1.Platform{OS: "linux", Architecture: "arm64"}},
 	})
 	plain := true
-	client, err := images.NewClient(images.ClientOptions{Policy: policy.Read, Temp: t.TempDir(),
-		Registry: registries.Config{PlainHTTP: true, SkipTLSVerify: &plain}})
+	client, err := images.NewClient(images.ClientOptions{Policy: policy.Read, Options: registries.Options{Temp: t.TempDir(),
+		Registry: registries.Config{PlainHTTP: true, SkipTLSVerify: &plain}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/transport"
 )
 
@@ -23,7 +24,7 @@ func TestFilesAreFilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer img.Close()
-	client, err := images.NewClient(images.ClientOptions{NoPolicy: true, Temp: t.TempDir(), Transports: transports})
+	client, err := images.NewClient(images.ClientOptions{NoPolicy: true, Options: registries.Options{Temp: t.TempDir()}, Transports: transports})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +36,7 @@ func TestFilesAreFilled(t *testing.T) {
 			t.Fatal(err)
 		}
 		results, err := images.Copy(t.Context(), img.Store(), img.Top(), []transport.Destination{dest},
-			images.CopyOptions{Transports: transports, Temp: t.TempDir()})
+			images.CopyOptions{Transports: transports, Options: registries.Options{Temp: t.TempDir()}})
 		if err != nil {
 			t.Errorf("%s: %v", text, err)
 			continue
@@ -82,7 +83,7 @@ func TestFillingFails(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := images.Copy(t.Context(), img.Store(), img.Top(), []transport.Destination{dest},
-			images.CopyOptions{Transports: transports, Temp: t.TempDir()}); err == nil {
+			images.CopyOptions{Transports: transports, Options: registries.Options{Temp: t.TempDir()}}); err == nil {
 			t.Errorf("%s: no error", text)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/testing/edittest"
@@ -44,7 +45,7 @@ func TestStoreIsFilled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client, err := images.NewClient(images.ClientOptions{NoPolicy: true, Temp: t.TempDir(), Transports: transports})
+	client, err := images.NewClient(images.ClientOptions{NoPolicy: true, Options: registries.Options{Temp: t.TempDir()}, Transports: transports})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,11 +64,11 @@ func TestStoreIsFilled(t *testing.T) {
 		defer img.Close()
 		var warnings []string
 		_, err = images.Copy(t.Context(), img.Store(), img.Top(), []transport.Destination{dest},
-			images.CopyOptions{Transports: transports, Temp: t.TempDir(), Events: func(e store.Event) {
+			images.CopyOptions{Transports: transports, Options: registries.Options{Temp: t.TempDir(), Events: func(e store.Event) {
 				if e.Kind == store.EventWarning {
 					warnings = append(warnings, e.Err.Error())
 				}
-			}})
+			}}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/library"
 	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/testing/storetest"
@@ -138,7 +139,7 @@ func TestWithoutTheLibrary(t *testing.T) {
 // A table without registries has no names of images there, wherever they are used.
 func TestNoRegistries(t *testing.T) {
 	layouts := slices.DeleteFunc(images.BuiltIn(), func(r transport.Row) bool { return r.Name == transport.Docker })
-	client, err := images.NewClient(images.ClientOptions{Transports: layouts, NoPolicy: true, Temp: t.TempDir()})
+	client, err := images.NewClient(images.ClientOptions{Transports: layouts, NoPolicy: true, Options: registries.Options{Temp: t.TempDir()}})
 	if err != nil {
 		t.Fatal(err)
 	}

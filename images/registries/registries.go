@@ -14,8 +14,15 @@ import (
 // the paths of all in a registry, Ping asks whether it takes the credentials, and Login whether it takes others.
 type Client = registry.Client
 
-// Options configure a [Client]: Registry, Retries, Backoff, Stall, Throttle, Uploads, Temp and Events as those of
-// package images. The zero value makes one attempt of each request, without limits.
+// Options say how registries are reached. They configure a [Client], and images.ClientOptions and images.CopyOptions
+// embed them. The zero value makes one attempt of each request, without credentials and limits:
+//
+//   - Registry is the [Config];
+//   - Retries is how often a request that failed is repeated, and Backoff the first pause before that (a second);
+//   - Stall ends an attempt in which nothing moves (a minute for what is read, two for what is written);
+//   - Throttle limits requests and bytes, see [NewThrottle];
+//   - Cache keeps what is read by its name; Uploads keeps where uploads continue; Temp is for temporary files;
+//   - Events receives retries, warnings and the steps of a copy, from one goroutine at a time.
 type Options = registry.Options
 
 // Repository is a repository of a [Client]: a [store.Writer] that also tells whether it has a blob (HasBlob), and

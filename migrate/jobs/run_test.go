@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/testing/recorded"
 	"github.com/operator-bindery/bindery/migrate"
@@ -136,7 +137,7 @@ func TestRunTwice(t *testing.T) {
 
 // An archive is there if its file is, and a layout or a directory only if the image in it is: a file in its place is not.
 func TestImagesThere(t *testing.T) {
-	client, err := images.NewClient(images.ClientOptions{Transports: transports, NoPolicy: true, Temp: t.TempDir()})
+	client, err := images.NewClient(images.ClientOptions{Transports: transports, NoPolicy: true, Options: registries.Options{Temp: t.TempDir()}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,8 +27,8 @@ func options(t *testing.T, r *testregistry.Registry) export.Options {
 	t.Helper()
 	client, err := images.NewClient(
 		images.ClientOptions{Policy: policy.Read,
-			Registry: registries.Config{RegistriesConf: r.RegistriesConf(t, testregistry.RecordedHost),
-				PlainHTTP: true}})
+			Options: registries.Options{Registry: registries.Config{RegistriesConf: r.RegistriesConf(t, testregistry.RecordedHost),
+				PlainHTTP: true}}})
 	if err != nil {
 		t.Fatal(err)
 	}

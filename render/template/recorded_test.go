@@ -186,9 +186,9 @@ func imagesOf(t *testing.T, r *testregistry.Registry) imageRenderer {
 	t.Helper()
 	yes := true
 	client, err := images.NewClient(images.ClientOptions{Policy: policy.Read,
-		Temp: t.TempDir(), Registry: registries.Config{
+		Options: registries.Options{Temp: t.TempDir(), Registry: registries.Config{
 			SkipTLSVerify: &yes, PlainHTTP: true, RegistriesConf: r.RegistriesConf(t, testregistry.RecordedHost),
-		}})
+		}}})
 	if err != nil {
 		t.Fatal(err)
 	}

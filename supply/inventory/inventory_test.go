@@ -49,7 +49,7 @@ func examine(t *testing.T, r *testregistry.Registry, name string) (*Inventory, *
 	t.Helper()
 	skip := true
 	client, err := images.NewClient(
-		images.ClientOptions{Policy: policy.Read, Registry: registries.Config{SkipTLSVerify: &skip, PlainHTTP: true}})
+		images.ClientOptions{Policy: policy.Read, Options: registries.Options{Registry: registries.Config{SkipTLSVerify: &skip, PlainHTTP: true}}})
 	if err != nil {
 		t.Fatal(err)
 	}

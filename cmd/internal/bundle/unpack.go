@@ -69,7 +69,7 @@ func unpack(ctx context.Context, p *option.Session, o *unpackOptions, args []str
 		p.Log = p.NewLogger(p.Stderr, p.LogFormat(p.Command.String("log-format")), slog.LevelDebug)
 	}
 	if o.rootCA != "" && !p.Given("ca-file") {
-		o.CAFile = o.rootCA
+		o.Given.Registry.CAFile = o.rootCA
 	}
 	p.PlainHTTP = p.PlainHTTP || o.skipTLS
 	ref, out := args[0], o.to

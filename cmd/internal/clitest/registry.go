@@ -158,7 +158,7 @@ func (r *RealRegistry) Push(t *testing.T, name string, i testregistry.Image) {
 		}
 	}
 	if _, err := images.Copy(t.Context(), src, src.Top, []transport.Destination{d},
-		images.CopyOptions{Registry: access, Temp: t.TempDir()}); err != nil {
+		images.CopyOptions{Options: registries.Options{Registry: access, Temp: t.TempDir()}}); err != nil {
 		t.Fatal(err)
 	}
 }

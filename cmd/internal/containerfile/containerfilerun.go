@@ -67,7 +67,7 @@ func runContainerfile(ctx context.Context, p *option.Session, o *option.Image, b
 		File: b.File.Name, Context: b.o.Context, Contexts: b.o.Contexts, Target: b.o.Target, Args: b.o.Args,
 		Platforms: of, Secrets: b.secrets, Labels: pairs(with.Labels), Annotations: pairs(with.Annotations),
 		Format: fullbuild.Format(with.Format), Zstd: with.Compression == layers.Zstd, Created: with.Created,
-		Dir: filepath.Join(work.Dir(), "build"), Policy: policy, Retries: o.Retries, Log: p.Stderr,
+		Dir: filepath.Join(work.Dir(), "build"), Policy: policy, Retries: o.Given.Retries, Log: p.Stderr,
 	}
 	if r.Log = p.Stderr; p.Quiet {
 		r.Log = io.Discard
@@ -96,7 +96,7 @@ func runContainerfile(ctx context.Context, p *option.Session, o *option.Image, b
 			return nil, err // before commands run
 		}
 		start := time.Now()
-		if r.System, err = o.Config(p).System(ctx, with.Dir); err != nil {
+		if r.System, err = o.Access(p).Registry.System(ctx, with.Dir); err != nil {
 			return nil, err
 		}
 		result, err := fullbuild.Build(ctx, r)

@@ -23,7 +23,7 @@ func described(t *testing.T, name string) *images.Description {
 	t.Helper()
 	skip := true
 	c, err := images.NewClient(images.ClientOptions{Policy: policy.Read,
-		Registry: registries.Config{SkipTLSVerify: &skip, PlainHTTP: true}})
+		Options: registries.Options{Registry: registries.Config{SkipTLSVerify: &skip, PlainHTTP: true}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,13 +43,13 @@ func WorkDirectory(ctx context.Context, p *option.Session) (dir string, manifest
 }
 
 // mirrorSource is the client that reads the images of a run: as [Client], with a cache of manifests alone.
-func mirrorSource(ctx context.Context, p *option.Session, of *option.Images, from registries.Config, throttle *registries.Throttle,
+func mirrorSource(ctx context.Context, p *option.Session, of *option.Images, throttle *registries.Throttle,
 	manifests *blobcache.Cache) (*images.Client, error) {
 	o, err := of.ClientOptions(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	o.Registry, o.Throttle, o.Cache, o.AnyPlatform = from, throttle, manifests, true
+	o.Throttle, o.Cache, o.AnyPlatform = throttle, manifests, true
 	return images.NewClient(o)
 }
 
@@ -102,7 +102,7 @@ func (o *runOptions) createClients(ctx context.Context, p *option.Session, with 
 		return err
 	}
 	with.Render.Opened = nil // the run says which catalogs it reads
-	client, err := mirrorSource(ctx, p, &o.Images, o.Registry.SourceConfig(p), throttle, manifests)
+	client, err := mirrorSource(ctx, p, &o.Images, throttle, manifests)
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (o *runOptions) createClients(ctx context.Context, p *option.Session, with 
 // CatalogSpec is how catalogs are rebuilt. On the base of their source they have no serve cache unless one is asked for:
 // its server reads its own formats only.
 func CatalogSpec(ctx context.Context, p *option.Session, o *option.Image, base mirror.Base) (*indeximage.Spec, error) {
-	s := &indeximage.Spec{Server: o.ServerName, Embedded: &p.Embedded, Registry: o.SourceConfig(p),
+	s := &indeximage.Spec{Server: o.ServerName, Embedded: &p.Embedded, Registry: o.SourceAccess(p).Registry,
 		Program: version.Program(), Log: p.Log}
 	s.Build = build.Options{MaxLayers: o.MaxLayers, Jobs: o.Jobs,
 		Warn: func(text string) { p.Log.Warn(text) }}
@@ -156,8 +156,9 @@ func (o *runOptions) createRemote(ctx context.Context, p *option.Session, with *
 // newRemote returns a client for repositories at a mirror, which is closed when the command ends.
 func newRemote(ctx context.Context, p *option.Session, at *option.Registry, throttle *registries.Throttle,
 	uploads registries.Uploads) (*registries.Client, error) {
-	remote, err := registries.New(ctx, registries.Options{Registry: at.DestConfig(p), Retries: at.Retries,
-		Throttle: throttle, Uploads: uploads, Events: p.WarnEvent})
+	with := at.DestAccess(p)
+	with.Throttle, with.Uploads = throttle, uploads
+	remote, err := registries.New(ctx, with)
 	if err != nil {
 		return nil, err
 	}

@@ -82,7 +82,7 @@ func (o *planOptions) run(ctx context.Context, p *option.Session) error {
 		return err
 	}
 	with := mirror.Options{Set: set, Replace: sources, Filter: policy, Compat: policy.Compat}
-	if with.Releases, err = o.Releases.Options(ctx, p, o.CAFile, o.Retries); err != nil {
+	if with.Releases, err = o.Releases.Options(ctx, p, o.Given.Registry.CAFile, o.Given.Retries); err != nil {
 		return err
 	}
 	if with.Render, err = o.bundles().Options(ctx, p); err != nil {
@@ -129,7 +129,7 @@ func (o *planOptions) planSizes(ctx context.Context, p *option.Session, of mirro
 	with := mirror.Options{Mode: mirror.ToDisk, Set: of.Set, Config: o.Config, Replace: of.Replace, Filter: of.Filter,
 		Releases: of.Releases, DryRun: true, All: true, Jobs: o.Jobs, Now: time.Now().UTC(),
 		Log: slog.New(slog.DiscardHandler)} // the plan has what it would say
-	if with.Images, err = mirrorSource(ctx, p, &o.Images, o.Registry.Config(p), nil, manifests); err != nil {
+	if with.Images, err = mirrorSource(ctx, p, &o.Images, nil, manifests); err != nil {
 		return nil, err
 	}
 	p.AtEnd = append(p.AtEnd, func(bool) error { return with.Images.Close() })
@@ -137,7 +137,7 @@ func (o *planOptions) planSizes(ctx context.Context, p *option.Session, of mirro
 		return nil, err
 	}
 	with.Base = mirror.KeepBase
-	with.Spec = indeximage.Spec{Embedded: &p.Embedded, Registry: o.Registry.Config(p), Program: version.Program(), Log: p.Log,
+	with.Spec = indeximage.Spec{Embedded: &p.Embedded, Registry: o.Access(p).Registry, Program: version.Program(), Log: p.Log,
 		Images: with.Render.Images, Build: build.Options{MaxLayers: 100, Jobs: o.Jobs, Dir: dir,
 			Compression: layers.Gzip}}
 	if with.Workspace, err = mirror.OpenWorkspace(filepath.Join(dir, "plan")); err != nil {

@@ -196,7 +196,7 @@ func (o *runOptions) prepare(ctx context.Context, p *option.Session, a Direction
 	if with.Replace, err = o.catalogSources(with.Set); err != nil {
 		return err
 	}
-	if with.Releases, err = o.Releases.Options(ctx, p, o.CAFile, o.Retries); err != nil {
+	if with.Releases, err = o.Releases.Options(ctx, p, o.Given.Registry.CAFile, o.Given.Retries); err != nil {
 		return err
 	}
 	throttle, err := o.throttle()

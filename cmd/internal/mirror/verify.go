@@ -89,7 +89,7 @@ func (o *verifyOptions) verify(ctx context.Context, p *option.Session, dest stri
 			return nil, err
 		}
 	}
-	if with.Releases, err = o.Releases.Options(ctx, p, o.CAFile, o.Retries); err != nil {
+	if with.Releases, err = o.Releases.Options(ctx, p, o.Given.Registry.CAFile, o.Given.Retries); err != nil {
 		return nil, err
 	}
 	if dir, ok := strings.CutPrefix(dest, FileScheme); ok {

@@ -21,11 +21,10 @@ type options struct {
 	mirrorcmd.Ends
 	mirrorcmd.Releases
 	option.Image
-	logLevel, registriesDir, srcCertDir, destCertDir string
-	srcTLSVerify, destTLSVerify, securePolicy, v1    bool
-	parallelImages, parallelLayers                   uint
-	retryTimes                                       int
-	retryDelay, imageTimeout                         time.Duration
+	logLevel, srcCertDir, destCertDir             string
+	srcTLSVerify, destTLSVerify, securePolicy, v1 bool
+	parallelImages, parallelLayers                uint
+	imageTimeout                                  time.Duration
 
 	since, onMissing, account, catalogBase         string
 	strictArchive, manifestLists, removeSignatures bool
@@ -51,17 +50,17 @@ func (o *options) commonFlags() []cli.Flag {
 		&cli.StringFlag{Name: "workspace", Destination: &o.Workspace, Usage: "`file://DIR` of the workspace"},
 		&cli.StringFlag{Name: "src-authfile", Destination: &o.SrcAuthFile, Usage: "credentials `FILE` of sources"},
 		&cli.StringFlag{Name: "dest-authfile", Destination: &o.DestAuthFile, Usage: "credentials `FILE` of the destination"},
-		&cli.StringFlag{Name: "authfile", Destination: &o.AuthFile, Usage: "credentials `FILE`", EnvVars: []string{"REGISTRY_AUTH_FILE"}},
+		&cli.StringFlag{Name: "authfile", Destination: &o.Given.Registry.AuthFile, Usage: "credentials `FILE`", EnvVars: []string{"REGISTRY_AUTH_FILE"}},
 		&cli.StringFlag{Name: "cache-dir", Usage: "accepted, and not used: blobs are kept once"},
 		&cli.BoolFlag{Name: "src-tls-verify", Destination: &o.srcTLSVerify, Value: true, Usage: "verify the certificates of sources"},
 		&cli.BoolFlag{Name: "dest-tls-verify", Destination: &o.destTLSVerify, Value: true, Usage: "verify the certificates of the destination"},
 		&cli.UintFlag{Name: "parallel-images", Destination: &o.parallelImages, Value: 4, Usage: "copy `N` images at once (1 to 10)"},
 		&cli.UintFlag{Name: "parallel-layers", Destination: &o.parallelLayers, Value: 5, Usage: "copy `N` blobs of each image at once (1 to 10)"},
-		&cli.IntFlag{Name: "retry-times", Destination: &o.retryTimes, Value: 5, Usage: "retry failed requests up to `N` times"},
-		&cli.DurationFlag{Name: "retry-delay", Destination: &o.retryDelay, Usage: "`DURATION` between retries; 0 is one second, doubled each time"},
+		&cli.IntFlag{Name: "retry-times", Destination: &o.Given.Retries, Value: 5, Usage: "retry failed requests up to `N` times"},
+		&cli.DurationFlag{Name: "retry-delay", Destination: &o.Given.Backoff, Usage: "`DURATION` between retries; 0 is one second, doubled each time"},
 		&cli.BoolFlag{Name: "secure-policy", Destination: &o.securePolicy, Usage: "verify the signatures of images that are fetched"},
 		&cli.StringFlag{Name: "policy", Destination: &o.Policy, Usage: "signature policy `FILE`"},
-		&cli.StringFlag{Name: "registries.d", Destination: &o.registriesDir, Usage: "`DIR` with files that say where signatures are"},
+		&cli.StringFlag{Name: "registries.d", Destination: &o.Given.Registry.RegistriesDir, Usage: "`DIR` with files that say where signatures are"},
 		&cli.StringFlag{Name: "log-level", Destination: &o.logLevel, Value: "info", Usage: "`LEVEL` of messages (info|debug|trace|error)"},
 		&cli.StringFlag{Name: "port", Aliases: []string{"p"}, Usage: "accepted, and not used: nothing is listened to"},
 		&cli.BoolFlag{Name: "v2", Usage: "accepted, and not needed"},

@@ -37,7 +37,7 @@ func (o *options) listReleases(ctx context.Context, p *option.Session, args []st
 	if len(args) > 0 {
 		return cmdline.Usagef("\"list releases\" takes no arguments, such as %q", args[0])
 	}
-	with, err := o.Releases.Options(ctx, p, "", o.retryTimes)
+	with, err := o.Releases.Options(ctx, p, "", o.Given.Retries)
 	if err != nil {
 		return err
 	}

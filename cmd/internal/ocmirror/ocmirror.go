@@ -1,7 +1,6 @@
 package ocmirror
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,7 +23,6 @@ import (
 	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/store"
-	"github.com/operator-bindery/bindery/internal/version"
 	"github.com/operator-bindery/bindery/mirror"
 	"github.com/operator-bindery/bindery/mirror/imageset"
 	"github.com/operator-bindery/bindery/mirror/medium"
@@ -232,19 +230,17 @@ func (o *options) direction(p *option.Session, args []string) (a mirrorcmd.Direc
 	return o.Direction(dest, false)
 }
 
-// registry is the configuration of [program.Source] or [program.Destination].
-func (o *options) registry(end string) registries.Config {
-	auth, certificates, verify := o.SrcAuthFile, o.srcCertDir, o.srcTLSVerify
+// access is how [program.Source] or [program.Destination] is reached.
+func (o *options) access(p *option.Session, end string) registries.Options {
+	with, certificates, verify := o.SourceAccess(p), o.srcCertDir, o.srcTLSVerify
 	if end == program.Destination {
-		auth, certificates, verify = o.DestAuthFile, o.destCertDir, o.destTLSVerify
+		with, certificates, verify = o.DestAccess(p), o.destCertDir, o.destTLSVerify
 	}
-	r := registries.Config{AuthFile: cmp.Or(auth, o.AuthFile), RegistriesDir: o.registriesDir,
-		CertDir: certificates, UserAgent: "bindery/" + strings.TrimPrefix(version.Release(), "v"), End: end}
-	if !verify {
-		skip := true
-		r.SkipTLSVerify, r.PlainHTTP = &skip, true
+	with.Registry.CertDir = certificates
+	if skip := !verify; skip {
+		with.Registry.SkipTLSVerify, with.Registry.PlainHTTP = &skip, true
 	}
-	return r.Env(os.Getenv)
+	return with
 }
 
 func (o *options) mirror(ctx context.Context, p *option.Session, args []string) (err error) {
@@ -284,7 +280,7 @@ func (o *options) mirror(ctx context.Context, p *option.Session, args []string) 
 	if with.Filter, err = o.Filter(); err != nil {
 		return err
 	}
-	if with.Releases, err = o.Releases.Options(ctx, p, "", o.retryTimes); err != nil {
+	if with.Releases, err = o.Releases.Options(ctx, p, "", o.Given.Retries); err != nil {
 		return err
 	}
 	if err := o.createClients(ctx, p, &with, program.Source); err != nil {
@@ -347,9 +343,8 @@ func (o *options) mirror(ctx context.Context, p *option.Session, args []string) 
 
 // createClients creates the clients that read, with the flags about one end.
 func (o *options) createClients(ctx context.Context, p *option.Session, with *mirror.Options, end string) error {
-	client := images.ClientOptions{Policy: policy.Read, Transports: program.Transports,
-		Registry: o.registry(end), Retries: o.retryTimes,
-		AnyPlatform: true, Events: p.WarnEvent, PolicyFile: o.Policy}
+	client := images.ClientOptions{Options: o.access(p, end), Policy: policy.Read, Transports: program.Transports,
+		AnyPlatform: true, PolicyFile: o.Policy}
 	if !o.securePolicy && client.PolicyFile == "" {
 		client.NoPolicy = true
 	}
@@ -383,8 +378,9 @@ func (o *options) createClients(ctx context.Context, p *option.Session, with *mi
 // newRemote returns a client for one end, which is closed when the command ends.
 func (o *options) newRemote(ctx context.Context, p *option.Session, end string, uploads registries.Uploads) (
 	*registries.Client, error) {
-	remote, err := registries.New(ctx, registries.Options{Registry: o.registry(end),
-		Retries: o.retryTimes, Backoff: o.retryDelay, Uploads: uploads, Events: p.WarnEvent})
+	with := o.access(p, end)
+	with.Uploads = uploads
+	remote, err := registries.New(ctx, with)
 	if err == nil {
 		p.AtEnd = append(p.AtEnd, func(bool) error { return remote.Close() })
 	}

@@ -51,7 +51,7 @@ func (o *Image) Make(ctx context.Context, p *Session, in string, with build.Opti
 	}
 	defer func() { err = errors.Join(err, work.Close()) }()
 	with.Dir = work.Dir()
-	if _, err = o.Config(p).System(ctx, work.Dir()); err != nil { // before the work
+	if _, err = o.Access(p).Registry.System(ctx, work.Dir()); err != nil { // before the work
 		return err
 	}
 	beside, checking := o.beginCheck(ctx, p, dests)

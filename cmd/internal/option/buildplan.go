@@ -70,7 +70,7 @@ func (o *Image) Planned(ctx context.Context, p *Session, in string, with build.O
 	}
 	defer func() { err = errors.Join(err, work.Close()) }()
 	with.Dir = work.Dir()
-	if _, err = o.Config(p).System(ctx, work.Dir()); err != nil { // as a build would say
+	if _, err = o.Access(p).Registry.System(ctx, work.Dir()); err != nil { // as a build would say
 		return false, err
 	}
 	planned, err := plan(with)

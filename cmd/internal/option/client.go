@@ -136,26 +136,25 @@ func (o *Images) Client(ctx context.Context, p *Session) (*images.Client, error)
 func (o *Images) ClientOptions(ctx context.Context, p *Session) (images.ClientOptions, error) {
 	moved := p.Moved()
 	with := images.ClientOptions{
+		Options:       o.SourceAccess(p),
 		Policy:        policy.Read,
 		Transports:    program.Transports,
-		Registry:      o.SourceConfig(p),
-		Retries:       o.Retries,
 		Timeout:       o.Timeout,
 		RequireSigned: o.RequireSigned || p.RequireSigned,
 		Platform:      v1.Platform{OS: "linux", Architecture: runtime.GOARCH},
-		Events: func(e store.Event) {
-			moved.Event("reading", e)
-			switch e.Kind {
-			case store.EventBlobDone:
-				p.Log.Debug("fetched blob", "digest", e.Blob, "bytes", e.Size, "from", e.Destination)
-			case store.EventBlobReused:
-				p.Log.Debug("blob is cached", "digest", e.Blob, "bytes", e.Size)
-			case store.EventVerified:
-				p.Log.Debug("the policy accepts the signature", "image", e.Destination, "digest", e.Blob)
-			default:
-				p.WarnEvent(e)
-			}
-		},
+	}
+	with.Events = func(e store.Event) {
+		moved.Event("reading", e)
+		switch e.Kind {
+		case store.EventBlobDone:
+			p.Log.Debug("fetched blob", "digest", e.Blob, "bytes", e.Size, "from", e.Destination)
+		case store.EventBlobReused:
+			p.Log.Debug("blob is cached", "digest", e.Blob, "bytes", e.Size)
+		case store.EventVerified:
+			p.Log.Debug("the policy accepts the signature", "image", e.Destination, "digest", e.Blob)
+		default:
+			p.WarnEvent(e)
+		}
 	}
 	var err error
 	if o.Platform != "" {

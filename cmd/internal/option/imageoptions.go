@@ -167,7 +167,7 @@ func (o *Image) PreviousOptions() (indeximage.Previous, error) {
 
 // IndexSpec reads the flags about base, form and layers for commands that build images of other catalogs.
 func (o *Image) IndexSpec(ctx context.Context, p *Session) (_ *indeximage.Spec, err error) {
-	s := &indeximage.Spec{Server: o.ServerName, Embedded: &p.Embedded, Registry: o.Config(p),
+	s := &indeximage.Spec{Server: o.ServerName, Embedded: &p.Embedded, Registry: o.Access(p).Registry,
 		Program: version.Program(), Log: p.Log}
 	if s.Build, err = o.CatalogOptions(ctx, p); err != nil {
 		return nil, err

@@ -19,11 +19,12 @@ import (
 
 // Registry is how registries are reached, and which of their images are accepted.
 type Registry struct {
-	AuthFile, CAFile, CertDir, RegistriesConf, RegistriesDir, Policy string
-	TLSVerify, RequireSigned                                         bool
-	TrustedKeys, TrustedIdentities                                   cli.StringSlice
+	// Given is what flags say of how registries are reached; [Registry.Access] completes it.
+	Given                          registries.Options
+	Policy                         string
+	TLSVerify, RequireSigned       bool
+	TrustedKeys, TrustedIdentities cli.StringSlice
 	TrustedRoot
-	Retries int
 	Timeout time.Duration
 	// SrcAuthFile and DestAuthFile, unless empty, are in the place of the authfile for what is read and for what is written.
 	SrcAuthFile, DestAuthFile string
@@ -38,7 +39,7 @@ func (o *Registry) Flags() []cli.Flag {
 			EnvVars: program.Env("policy"), Category: group, Destination: &o.Policy},
 		&cli.StringFlag{Name: "registries-d",
 			Usage:   "`DIR` with files that say where signatures are (default the system's registries.d)",
-			EnvVars: program.Env("registries-d"), Category: group, Destination: &o.RegistriesDir},
+			EnvVars: program.Env("registries-d"), Category: group, Destination: &o.Given.Registry.RegistriesDir},
 		&cli.BoolFlag{Name: "require-signed",
 			Usage:   "refuse every image that the signature policy accepts without a signature",
 			EnvVars: program.Env("require-signed"), Category: group, Destination: &o.RequireSigned},
@@ -56,17 +57,17 @@ func (o *Registry) AccessFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "authfile",
 			Usage:   "credentials `FILE` (default $REGISTRY_AUTH_FILE and the locations of podman and docker)",
-			EnvVars: program.Env("authfile"), Category: group, Destination: &o.AuthFile},
+			EnvVars: program.Env("authfile"), Category: group, Destination: &o.Given.Registry.AuthFile},
 		&cli.BoolFlag{Name: "tls-verify", Value: true, Usage: "verify the certificates of registries; =false accepts any",
 			EnvVars: program.Env("tls-verify"), Category: group, Destination: &o.TLSVerify},
 		&cli.StringFlag{Name: "ca-file", Usage: "`FILE` with additional certificate authorities",
-			EnvVars: program.Env("ca-file"), Category: group, Destination: &o.CAFile},
+			EnvVars: program.Env("ca-file"), Category: group, Destination: &o.Given.Registry.CAFile},
 		&cli.StringFlag{Name: "cert-dir", Usage: "certificate `DIR` with *.crt, *.cert and *.key files",
-			EnvVars: program.Env("cert-dir"), Category: group, Destination: &o.CertDir},
+			EnvVars: program.Env("cert-dir"), Category: group, Destination: &o.Given.Registry.CertDir},
 		&cli.StringFlag{Name: "registries-conf", Usage: "registries.conf `FILE` (default the system's)",
-			EnvVars: program.Env("registries-conf"), Category: group, Destination: &o.RegistriesConf},
+			EnvVars: program.Env("registries-conf"), Category: group, Destination: &o.Given.Registry.RegistriesConf},
 		&cli.IntFlag{Name: "retries", Value: 3, Usage: "retry failed registry requests up to `N` times",
-			EnvVars: program.Env("retries"), Category: group, Destination: &o.Retries},
+			EnvVars: program.Env("retries"), Category: group, Destination: &o.Given.Retries},
 		&cli.DurationFlag{Name: "timeout",
 			Usage: "stop fetching and copying after `DURATION`, such as 10m; 0 means never", EnvVars: program.Env("timeout"),
 			Category: group, Destination: &o.Timeout},
@@ -84,36 +85,35 @@ func (o *Registry) EndsFlags() []cli.Flag {
 	}
 }
 
-// SourceConfig is [Registry.Config] for what is read.
-func (o *Registry) SourceConfig(p *Session) registries.Config {
-	return o.forEnd(p, program.Source, o.SrcAuthFile)
+// SourceAccess is [Registry.Access] for what is read.
+func (o *Registry) SourceAccess(p *Session) registries.Options {
+	return o.atEnd(p, program.Source, o.SrcAuthFile)
 }
 
-// DestConfig is [Registry.Config] for what is written.
-func (o *Registry) DestConfig(p *Session) registries.Config {
-	return o.forEnd(p, program.Destination, o.DestAuthFile)
+// DestAccess is [Registry.Access] for what is written.
+func (o *Registry) DestAccess(p *Session) registries.Options {
+	return o.atEnd(p, program.Destination, o.DestAuthFile)
 }
 
-func (o *Registry) forEnd(p *Session, end, authFile string) registries.Config {
+func (o *Registry) atEnd(p *Session, end, authFile string) registries.Options {
 	with := *o
-	with.AuthFile = cmp.Or(authFile, o.AuthFile)
-	r := with.Config(p)
-	r.End = end
-	return r
+	with.Given.Registry.AuthFile = cmp.Or(authFile, o.Given.Registry.AuthFile)
+	with.Given.Registry.End = end
+	return with.Access(p)
 }
 
-// Config returns the configuration of registries. Under opm's name plain HTTP means that no certificate is verified, too.
-func (o *Registry) Config(p *Session) registries.Config {
-	r := registries.Config{
-		AuthFile: o.AuthFile, CertDir: o.CertDir, CAFile: o.CAFile, RegistriesConf: o.RegistriesConf,
-		RegistriesDir: o.RegistriesDir, UserAgent: "bindery/" + strings.TrimPrefix(version.Release(), "v"),
-		PlainHTTP: p.PlainHTTP,
-	}
+// Access returns how registries are reached. Under opm's name plain HTTP means that no certificate is verified, too.
+func (o *Registry) Access(p *Session) registries.Options {
+	with := o.Given
+	with.Events = p.WarnEvent
+	r := &with.Registry
+	r.UserAgent, r.PlainHTTP = "bindery/"+strings.TrimPrefix(version.Release(), "v"), p.PlainHTTP
 	if skip := p.SkipTLSVerify || r.PlainHTTP && p.Opm; skip || p.Given("tls-verify") {
 		skip = skip || !o.TLSVerify
 		r.SkipTLSVerify = &skip
 	}
-	return r.Env(os.Getenv)
+	*r = r.Env(os.Getenv)
+	return with
 }
 
 // PolicyFile returns the file of --policy. An empty value on the command line, such as that of a variable that is not

@@ -73,8 +73,7 @@ func (o *Images) storedPlatform() v1.Platform {
 
 // CopyOptions returns how images are copied that are not built here.
 func (o *Registry) CopyOptions(p *Session) images.CopyOptions {
-	return images.CopyOptions{Registry: o.DestConfig(p), Retries: o.Retries, Timeout: o.Timeout,
-		Transports: program.Transports, Events: p.WarnEvent}
+	return images.CopyOptions{Options: o.DestAccess(p), Timeout: o.Timeout, Transports: program.Transports}
 }
 
 // CopyOptions returns how the image is copied.

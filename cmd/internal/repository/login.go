@@ -35,15 +35,15 @@ func (o *accountOptions) flags() []cli.Flag {
 // accounts returns where credentials are kept: the file of --authfile or of --compat-auth-file, else the one that is read
 // first, as podman decides: that of $REGISTRY_AUTH_FILE or of $DOCKER_CONFIG, else podman's default.
 func (o *accountOptions) accounts(p *option.Session) (*registries.Accounts, error) {
-	with := o.Config(p)
+	with := o.Access(p).Registry
 	if o.compatFile != "" {
-		if o.AuthFile != "" {
+		if o.Given.Registry.AuthFile != "" {
 			return nil, cmdline.Usagef("--authfile and --compat-auth-file are mutually exclusive")
 		}
 		with.AuthFile = o.compatFile
 	}
 	a, err := with.Accounts()
-	if err == nil && (o.compatFile != "" || o.AuthFile != "") {
+	if err == nil && (o.compatFile != "" || o.Given.Registry.AuthFile != "") {
 		a.Docker = o.compatFile != ""
 	}
 	return a, err
@@ -111,9 +111,9 @@ func (o *loginOptions) run(ctx context.Context, p *option.Session, text string) 
 	}
 	ctx, cancel := o.WithTimeout(ctx)
 	defer cancel()
-	with := o.Config(p)
-	with.AuthFile, with.AuthFiles = "", []string{} // what is kept is about to be replaced, and need not be there
-	remote, err := registries.New(ctx, registries.Options{Registry: with, Retries: o.Retries, Events: p.WarnEvent})
+	with := o.Access(p)
+	with.Registry.AuthFile, with.Registry.AuthFiles = "", []string{} // what is kept is about to be replaced, and need not be there
+	remote, err := registries.New(ctx, with)
 	if err != nil {
 		return err
 	}

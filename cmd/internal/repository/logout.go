@@ -45,7 +45,7 @@ func (o *logoutOptions) run(ctx context.Context, p *option.Session, args []strin
 	if err != nil {
 		return err
 	}
-	with := o.Config(p)
+	with := o.Access(p).Registry
 	if named := o.compatFile != "" || with.AuthFile != ""; named {
 		if _, err := os.Stat(accounts.File); err != nil {
 			return &cmdline.Error{Class: cmdline.ClassLocal, Err: err}

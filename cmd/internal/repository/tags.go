@@ -180,7 +180,7 @@ func parseName(name string) (reference.Named, error) {
 // open opens a repository in a registry.
 func open(ctx context.Context, p *option.Session, at *option.Registry, named reference.Named) (
 	*registries.Client, *registries.Repository, error) {
-	remote, err := registries.New(ctx, registries.Options{Registry: at.Config(p), Retries: at.Retries, Events: p.WarnEvent})
+	remote, err := registries.New(ctx, at.Access(p))
 	if err != nil {
 		return nil, nil, err
 	}

@@ -32,7 +32,7 @@ func attachedTo(t *testing.T, name string) (out []attachedDocument) {
 	t.Helper()
 	skip := true
 	client, err := images.NewClient(
-		images.ClientOptions{Policy: policy.Read, Registry: registries.Config{SkipTLSVerify: &skip, PlainHTTP: true}})
+		images.ClientOptions{Policy: policy.Read, Options: registries.Options{Registry: registries.Config{SkipTLSVerify: &skip, PlainHTTP: true}}})
 	if err != nil {
 		t.Fatal(err)
 	}

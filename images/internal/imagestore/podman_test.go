@@ -137,7 +137,7 @@ func load(t *testing.T, from *images.Source, events func(store.Event), to ...str
 		dests = append(dests, d)
 	}
 	return images.Copy(t.Context(), from, from.Top, dests,
-		images.CopyOptions{Temp: t.TempDir(), Events: events, Transports: transports})
+		images.CopyOptions{Options: registries.Options{Temp: t.TempDir(), Events: events}, Transports: transports})
 }
 
 var small = testregistry.Image{
@@ -227,7 +227,7 @@ func TestIndexIsTheImageOfOnePlatform(t *testing.T) {
 	}
 	skip := true
 	c, err := images.NewClient(images.ClientOptions{Policy: policy.Read, Transports: transports, PolicyFile: policyFile(t),
-		Registry: registries.Config{SkipTLSVerify: &skip, PlainHTTP: true}})
+		Options: registries.Options{Registry: registries.Config{SkipTLSVerify: &skip, PlainHTTP: true}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -241,13 +241,12 @@ func TestIndexIsTheImageOfOnePlatform(t *testing.T) {
 		}
 		var warnings []string
 		results, err := images.Copy(t.Context(), from, from.Top, []transport.Destination{d}, images.CopyOptions{
-			Transports: transports,
-			Temp:       t.TempDir(), Platform: of.wanted,
-			Events: func(e store.Event) {
+			Transports: transports, Platform: of.wanted,
+			Options: registries.Options{Temp: t.TempDir(), Events: func(e store.Event) {
 				if e.Kind == store.EventWarning {
 					warnings = append(warnings, e.Err.Error())
 				}
-			},
+			}},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -266,7 +265,7 @@ func TestIndexIsTheImageOfOnePlatform(t *testing.T) {
 	}
 	if _, err := images.Copy(t.Context(), from, from.Top, []transport.Destination{d}, images.CopyOptions{
 		Transports: transports,
-		Temp:       t.TempDir(), Platform: v1.Platform{OS: "linux", Architecture: "s390x"},
+		Options:    registries.Options{Temp: t.TempDir()}, Platform: v1.Platform{OS: "linux", Architecture: "s390x"},
 	}); err == nil || !strings.Contains(err.Error(), "s390x") {
 		t.Error(err)
 	}
@@ -292,7 +291,7 @@ func TestFailureLeavesTheStoreAsItWas(t *testing.T) {
 	r.DeleteBlob(m.Layers[2].Digest)
 	skip := true
 	remote, err := images.NewClient(images.ClientOptions{Policy: policy.Read, Transports: transports, PolicyFile: policyFile(t),
-		Registry: registries.Config{SkipTLSVerify: &skip, PlainHTTP: true}})
+		Options: registries.Options{Registry: registries.Config{SkipTLSVerify: &skip, PlainHTTP: true}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/internal/trust"
 	"github.com/operator-bindery/bindery/images/policy"
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/internal/testing/supplytest"
 )
 
@@ -62,7 +63,7 @@ func TestSignedImagesInAStore(t *testing.T) {
 			if err := os.WriteFile(file, []byte(`{"default":[`+rule.policy+`]}`), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			c, err := images.NewClient(images.ClientOptions{Policy: policy.Read, Transports: transports, PolicyFile: file, Temp: t.TempDir()})
+			c, err := images.NewClient(images.ClientOptions{Policy: policy.Read, Transports: transports, PolicyFile: file, Options: registries.Options{Temp: t.TempDir()}})
 			if err != nil {
 				t.Fatal(err)
 			}

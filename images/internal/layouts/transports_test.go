@@ -18,6 +18,7 @@ import (
 	"github.com/operator-bindery/bindery/images/library"
 	trusted "github.com/operator-bindery/bindery/images/policy"
 	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/internal/testing/supplytest"
 	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 )
@@ -37,7 +38,7 @@ func newClientWith(t testing.TB, text string) *images.Client {
 	if err := os.WriteFile(policy, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c, err := images.NewClient(images.ClientOptions{Policy: trusted.Read, Transports: library.Transports(images.BuiltIn()), PolicyFile: policy, Temp: t.TempDir()})
+	c, err := images.NewClient(images.ClientOptions{Policy: trusted.Read, Transports: library.Transports(images.BuiltIn()), PolicyFile: policy, Options: registries.Options{Temp: t.TempDir()}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +57,7 @@ func copyTo(t testing.TB, c *images.Client, from, to string, what referrers.Kind
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := c.Copy(t.Context(), from, d, what, images.CopyOptions{Temp: t.TempDir()})
+	r, err := c.Copy(t.Context(), from, d, what, images.CopyOptions{Options: registries.Options{Temp: t.TempDir()}})
 	return r.Digest, err
 }
 

@@ -127,12 +127,12 @@ func TestBasicCredentials(t *testing.T) {
 	reg.Interfere(basic(nil))
 	o := insecure()
 	o.AuthFile = authFileFor(t, reg.Host()+"/a")
-	if got, err := read(t.Context(), quick(t, images.ClientOptions{Registry: o}), reg.Host()+"/a/b:v1"); err != nil ||
+	if got, err := read(t.Context(), quick(t, images.ClientOptions{Options: registries.Options{Registry: o}}), reg.Host()+"/a/b:v1"); err != nil ||
 		got != "x" {
 		t.Errorf("got %q, %v", got, err)
 	}
 	o.AuthFile = authFileFor(t, reg.Host()+"/other")
-	if _, err := read(t.Context(), quick(t, images.ClientOptions{Registry: o}), reg.Host()+"/a/b:v1"); !errors.Is(err,
+	if _, err := read(t.Context(), quick(t, images.ClientOptions{Options: registries.Options{Registry: o}}), reg.Host()+"/a/b:v1"); !errors.Is(err,
 		fault.ErrRegistry) || !strings.Contains(err.Error(), "no credentials were found") {
 		t.Errorf("got %v", err)
 	}
@@ -157,7 +157,7 @@ func TestTokensAreRenewed(t *testing.T) {
 			})
 			o := insecure()
 			o.AuthFile = authFileFor(t, reg.Host())
-			if got, err := read(t.Context(), quick(t, images.ClientOptions{Registry: o}), reg.Host()+"/a/b:v1"); err != nil ||
+			if got, err := read(t.Context(), quick(t, images.ClientOptions{Options: registries.Options{Registry: o}}), reg.Host()+"/a/b:v1"); err != nil ||
 				got != "x" {
 				t.Errorf("got %q, %v", got, err)
 			}
@@ -192,7 +192,7 @@ func TestTokenServicesThatAreNotTrusted(t *testing.T) {
 			reg.Interfere((&bearer{realm: c.realm(reg, other)}).interfere)
 			o := insecure()
 			o.AuthFile = authFileFor(t, reg.Host())
-			_, err := read(t.Context(), quick(t, images.ClientOptions{Registry: o}), reg.Host()+"/a/b:v1")
+			_, err := read(t.Context(), quick(t, images.ClientOptions{Options: registries.Options{Registry: o}}), reg.Host()+"/a/b:v1")
 			if !errors.Is(err, fault.ErrRegistry) || !strings.Contains(err.Error(), c.text) {
 				t.Errorf("got %v", err)
 			}
@@ -216,7 +216,7 @@ func TestTokenServicesThatAreNotTrusted(t *testing.T) {
 				}
 				return b.interfere(w, r)
 			})
-			_, err := read(t.Context(), quick(t, images.ClientOptions{Registry: insecure()}), reg.Host()+"/a/b:v1")
+			_, err := read(t.Context(), quick(t, images.ClientOptions{Options: registries.Options{Registry: insecure()}}), reg.Host()+"/a/b:v1")
 			if !errors.Is(err, fault.ErrRegistry) || strings.Contains(err.Error(), "secret-body") {
 				t.Errorf("%s: got %v", name, err)
 			}
@@ -250,7 +250,7 @@ func TestRedirects(t *testing.T) {
 		reg.Interfere(to(other.URL + "/blob?signature=s"))
 		o := insecure()
 		o.AuthFile = authFileFor(t, reg.Host())
-		got, err := read(t.Context(), quick(t, images.ClientOptions{Registry: o}), reg.Host()+"/a/b:v1")
+		got, err := read(t.Context(), quick(t, images.ClientOptions{Options: registries.Options{Registry: o}}), reg.Host()+"/a/b:v1")
 		if err != nil || got != "x" || other.count.Load() != 1 || other.shown() != "" {
 			t.Errorf("got %q, %v; shown %q", got, err, other.shown())
 		}
@@ -262,7 +262,7 @@ func TestRedirects(t *testing.T) {
 		reg.Interfere(to(strings.Replace(other.URL, "127.0.0.1", "localhost", 1)))
 		o := insecure()
 		o.AuthFile = authFileFor(t, reg.Host())
-		got, err := read(t.Context(), quick(t, images.ClientOptions{Registry: o}), reg.Host()+"/a/b:v1")
+		got, err := read(t.Context(), quick(t, images.ClientOptions{Options: registries.Options{Registry: o}}), reg.Host()+"/a/b:v1")
 		if err != nil || got != "x" || other.shown() != "" {
 			t.Errorf("got %q, %v; shown %q", got, err, other.shown())
 		}
@@ -273,7 +273,7 @@ func TestRedirects(t *testing.T) {
 		reg.AddImage(t, "a/b", "v1", f)
 		reg.Interfere(to(other.URL))
 		o := registries.Config{CAFile: reg.CAFile(t), AuthFile: authFileFor(t, reg.Host())}
-		_, err := read(t.Context(), quick(t, images.ClientOptions{Registry: o, Retries: 2}), reg.Host()+"/a/b:v1")
+		_, err := read(t.Context(), quick(t, images.ClientOptions{Options: registries.Options{Registry: o, Retries: 2}}), reg.Host()+"/a/b:v1")
 		if !errors.Is(err, fault.ErrRegistry) || !strings.Contains(err.Error(), "refusing http") ||
 			other.count.Load() > 0 {
 			t.Errorf("got %v", err)
@@ -287,7 +287,7 @@ func TestRedirects(t *testing.T) {
 		})))
 		o := insecure()
 		o.AuthFile = authFileFor(t, reg.Host())
-		_, err := read(t.Context(), quick(t, images.ClientOptions{Registry: o, Retries: 2}), reg.Host()+"/a/b:v1")
+		_, err := read(t.Context(), quick(t, images.ClientOptions{Options: registries.Options{Registry: o, Retries: 2}}), reg.Host()+"/a/b:v1")
 		if !errors.Is(err, fault.ErrRegistry) || !strings.Contains(err.Error(), "private address") {
 			t.Errorf("got %v", err)
 		}
@@ -309,8 +309,8 @@ func TestSecretsStayOutOfMessages(t *testing.T) {
 	o := insecure()
 	o.AuthFile = authFileFor(t, reg.Host())
 	var told []string
-	c := quick(t, images.ClientOptions{Registry: o, Retries: 1,
-		Events: func(e store.Event) { told = append(told, fmt.Sprint(e)) }})
+	c := quick(t, images.ClientOptions{Options: registries.Options{Registry: o, Retries: 1,
+		Events: func(e store.Event) { told = append(told, fmt.Sprint(e)) }}})
 	_, err := c.Image(t.Context(), reg.Host()+"/a/b:v1", v1.Platform{})
 	if err == nil || len(told) == 0 {
 		t.Fatalf("%v, %v", err, told)
@@ -374,7 +374,7 @@ func TestCertificates(t *testing.T) {
 				t.Fatal(err)
 			}
 			host := strings.TrimPrefix(s.URL, "https://")
-			_, err := read(t.Context(), quick(t, images.ClientOptions{Registry: registries.Config{CAFile: ca}, Retries: 2}),
+			_, err := read(t.Context(), quick(t, images.ClientOptions{Options: registries.Options{Registry: registries.Config{CAFile: ca}, Retries: 2}}),
 				host+"/a/b:v1")
 			if c.text == "" && err != nil ||
 				c.text != "" && (!errors.Is(err, fault.ErrRegistry) || !strings.Contains(err.Error(), c.text)) {
@@ -405,7 +405,7 @@ func TestCertificateDirectories(t *testing.T) {
 	}
 	for name, r := range map[string]registries.Config{"directory": {CertDir: filepath.Dir(ca)},
 		"by host": {CertDirs: []string{t.TempDir(), byHost}}} {
-		if got, err := read(t.Context(), quick(t, images.ClientOptions{Registry: r}), reg.Host()+"/a/b:v1"); err != nil ||
+		if got, err := read(t.Context(), quick(t, images.ClientOptions{Options: registries.Options{Registry: r}}), reg.Host()+"/a/b:v1"); err != nil ||
 			got != "x" {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}
@@ -414,7 +414,7 @@ func TestCertificateDirectories(t *testing.T) {
 	if err := os.WriteFile(empty, []byte("nothing"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := read(t.Context(), quick(t, images.ClientOptions{Registry: registries.Config{CAFile: empty}}),
+	if _, err := read(t.Context(), quick(t, images.ClientOptions{Options: registries.Options{Registry: registries.Config{CAFile: empty}}}),
 		reg.Host()+"/a/b:v1"); err == nil || !strings.Contains(err.Error(), "no certificate") {
 		t.Errorf("got %v", err)
 	}
@@ -425,21 +425,21 @@ func TestSkippedVerificationReadsNoPlainHTTP(t *testing.T) {
 	yes := true
 	reg := testregistry.New(t)
 	reg.AddImage(t, "a/b", "v1", simple("x"))
-	_, err := read(t.Context(), quick(t, images.ClientOptions{Registry: registries.Config{SkipTLSVerify: &yes}, Retries: 1}),
+	_, err := read(t.Context(), quick(t, images.ClientOptions{Options: registries.Options{Registry: registries.Config{SkipTLSVerify: &yes}, Retries: 1}}),
 		reg.Host()+"/a/b:v1")
 	if !errors.Is(err, registries.ErrPlainHTTP) || len(reg.Requests()) > 0 {
 		t.Errorf("got %v, requests %v", err, reg.Requests())
 	}
 	secure := testregistry.NewTLS(t)
 	secure.AddImage(t, "a/b", "v1", simple("x"))
-	if got, err := read(t.Context(), quick(t, images.ClientOptions{Registry: registries.Config{SkipTLSVerify: &yes}}),
+	if got, err := read(t.Context(), quick(t, images.ClientOptions{Options: registries.Options{Registry: registries.Config{SkipTLSVerify: &yes}}}),
 		secure.Host()+"/a/b:v1"); err != nil || got != "x" {
 		t.Errorf("got %q, %v", got, err)
 	}
 	no := false
 	conf := reg.RegistriesConf(t, reg.Host())
 	if _, err := read(t.Context(),
-		quick(t, images.ClientOptions{Registry: registries.Config{SkipTLSVerify: &no, RegistriesConf: conf}}),
+		quick(t, images.ClientOptions{Options: registries.Options{Registry: registries.Config{SkipTLSVerify: &no, RegistriesConf: conf}}}),
 		reg.Host()+"/a/b:v1"); err == nil {
 		t.Error("--tls-verify does not count against registries.conf")
 	}

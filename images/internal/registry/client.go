@@ -45,7 +45,8 @@ type Client struct {
 	signaturePlaces func() (*registriesd.Config, error)
 }
 
-// Options configure a [Client]. The zero value makes one attempt of each request, without limits.
+// Options say how registries are reached, for reading and for writing: registries.Options. The zero value makes one
+// attempt of each request, without credentials and limits.
 type Options struct {
 	// Registry is the configuration for registries. [Config.Env] completes it with that of the machine.
 	Registry Config
@@ -54,24 +55,33 @@ type Options struct {
 	Retries int
 	// Backoff is the first pause between two attempts; it doubles, up to 30 seconds. Zero means one second.
 	Backoff time.Duration
-	// Stall ends an attempt in which fewer than 16 KiB arrive in this time; one minute by default.
+	// Stall ends an attempt in which fewer than 16 KiB arrive, or nothing is sent, in this time; by default one minute
+	// where images are read, and two where they are written.
 	Stall time.Duration
-	// Cache stores manifests and blobs; nil stores nothing.
+	// Cache stores the manifests and blobs of images that are opened by their names; nil stores nothing.
 	Cache *blobcache.Cache
 	// Throttle limits requests and bytes, together with other clients that have it; nil limits nothing.
 	Throttle *Throttle
 	// Uploads keeps the upload sessions of large blobs, so that another process can go on with them; nil keeps none.
 	Uploads Uploads
-	// Temp is the directory for temporary files; empty means the system's.
+	// Temp is the directory for temporary files that are not beside an output; empty means the system's.
 	Temp string
-	// Events, unless nil, receives retries and warnings, from one goroutine at a time.
+	// Events, unless nil, receives retries, warnings and the steps of a copy, from one goroutine at a time.
 	Events func(store.Event)
+}
+
+// Validate returns an error if the options contradict themselves. It reads no file.
+func (o *Options) Validate() error {
+	if o.Retries < 0 {
+		return fmt.Errorf("%d retries: it cannot be tried less than once", o.Retries)
+	}
+	return nil
 }
 
 // New returns a client. It reads the files that the options name, and sends no request. Close it after use.
 func New(ctx context.Context, o Options) (*Client, error) {
-	if o.Retries < 0 {
-		return nil, fmt.Errorf("%d retries: it cannot be tried less than once", o.Retries)
+	if err := o.Validate(); err != nil {
+		return nil, err
 	}
 	// It is a stage, so that the next run removes it if this one is killed.
 	scratch, err := layouts.NewStage(ctx, cmp.Or(o.Temp, os.TempDir()))

@@ -20,6 +20,7 @@ import (
 
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/internal/trust"
+	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 )
 
@@ -127,7 +128,7 @@ func TestLookasideSignatures(t *testing.T) {
 				write(t, filepath.Join(dir, "a.yaml"), "default-docker:\n  lookaside: "+base+"\n")
 				access := insecure()
 				access.RegistriesDir = dir
-				err := openOnce(t.Context(), quick(t, images.ClientOptions{Registry: access, PolicyFile: policy}), name)
+				err := openOnce(t.Context(), quick(t, images.ClientOptions{Options: registries.Options{Registry: access}, PolicyFile: policy}), name)
 				if c.class == nil && err != nil || c.class != nil && (!errors.Is(err, c.class) ||
 					!strings.Contains(err.Error(), c.want)) {
 					t.Errorf("%s: got %v", base, err)
@@ -154,7 +155,7 @@ func TestLookasideWithoutEnd(t *testing.T) {
 	access := insecure()
 	access.RegistriesDir = t.TempDir()
 	write(t, filepath.Join(access.RegistriesDir, "a.yaml"), "default-docker:\n  lookaside: "+server.URL+"\n")
-	err := openOnce(t.Context(), quick(t, images.ClientOptions{Registry: access, PolicyFile: policy}),
+	err := openOnce(t.Context(), quick(t, images.ClientOptions{Options: registries.Options{Registry: access}, PolicyFile: policy}),
 		reg.Host()+"/acme/catalog:v1")
 	if n := requests.Load(); !errors.Is(err, images.ErrLimit) || n > 200 {
 		t.Errorf("got %v after %d requests", err, n)

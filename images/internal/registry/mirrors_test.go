@@ -30,7 +30,7 @@ func TestMirrors(t *testing.T) {
 	if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c := quick(t, images.ClientOptions{Registry: registries.Config{RegistriesConf: conf}, Retries: 5, Backoff: time.Minute})
+	c := quick(t, images.ClientOptions{Options: registries.Options{Registry: registries.Config{RegistriesConf: conf}, Retries: 5, Backoff: time.Minute}})
 	if got, err := read(t.Context(), c, "example.test/a/b:v1"); err != nil || got != "old" {
 		t.Errorf("by tag: %q, %v", got, err)
 	}

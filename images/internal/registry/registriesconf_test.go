@@ -46,7 +46,7 @@ func TestRegistriesConfVersion1(t *testing.T) {
 					warned = append(warned, e.Err.Error())
 				}
 			}
-			client := quick(t, images.ClientOptions{Registry: o, Events: events})
+			client := quick(t, images.ClientOptions{Options: registries.Options{Registry: o, Events: events}})
 			for range 2 {
 				got, err := read(t.Context(), client, reg.Host()+c.ref)
 				if got != c.want || (err == nil) != (c.failed == "") || err != nil && !strings.Contains(err.Error(),

@@ -34,7 +34,7 @@ func TestRemoteTokens(t *testing.T) {
 	})
 	o := insecure()
 	o.AuthFile = authFileFor(t, reg.Host())
-	src, err := quick(t, images.ClientOptions{Registry: o}).Open(t.Context(), "docker://"+reg.Host()+"/from:v1")
+	src, err := quick(t, images.ClientOptions{Options: registries.Options{Registry: o}}).Open(t.Context(), "docker://"+reg.Host()+"/from:v1")
 	if err != nil {
 		t.Fatal(err)
 	}

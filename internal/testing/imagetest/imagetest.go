@@ -6,12 +6,13 @@ import (
 
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/library"
+	"github.com/operator-bindery/bindery/images/registries"
 )
 
 // Client returns a client that asks no policy, until the test ends.
 func Client(t testing.TB) *images.Client {
 	t.Helper()
-	c, err := images.NewClient(images.ClientOptions{NoPolicy: true, Temp: t.TempDir(),
+	c, err := images.NewClient(images.ClientOptions{NoPolicy: true, Options: registries.Options{Temp: t.TempDir()},
 		Transports: library.Transports(images.BuiltIn())})
 	if err != nil {
 		t.Fatal(err)

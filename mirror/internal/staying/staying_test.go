@@ -35,7 +35,7 @@ func newWorld(t *testing.T, s mirrortest.Shape) *world {
 	w := &world{T: t, Synthetic: mirrortest.Synthesize(t, s)}
 	skip := true
 	config := registries.Config{SkipTLSVerify: &skip, PlainHTTP: true}
-	client, err := images.NewClient(images.ClientOptions{Policy: policy.Read, Registry: config, Temp: t.TempDir(),
+	client, err := images.NewClient(images.ClientOptions{Policy: policy.Read, Options: registries.Options{Registry: config, Temp: t.TempDir()},
 		AnyPlatform: true})
 	w.fatal(err)
 	t.Cleanup(func() { w.fatal(client.Close()) })

@@ -39,8 +39,8 @@ import (
 // open opens a base image.
 func open(t *testing.T, name string) *images.Source {
 	t.Helper()
-	c, err := images.NewClient(images.ClientOptions{NoPolicy: true, Temp: t.TempDir(),
-		Registry: registries.Config{PlainHTTP: true}})
+	c, err := images.NewClient(images.ClientOptions{NoPolicy: true, Options: registries.Options{Temp: t.TempDir(),
+		Registry: registries.Config{PlainHTTP: true}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,7 @@ func TestRead(t *testing.T) {
 	r := releasetest.Source(t)
 	skip := true
 	client, err := images.NewClient(images.ClientOptions{NoPolicy: true, AnyPlatform: true,
-		Registry: registries.Config{SkipTLSVerify: &skip, PlainHTTP: true}})
+		Options: registries.Options{Registry: registries.Config{SkipTLSVerify: &skip, PlainHTTP: true}}})
 	if err != nil {
 		t.Fatal(err)
 	}
