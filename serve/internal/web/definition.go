@@ -166,20 +166,14 @@ func (s *schema) typeName() (string, *schema) {
 		of, within := readSchema(elements).typeName()
 		return prefix + of, within
 	}
-	text := cmp.Or(plainText(s.kind), "any")
+	text := cmp.Or(jsonscan.TextAt(s.kind), "any")
 	if s.intOrString() {
 		text = "integer or string"
 	}
-	if format := plainText(s.format); format != "" {
+	if format := jsonscan.TextAt(s.format); format != "" {
 		text += " (" + format + ")"
 	}
 	return text, s
-}
-
-// plainText returns the string of a value; empty if it is no string.
-func plainText(value []byte) string {
-	text, _ := jsonscan.Text(value)
-	return text
 }
 
 // fieldTree is the tree of the fields of a version being written.
@@ -258,7 +252,7 @@ func (t *fieldTree) field(key string, s *schema, required bool, id string, depth
 	if parent {
 		t.emit("</summary>")
 	}
-	if about := cmp.Or(plainText(s.description), plainText(within.description)); about != "" {
+	if about := cmp.Or(jsonscan.TextAt(s.description), jsonscan.TextAt(within.description)); about != "" {
 		t.emit(`<p>{}</p>`, lines(clip(about, maxFieldText)))
 	}
 	t.rules(s)
