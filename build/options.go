@@ -55,6 +55,8 @@ type Options struct {
 	// Cache, unless nil, has layers of earlier builds. The input must then not change until the image is closed, see
 	// [Image.NeedsInput].
 	Cache *Cache
+	// Ready, unless nil, is called before layers are written; its error is that of the build.
+	Ready func() error
 	// Warn, unless nil, is called with warnings about the content of layers; calls do not overlap.
 	Warn func(string)
 	// Planned, unless nil, is called with the number of layers that are about to be written or found in the cache, once
@@ -84,6 +86,11 @@ const defaultMaxLayers = 100
 
 // normalize sets defaults and refuses contradictory options, before any work.
 func (o *Options) normalize() error {
+	if o.Ready != nil {
+		if err := o.Ready(); err != nil {
+			return err
+		}
+	}
 	if o.Dir == "" {
 		return errors.New("no directory for the layers")
 	}

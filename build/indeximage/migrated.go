@@ -24,11 +24,9 @@ type Migrated struct {
 	From *images.Description
 	// Work is a private directory for the files of layers.
 	Work string
-	// Jobs, Warn, Planned and Events are as in [build.Options] and [build.ReadOptions].
-	Jobs    int
-	Warn    func(declcfg.Position, string)
-	Planned func(layers int)
-	Events  func(build.Layer)
+	// Jobs and Warn are as in [build.Options] and [build.ReadOptions].
+	Jobs int
+	Warn func(declcfg.Position, string)
 }
 
 // Migrated builds the image of a prepared migration. The directory of the migration and m.Work must exist until the
@@ -57,7 +55,7 @@ func (s *Spec) Migrated(ctx context.Context, p *migrate.Prepared, m Migrated) (*
 	if err != nil {
 		return nil, err
 	}
-	o.Source, o.Jobs, o.Planned, o.Events = m.From, m.Jobs, m.Planned, m.Events
+	o.Source, o.Jobs = m.From, m.Jobs
 	return build.Catalog(ctx, build.CatalogInput{FS: root, Files: files}, o)
 }
 

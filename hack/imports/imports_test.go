@@ -49,7 +49,7 @@ var directories = []directory{
 	// What a cluster, a pipeline or a reader would object to.
 	{"check", []string{"declcfg", "images", "olmv1", "bundle", "render", "build"}},
 	// What is in an image and how it was built, as documents beside it.
-	{"supply", []string{"declcfg", "images", "bundle", "render", "build"}},
+	{"supply", []string{"declcfg", "layers", "images", "bundle", "render", "build"}},
 	// The air gap.
 	{"mirror", []string{"declcfg", "layers", "images", "olmv1", "sqlite", "edit", "render", "build"}},
 }

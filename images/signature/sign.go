@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -72,6 +73,16 @@ type Made struct {
 	CertificateIdentity
 	// Found tells that it was there already, and that nothing was written.
 	Found bool `json:"found"`
+}
+
+// Sorted sorts the signatures of all destinations, and removes repetitions, so that the order of the destinations does not
+// matter. A signature that existed at one destination and was made at another one is listed as both.
+func Sorted(made []Made) []Made {
+	key := func(m Made) string {
+		return fmt.Sprint(m.Subject, m.Form, m.PredicateType, m.Key, m.Identity, m.Found)
+	}
+	slices.SortFunc(made, func(a, b Made) int { return strings.Compare(key(a), key(b)) })
+	return slices.Compact(made)
 }
 
 // Signing signs images: the index and every image of it. It implements [store.Attachment]. A signature by the same

@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/operator-bindery/bindery/images/transport"
+	"github.com/operator-bindery/bindery/internal/atomicfs"
 	"github.com/operator-bindery/bindery/internal/redact"
 )
 
@@ -120,7 +120,7 @@ func checkOutputs(lines []Line, o ListOptions, p *problems) {
 	root := ""
 	if o.OutDir != "" {
 		var err error
-		if root, err = Resolve(o.OutDir); err != nil {
+		if root, err = atomicfs.Resolve(o.OutDir); err != nil {
 			p.add(0, "--to: %w", err)
 			return
 		}
@@ -248,34 +248,15 @@ func (r resolver) resolve(path string) (string, error) {
 		return "", err
 	}
 	if info, err := os.Lstat(abs); err == nil && info.Mode()&os.ModeSymlink != 0 || filepath.Dir(abs) == abs {
-		return Resolve(abs)
+		return atomicfs.Resolve(abs)
 	}
 	parent := filepath.Dir(abs)
 	resolved, ok := r[parent]
 	if !ok {
-		if resolved, err = Resolve(parent); err != nil {
+		if resolved, err = atomicfs.Resolve(parent); err != nil {
 			return "", err
 		}
 		r[parent] = resolved
 	}
 	return filepath.Join(resolved, filepath.Base(abs)), nil
-}
-
-// Resolve returns the absolute path without links. Trailing elements need not exist.
-func Resolve(path string) (string, error) {
-	path, err := filepath.Abs(path)
-	if err != nil {
-		return "", err
-	}
-	rest := ""
-	for {
-		resolved, err := filepath.EvalSymlinks(path)
-		if err == nil {
-			return filepath.Join(resolved, rest), nil
-		}
-		if !errors.Is(err, os.ErrNotExist) || filepath.Dir(path) == path {
-			return "", err
-		}
-		path, rest = filepath.Dir(path), filepath.Join(filepath.Base(path), rest)
-	}
 }

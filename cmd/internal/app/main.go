@@ -167,7 +167,7 @@ func finish(p *option.Session, ctx context.Context, app *cli.App, line cmdline.L
 	if interrupted {
 		err = sig
 	}
-	showError(p, app, line, args, p.WithHintInWords(hint.WithObject(hint.Add(p.Program, hint.WithClass(err)))))
+	showError(p, app, line, args, p.WithHintInWords(hint.WithObject(hint.Add(p.Program, hint.WithClass(program.InFlags(err))))))
 	switch {
 	case interrupted:
 		return sig.Status()

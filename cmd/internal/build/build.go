@@ -128,15 +128,15 @@ func buildCatalog(ctx context.Context, p *option.Session, o *options, source str
 		}
 		// Return the memory that validation used to the system: otherwise the peak is the sum of both steps.
 		debug.FreeOSMemory()
-		return AssembleCatalog(p, checkEmpty, &with, func() (*build.Image, error) { return build.Catalog(ctx, input, with) })
+		return AssembleCatalog(p, checkEmpty, func() (*build.Image, error) { return build.Catalog(ctx, input, with) })
 	})
 }
 
 // AssembleCatalog assembles the image of a catalog and reports it. checkEmpty decides on an image with so many packages.
-func AssembleCatalog(p *option.Session, checkEmpty func(packages int) error, o *build.Options,
+func AssembleCatalog(p *option.Session, checkEmpty func(packages int) error,
 	assemble func() (*build.Image, error)) (*build.Image, error) {
 	start := time.Now()
-	image, err := p.Assemble(o, assemble)
+	image, err := assemble()
 	if err != nil {
 		return nil, err
 	}

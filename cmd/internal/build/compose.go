@@ -18,6 +18,7 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
 	"github.com/operator-bindery/bindery/internal/version"
+	"github.com/operator-bindery/bindery/supply/publish"
 )
 
 // composeOptions are the flags of "build compose".
@@ -127,7 +128,7 @@ func buildCompose(ctx context.Context, p *option.Session, o *composeOptions, fil
 			return nil, err
 		}
 		debug.FreeOSMemory()
-		image, err := p.Assemble(&with, func() (*build.Image, error) { return build.Compose(ctx, input, with) })
+		image, err := build.Compose(ctx, input, with)
 		if err != nil {
 			return nil, composeHint(err)
 		}
@@ -162,9 +163,9 @@ func composeConfig(ctx context.Context, p *option.Session, o *composeOptions, fi
 		if config.Tag != "" {
 			image += ":" + config.Tag
 		}
-		if _, err := option.CheckName(image); err != nil {
+		if _, err := publish.CheckName(image); err != nil {
 			return nil, &compose.Problem{File: name, Field: "repo, tag",
-				Text: strings.TrimPrefix(err.Error(), "--tag ")}
+				Text: err.Error()}
 		}
 		o.Tags = *cli.NewStringSlice(image)
 	}

@@ -128,19 +128,17 @@ func buildBundle(ctx context.Context, p *option.Session, o *buildOptions, args [
 				return nil, err
 			}
 		}
-		if _, err := p.Checking.Wait(); err != nil {
+		if err := with.Ready(); err != nil {
 			return nil, err
 		}
 		if err := o.writeMetadata(ctx, p, source); err != nil {
 			return nil, err
 		}
 		start := time.Now()
-		image, err := p.Assemble(&with, func() (*build.Image, error) {
-			return build.Bundle(ctx, build.BundleInput{
-				FS: source.FS, ManifestsDir: source.ManifestsDir, MetadataDir: source.MetadataDir,
-				TestsDir: source.TestsDir, Annotations: source.Annotations,
-			}, with)
-		})
+		image, err := build.Bundle(ctx, build.BundleInput{
+			FS: source.FS, ManifestsDir: source.ManifestsDir, MetadataDir: source.MetadataDir,
+			TestsDir: source.TestsDir, Annotations: source.Annotations,
+		}, with)
 		if err != nil {
 			return nil, err
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
+	"github.com/operator-bindery/bindery/internal/atomicfs"
 	"github.com/operator-bindery/bindery/olmv1/manifestfiles"
 	"github.com/operator-bindery/bindery/olmv1/manifests"
 )
@@ -94,7 +95,7 @@ func printManifests(ctx context.Context, p *option.Session, o *manifestsOptions,
 		return err
 	}
 	if to := o.to; to != "" {
-		if err := option.CheckApart(ref, to); err != nil {
+		if err := atomicfs.CheckApart(ref, to); err != nil {
 			return err
 		}
 	}

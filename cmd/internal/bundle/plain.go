@@ -91,14 +91,9 @@ func buildPlainBundle(ctx context.Context, p *option.Session, o *buildOptions, a
 				return nil, err
 			}
 		}
-		if _, err := p.Checking.Wait(); err != nil {
-			return nil, err
-		}
 		start := time.Now()
-		image, err := p.Assemble(&with, func() (*build.Image, error) {
-			return build.Bundle(ctx, build.BundleInput{FS: files, ManifestsDir: "manifests",
-				MetadataDir: "metadata", Annotations: metadata.Map()}, with)
-		})
+		image, err := build.Bundle(ctx, build.BundleInput{FS: files, ManifestsDir: "manifests",
+			MetadataDir: "metadata", Annotations: metadata.Map()}, with)
 		if err != nil {
 			return nil, err
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/program"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/edit/change"
+	"github.com/operator-bindery/bindery/internal/atomicfs"
 )
 
 func catalogFilterCommand(p *option.Session) *cli.Command {
@@ -58,7 +59,7 @@ func (o *filterOptions) run(ctx context.Context, p *option.Session, ref string) 
 	if err != nil {
 		return err
 	}
-	if err := option.CheckApart(ref, to); err != nil {
+	if err := atomicfs.CheckApart(ref, to); err != nil {
 		return err
 	}
 	if err := o.CheckAccount(ref, to); err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/atomicfs"
 	"github.com/operator-bindery/bindery/olmv1/safety"
 	"github.com/operator-bindery/bindery/serve"
 )
@@ -68,7 +69,7 @@ func (o *siteOptions) run(ctx context.Context, p *option.Session, ref string) er
 	if o.to == "" {
 		return cmdline.Usagef("required flag(s) \"to\" not set")
 	}
-	if err := option.CheckApart(ref, o.to); err != nil {
+	if err := atomicfs.CheckApart(ref, o.to); err != nil {
 		return err
 	}
 	if o.url != "" {

@@ -92,12 +92,13 @@ func (o *EditOptions) MakeImage(ctx context.Context, p *option.Session, i ImageE
 		if index, err = o.OpenEdited(ctx, p, i, change.Directory); err != nil {
 			return nil, err
 		}
+		spec.Build = common
 		with, err := o.editedOptions(ctx, p, spec, i, index, common.Dir)
 		if err != nil {
 			return nil, err
 		}
 		debug.FreeOSMemory() // free the memory of the edit
-		image, err := buildcmd.AssembleCatalog(p, func(n int) error { return o.CheckEmpty(p, index.Name, n) }, &with, func() (*build.Image, error) {
+		image, err := buildcmd.AssembleCatalog(p, func(n int) error { return o.CheckEmpty(p, index.Name, n) }, func() (*build.Image, error) {
 			image, err := index.Build(ctx, with, o.Database(p))
 			return image, LossHint(index.Name, err)
 		})

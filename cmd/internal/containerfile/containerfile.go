@@ -284,7 +284,7 @@ func evaluate(ctx context.Context, p *option.Session, from *option.Images, b *of
 	if len(b.secrets) > 0 {
 		p.Log.Warn("--secret has no effect: the file has no RUN instruction")
 	}
-	image, err := p.Assemble(&with, func() (*build.Image, error) { return build.Assemble(ctx, all, with) })
+	image, err := build.Assemble(ctx, all, with)
 	if err != nil {
 		return nil, err
 	}

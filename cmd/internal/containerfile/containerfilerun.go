@@ -91,11 +91,11 @@ func runContainerfile(ctx context.Context, p *option.Session, o *option.Image, b
 		}
 	}
 	return o.Make(ctx, p, "", with, func(ctx context.Context, with build.Options) (*build.Image, error) {
-		_, err := p.Checking.Wait()
-		if err != nil {
+		if err := with.Ready(); err != nil {
 			return nil, err // before commands run
 		}
 		start := time.Now()
+		var err error
 		if r.System, err = o.Access(p).Registry.System(ctx, with.Dir); err != nil {
 			return nil, err
 		}

@@ -54,6 +54,8 @@ func WithObject(err error) error {
 			name = e.Name
 		case *build.ServerError:
 			name = e.Platform.Architecture
+		case interface{ Object() string }:
+			name = e.Object()
 		case interface{ Unwrap() []error }:
 			for _, err := range e.Unwrap() {
 				walk(err)

@@ -69,6 +69,7 @@ func Add(p *program.Program, err error) error {
 		return err
 	}
 	text, object := "", ""
+	var own interface{ Hint() string }
 	var missing *declcfg.NotFoundError
 	var limit *images.LimitError
 	var authority x509.UnknownAuthorityError
@@ -85,6 +86,8 @@ func Add(p *program.Program, err error) error {
 	var empty *declcfg.EmptyError
 	var policy *images.PolicyError
 	switch {
+	case errors.As(err, &own):
+		text = own.Hint()
 	case registryHint(err) != "":
 		text = registryHint(err)
 	case errors.As(err, &policy) && policyHint(policy) != "":

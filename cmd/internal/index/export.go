@@ -12,6 +12,7 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
+	"github.com/operator-bindery/bindery/internal/atomicfs"
 	"github.com/operator-bindery/bindery/render/export"
 )
 
@@ -76,7 +77,7 @@ func (o *exportOptions) run(ctx context.Context, p *option.Session) error {
 	if o.folder == "" {
 		return cmdline.Usagef("invalid --download-folder value %q, expected a directory", o.folder)
 	}
-	if err := option.CheckApart(o.index, o.folder); err != nil {
+	if err := atomicfs.CheckApart(o.index, o.folder); err != nil {
 		return err
 	}
 	if p.Opm {

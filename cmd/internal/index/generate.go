@@ -17,6 +17,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/declcfg/scaffold"
 	"github.com/operator-bindery/bindery/edit/change"
+	"github.com/operator-bindery/bindery/internal/atomicfs"
 	"github.com/operator-bindery/bindery/internal/guard"
 	"github.com/operator-bindery/bindery/sqlite"
 )
@@ -41,7 +42,7 @@ func (o *indexOptions) writeFiles(ctx context.Context, p *option.Session, i cata
 	}
 	if i.From != "" {
 		for _, out := range []string{o.dockerfile, generatedCatalog, scaffold.DatabaseFile} {
-			if err := option.CheckApart(i.From, filepath.FromSlash(out)); err != nil {
+			if err := atomicfs.CheckApart(i.From, filepath.FromSlash(out)); err != nil {
 				return err
 			}
 		}

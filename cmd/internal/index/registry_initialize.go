@@ -12,6 +12,7 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
+	"github.com/operator-bindery/bindery/internal/atomicfs"
 	"github.com/operator-bindery/bindery/render"
 	"github.com/operator-bindery/bindery/sqlite"
 )
@@ -65,7 +66,7 @@ func (o *initializeOptions) run(ctx context.Context, p *option.Session) error {
 			return cmdline.Usagef("invalid --%s value %q, expected a path", flag, value)
 		}
 	}
-	if err := option.CheckApart(dir, out); err != nil {
+	if err := atomicfs.CheckApart(dir, out); err != nil {
 		return err
 	}
 	if err := isNoOtherFile(out); err != nil {

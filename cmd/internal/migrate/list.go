@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -20,7 +19,6 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/program"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images"
-	"github.com/operator-bindery/bindery/images/library"
 	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 	"github.com/operator-bindery/bindery/internal/printable"
@@ -31,6 +29,7 @@ import (
 	"github.com/operator-bindery/bindery/mirror"
 	"github.com/operator-bindery/bindery/render"
 	"github.com/operator-bindery/bindery/sqlite"
+	"github.com/operator-bindery/bindery/supply/publish"
 )
 
 // listJobs is the default number of concurrent migrations of a list. Each needs memory.
@@ -47,9 +46,10 @@ type listFlags struct {
 
 // listFlags reads the flags of a list of migrations.
 func (m *migration) listFlags(ctx context.Context, p *option.Session) (listFlags, error) {
+	copying := m.CopyOptions(p)
 	caches, err := m.ServeCaches()
 	if err == nil {
-		err = m.Signing.Prepare(ctx, p, option.Target{})
+		copying.Attachments, err = m.Signing.Attachments(ctx, p, publish.Target{})
 	}
 	var shard mirror.Shard
 	if err == nil {
@@ -62,7 +62,7 @@ func (m *migration) listFlags(ctx context.Context, p *option.Session) (listFlags
 	return listFlags{
 		file: m.list, reportDir: m.reportDir, outDir: m.dir, results: m.results, shard: shard,
 		push: m.Push, load: m.Load, keepGoing: m.keepGoing, overwrite: m.overwrite,
-		base: m.BaseImage, cache: strings.Join(names, ","), copy: m.CopyOptions(p),
+		base: m.BaseImage, cache: strings.Join(names, ","), copy: copying,
 	}, err
 }
 
@@ -179,7 +179,7 @@ func (l *migrationList) read(ctx context.Context) ([]jobs.Line, error) {
 	if err != nil {
 		return nil, err
 	}
-	reports, err := jobs.Resolve(l.dir)
+	reports, err := atomicfs.Resolve(l.dir)
 	if err != nil {
 		return nil, fmt.Errorf("--report-dir: %w", err)
 	}
@@ -187,7 +187,7 @@ func (l *migrationList) read(ctx context.Context) ([]jobs.Line, error) {
 		if line.Directory == "" {
 			continue
 		}
-		if err := option.CheckApart(line.Directory, reports); err != nil {
+		if err := atomicfs.CheckApart(line.Directory, reports); err != nil {
 			return nil, cmdline.Usagef("line %d: the report directory %q is in the output %q", line.Number, l.dir,
 				line.Directory)
 		}
@@ -199,44 +199,11 @@ func (l *migrationList) read(ctx context.Context) ([]jobs.Line, error) {
 	return lines, nil
 }
 
-// Destinations returns the destinations of the image of a line, as -t, --push, --load and --to determine them for a
-// single migration.
-func (l *migrationList) destinations(names []string,
-	given []transport.Destination) ([]string, []transport.Destination, error) {
-	t := option.Target{}
-	for _, name := range names {
-		name, err := option.CheckName(name)
-		if err != nil {
-			return nil, nil, err
-		}
-		t.Names = append(t.Names, name)
-	}
-	out := slices.Clone(given)
-	for _, name := range t.Names {
-		if l.flags.load {
-			out = append(out, library.InStore(name))
-		}
-		switch {
-		case l.flags.push:
-			d, err := program.Transports.Parse("docker://" + name)
-			if err != nil {
-				return nil, nil, err
-			}
-			out = append(out, d)
-		case len(given) == 0 && !l.flags.load:
-			_, tag := option.SplitName(name)
-			out = append(out,
-				transport.Destination{Transport: transport.OCI, Path: filepath.Join(l.flags.outDir, option.LayoutName(name)),
-					Name: tag})
-		}
-	}
-	for _, d := range out {
-		if err := option.CheckRegistry(d); err != nil {
-			return nil, nil, err
-		}
-		t.Destinations = append(t.Destinations, t.WithNames(d)...)
-	}
-	return t.Names, t.Destinations, nil
+// destinations returns the names and the destinations of the image of a line, as those of a single migration.
+func (l *migrationList) destinations(names []string, given []transport.Destination) ([]string, []transport.Destination, error) {
+	t, err := publish.Destination{Tags: names, Given: given, Push: l.flags.push, Load: l.flags.load, Dir: l.flags.outDir}.
+		Target(program.Transports)
+	return t.Names, t.Destinations, err
 }
 
 // runMigrate runs one line.
@@ -257,10 +224,11 @@ func (l *migrationList) migrate(ctx context.Context, t *jobs.Task) (_ *migrate.R
 	if err := l.m.spec.CheckPlatforms(ctx, t.Image, o); err != nil {
 		return nil, err
 	}
-	check, err := l.p.PushCheck(ctx, t.Destinations, l.flags.copy)
+	check, err := l.flags.copy.CheckPush(ctx, t.Destinations)
 	if err != nil {
 		return nil, err
 	}
+	publish.WarnOfConflicts(check, l.p.WarnOf)
 	defer func() { err = errors.Join(err, check.Close(ctx)) }()
 	work, err := l.flags.copy.Workspace(ctx, t.Destinations)
 	if err != nil {
@@ -281,14 +249,14 @@ func (l *migrationList) migrate(ctx context.Context, t *jobs.Task) (_ *migrate.R
 		defer func() { err = errors.Join(err, image.Close()) }()
 		co := l.flags.copy
 		co.Checked = check
-		results, err := l.p.CopyTyped(ctx, image, func() ([]images.Result, error) {
+		results, err := publish.CopyTyped(ctx, image, !l.p.Given("format"), l.p.WarnOf, func() ([]images.Result, error) {
 			if err := t.Prepared(ctx, p.Dir(), image.Digest.String(), p.Report); err != nil {
 				return nil, err
 			}
 			// images.Copy and not [build.Image.Copy]: that may rebuild the image with another digest than the recorded one.
 			return images.Copy(ctx, image.Store(), image.Top(), t.Destinations, co)
 		})
-		p.Report.Images = option.Target{Names: t.Names}.References(image, results)
+		p.Report.Images = publish.References(t.Names, image, results)
 		return err
 	})
 }

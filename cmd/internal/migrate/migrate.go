@@ -14,6 +14,7 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/atomicfs"
 	"github.com/operator-bindery/bindery/migrate"
 	"github.com/operator-bindery/bindery/render"
 	"github.com/operator-bindery/bindery/sqlite"
@@ -222,7 +223,7 @@ func checkMigrateOutput(src, out string) error {
 	if out == "" || filepath.Clean(out) == "." {
 		return cmdline.Usagef("the output %q is the working directory, which cannot be replaced: choose another", out)
 	}
-	return option.CheckApart(src, out)
+	return atomicfs.CheckApart(src, out)
 }
 
 // migrateOne runs the migration in the arguments.
@@ -264,9 +265,12 @@ func migrateOne(ctx context.Context, p *option.Session, m *migration, args []str
 	}
 	var report *migrate.Report
 	var copied *copiedImage
-	if imaged || m.DryRun {
-		report, copied, err = migrateImage(ctx, p, m, src, out, imaged)
-	} else {
+	switch {
+	case imaged:
+		report, copied, err = migrateImage(ctx, p, m, src, out)
+	case m.DryRun:
+		report, err = dryRun(ctx, m, src, out)
+	default:
 		report, err = m.o.Run(ctx, src, out)
 	}
 	progress.Close()
@@ -291,7 +295,7 @@ func migrateOne(ctx context.Context, p *option.Session, m *migration, args []str
 		return err
 	}
 	if copied != nil {
-		if err := m.Report(ctx, p, copied.target, copied.image, copied.results); err != nil {
+		if err := m.Report(ctx, p, copied.out, copied.result); err != nil {
 			return err
 		}
 	}

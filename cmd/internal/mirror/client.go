@@ -18,6 +18,7 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 	"github.com/operator-bindery/bindery/mirror"
 	"github.com/operator-bindery/bindery/mirror/resources"
+	"github.com/operator-bindery/bindery/supply/publish"
 )
 
 // bundles is how bundles and catalogs are read.
@@ -167,15 +168,12 @@ func newRemote(ctx context.Context, p *option.Session, at *option.Registry, thro
 }
 
 // prepareSigning reads the flags about signing: rebuilt catalogs are signed.
-func (o *runOptions) prepareSigning(ctx context.Context, p *option.Session, with *mirror.Options) error {
-	t := option.Target{}
+func (o *runOptions) prepareSigning(ctx context.Context, p *option.Session, with *mirror.Options) (err error) {
+	t := publish.Target{}
 	if with.Mode == mirror.ToDisk {
 		// Its name at a registry is not known yet: signatures for policies need --sign-identity.
 		t.Destinations = []transport.Destination{{Transport: transport.OCIArchive, Path: with.Archive}}
 	}
-	if err := o.Signing.Prepare(ctx, p, t); err != nil {
-		return err
-	}
-	with.Sign = p.Signing.Attachments()
-	return nil
+	with.Sign, err = o.Signing.Attachments(ctx, p, t)
+	return err
 }

@@ -1,11 +1,8 @@
 package option
 
 import (
-	"context"
-	"errors"
+	"cmp"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -14,11 +11,8 @@ import (
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
-	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/internal/platform"
-	"github.com/operator-bindery/bindery/internal/redact"
-	"github.com/operator-bindery/bindery/render"
-	"github.com/operator-bindery/bindery/supply/provenance"
+	"github.com/operator-bindery/bindery/supply/publish"
 )
 
 // parameterGroups are the categories of flags that an image depends on. Flags of the command alone have none.
@@ -158,130 +152,43 @@ func camelCase(name string) string {
 	return b.String()
 }
 
-// portable returns a name without what belongs to this machine alone: of a path that is absolute or leads upwards only
-// the last element, of a URL no credentials.
-func portable(name string) string {
-	name = redact.Text(name)
-	if key, value, ok := strings.Cut(name, "="); ok && !strings.ContainsAny(key, `/\:`) {
-		return key + "=" + portable(value) // NAME=IMAGE or NAME=DIR
-	}
-	for _, transport := range program.Transports {
-		t := transport.Prefix()
-		if rest, ok := strings.CutPrefix(name, t); ok && transport.Parse != nil {
-			if !transport.Files {
-				if at := strings.LastIndexByte(rest, ']'); at >= 0 {
-					rest = rest[at+1:]
-				}
-				return t + rest
-			}
-			drive := filepath.VolumeName(rest)
-			path, tag, tagged := strings.Cut(rest[len(drive):], ":")
-			if rest = portable(drive + path); tagged {
-				rest += ":" + tag
-			}
-			return t + rest
-		}
-	}
-	clean := filepath.Clean(name)
-	if filepath.IsAbs(name) || name == ".." || strings.HasPrefix(clean, ".."+string(filepath.Separator)) {
-		if base := filepath.Base(clean); base != ".." {
-			return filepath.ToSlash(base)
-		}
-		return "."
-	}
-	if strings.HasPrefix(name, "./") || strings.HasSuffix(name, "/") && !strings.Contains(name, "://") {
-		name = clean
-	}
-	return filepath.ToSlash(name)
-}
-
 // sourceFlags are the flags that name files and directories that a build reads.
 var sourceFlags = []string{"from-index", "bundles", "directory", "file", "containerfile", "server", "selection"}
 
-// buildSources returns the digests of the files and directories that a build reads: its input, those of flags, and
-// those of the build contexts.
-func buildSources(ctx context.Context, p *Session, in string) ([]provenance.Dependency, error) {
+// build describes the build of an image: its input, what the command line says, and the images that were read.
+func (o *Image) build(p *Session, in string) (publish.Build, error) {
 	c := p.Command
-	names := append([]string{in}, c.Args().Slice()...)
+	b := publish.Build{Command: strings.TrimPrefix(p.Line.Name(c.App.HelpName), c.App.HelpName+" "),
+		Source: cmp.Or(in, c.Args().First()), Sources: c.Args().Slice(), Base: strings.TrimPrefix(o.BaseImage, "docker://"),
+		Whole: c.Command.Name == "containerfile", Locked: o.Lock != ""}
+	if o.BaseImage == "scratch" {
+		b.Base = ""
+	}
+	b.Parameters = func() (map[string]any, error) { return o.parameters(p, b.Command) }
+	b.Read = func() map[string]digest.Digest {
+		if p.Images == nil {
+			return nil
+		}
+		return p.Images.Opened()
+	}
 	for _, flag := range sourceFlags {
 		switch v := c.Value(flag).(type) {
 		case string:
-			names = append(names, v)
+			b.Sources = append(b.Sources, v)
 		case cli.StringSlice:
 			list, err := cmdline.List(v.Value())
 			if err != nil {
-				return nil, err
+				return b, err
 			}
-			names = append(names, list...)
+			b.Sources = append(b.Sources, list...)
 		}
 	}
 	contexts, err := cmdline.Pairs("build-context", c.StringSlice("build-context"))
-	if err != nil {
-		return nil, err
-	}
 	for _, dir := range contexts {
-		names = append(names, dir)
+		b.Sources = append(b.Sources, dir)
 	}
-	slices.Sort(names)
-	var out []provenance.Dependency
-	for _, name := range slices.Compact(names) {
-		if name == "" || name == "-" {
-			continue
-		}
-		d, err := sourceDigest(ctx, p, name)
-		if errors.Is(err, os.ErrNotExist) {
-			continue // an image, the name of a package, or an error that the build reports
-		}
-		if err != nil {
-			return nil, fmt.Errorf("--provenance: %s: %w", name, err)
-		}
-		if d != "" {
-			out = append(out, provenance.Dependency{Name: sourceName(name), Digest: d})
-		}
-	}
-	return out, nil
+	return b, err
 }
 
-// sourceName is the name of a file or directory among the dependencies.
-func sourceName(path string) string { return "source:" + portable(path) }
-
-// sourceDigest returns the digest of a file or of a tree of files; empty if the name is an image's.
-func sourceDigest(ctx context.Context, p *Session, name string) (digest.Digest, error) {
-	kind, err := render.Classify(name)
-	if err == nil && kind == render.Image {
-		return "", nil
-	}
-	info, err := os.Stat(name)
-	if err != nil {
-		return "", err
-	}
-	if !info.IsDir() {
-		if !info.Mode().IsRegular() {
-			return "", nil
-		}
-		return provenance.File(ctx, os.DirFS(filepath.Dir(name)), filepath.Base(name))
-	}
-	root, err := declcfg.OpenDir(name)
-	if err != nil {
-		return "", err
-	}
-	var files []string
-	if kind == render.CatalogDirectory && !strings.HasSuffix(p.Command.Command.FullName(), "containerfile") {
-		// What .indexignore lists is no part of the catalog.
-		if files, err = declcfg.Files(root); err != nil {
-			return "", err
-		}
-		if files == nil {
-			files = []string{}
-		}
-	}
-	return provenance.Tree(ctx, root, files)
-}
-
-// baseName returns the base image in the flags; empty if there is none.
-func (o *Base) baseName() string {
-	if o.BaseImage == "scratch" {
-		return ""
-	}
-	return strings.TrimPrefix(o.BaseImage, "docker://")
-}
+// portable is [publish.Portable] of a value of a flag.
+func portable(name string) string { return publish.Portable(program.Transports, name) }

@@ -46,13 +46,3 @@ func TestCamelCase(t *testing.T) {
 		}
 	}
 }
-
-// The name of an image has a registry if its first part is a host.
-func TestNamesInRegistries(t *testing.T) {
-	for name, want := range map[string]bool{"quay.io/a/b:v1": true, "localhost/a": true, "host:5000/a": true,
-		"acme/catalog": false, "catalog:v1": false} {
-		if got := hasRegistry(name); got != want {
-			t.Errorf("%s: %t", name, got)
-		}
-	}
-}

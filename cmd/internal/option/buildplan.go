@@ -61,7 +61,7 @@ func (o *Image) Planned(ctx context.Context, p *Session, in string, with build.O
 	if err := CheckNoDocuments(p, "with --plan, which builds no image"); err != nil {
 		return false, err
 	}
-	if err := o.CheckFiles(in); err != nil {
+	if err := o.Files.Check(in); err != nil {
 		return false, err
 	}
 	work, err := images.NewWorkspace(ctx, "")

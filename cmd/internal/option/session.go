@@ -22,9 +22,6 @@ type Session struct {
 	ReadAny      bool
 	// requireSigned refuses images that are accepted without a signature, as --require-signed does.
 	RequireSigned bool
-	Signing       *signingFlags  // nil if nothing is signed
-	supplies      *supplies      // nil if no documents are made
-	Checking      *pushChecking  // the running check of registries, while an image is built
 	lock          *lockfile.Lock // until it is written
 	Embedded      build.Embedded // the servers embedded in this program
 }

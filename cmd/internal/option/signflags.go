@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -14,8 +12,10 @@ import (
 	"github.com/operator-bindery/bindery/images/signature"
 	"github.com/operator-bindery/bindery/images/signature/keyless"
 	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/internal/version"
+	"github.com/operator-bindery/bindery/supply/publish"
 )
 
 // Signing is who signs an image, and in which form.
@@ -42,57 +42,33 @@ func (o *Signing) FormFlags() []cli.Flag {
 	}
 }
 
-// signingFlags is what [SignFlags] ask for.
-type signingFlags struct {
-	keys   signature.Keys
-	signer *signature.Signing
-}
-
-// Prepare reads the flags and begins to open the keys. Destinations that keep no signatures are refused before
-// any work, and so is an image without a name that the signatures could be for.
-func (o *Signing) Prepare(ctx context.Context, p *Session, t Target) error {
+// Prepare reads the flags and begins to open the keys; nil without keys.
+func (o *Signing) Prepare(ctx context.Context, p *Session) (*signature.SignOptions, error) {
 	keys, err := o.Open(ctx, p, "sign-key")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if keys == nil {
-		return checkNotSigning(p)
+		// The image would not be signed, and nothing would say so.
+		return nil, p.refuse("has no effect without --sign-key or --sign-keyless", "sign-format", "sign-identity",
+			"sign-passphrase-file", "allow-plain-key", "legacy-attestations")
 	}
 	with, err := o.Options(p)
-	if err != nil {
-		return err
-	}
 	with.Keys = keys
-	if len(with.Identities) == 0 {
-		for _, name := range t.Names {
-			if hasRegistry(name) {
-				with.Names = append(with.Names, name)
-			}
-		}
-	}
-	for _, d := range t.Destinations {
-		if err := program.Transports.CheckAttachments(d); err != nil {
-			return p.WithAttachmentHint(d.String(), err)
-		}
-		if !d.InRegistry() && with.Format != signature.FormatBundle && len(with.Identities)+len(with.Names) == 0 {
-			return noIdentity(d.String())
-		}
-	}
-	p.Signing = &signingFlags{keys: keys, signer: signature.NewSigning(with)}
-	return nil
+	return &with, err
 }
 
-// noIdentity is the error of an image without a name in a registry.
-func noIdentity(object string) error {
-	return &cmdline.Error{Class: cmdline.ClassUsage, Object: object, Err: signature.ErrNoIdentity,
-		Hint: "name the image with its registry (-t registry.example.com/acme/catalog:v1), give --sign-identity, or " +
-			"write --sign-format bundle only"}
-}
-
-// checkNotSigning refuses flags about signatures without a key: the image would not be signed, and nothing would say so.
-func checkNotSigning(p *Session) error {
-	return p.refuse("has no effect without --sign-key or --sign-keyless", "sign-format", "sign-identity",
-		"sign-passphrase-file", "allow-plain-key", "legacy-attestations")
+// Attachments returns what signs images with a target while they are copied.
+func (o *Signing) Attachments(ctx context.Context, p *Session, t publish.Target) ([]store.Attachment, error) {
+	with, err := o.Prepare(ctx, p)
+	if with == nil || err != nil {
+		return nil, err
+	}
+	signer, err := publish.Signer(*with, t, program.Transports)
+	if err != nil {
+		return nil, p.withPlaceHint(err)
+	}
+	return []store.Attachment{signer}, nil
 }
 
 // Options reads the flags about the signatures themselves.
@@ -134,39 +110,31 @@ func (p *Session) AttAlone(err error) {
 	p.WarnOnce(fmt.Sprintf("attested by the .att tag alone, which cosign before version 3 reads: %v", redact.Error(err)))
 }
 
-// opened waits until the keys are open.
-func (s *signingFlags) opened() error {
-	if s == nil {
-		return nil
+// withPlaceHint adds advice to errors about destinations that keep no signatures, or that have no name for them.
+func (p *Session) withPlaceHint(err error) error {
+	var place *publish.PlaceError
+	if !errors.As(err, &place) {
+		return err
 	}
-	_, err := s.keys(context.Background()) // it takes a part of a second and is not interrupted
-	return err
+	return WithSigningHint(place.Place, p.WithAttachmentHint(place.Place, err))
 }
 
-// Attachments returns what signs an image while it is copied.
-func (s *signingFlags) Attachments() []store.Attachment {
-	if s == nil {
-		return nil
+// WithAttachmentHint adds to an error about a place that keeps no attachments what the command can do instead.
+func (p *Session) WithAttachmentHint(object string, err error) error {
+	if !errors.Is(err, transport.ErrNoAttachments) {
+		return err
 	}
-	return []store.Attachment{s.signer}
-}
-
-// made returns the signatures in a stable order; none if nothing was signed.
-func (s *signingFlags) made() []signature.Made {
-	if s == nil {
-		return nil
+	e := &cmdline.Error{Class: cmdline.ClassUsage, Object: object, Err: err}
+	switch {
+	case p.HasFlag("with"):
+		e.Hint = "--with none copies the image alone"
+	case p.HasFlag("sbom-file"):
+		e.Hint = "write the image to one of these, and \"bindery copy --with none\" copies it from there; --sbom-file " +
+			"writes the bill of materials to a file for any destination"
+	default:
+		e.Hint = "copy the image to one of these with \"bindery copy\" first"
 	}
-	return SortedMade(s.signer.Made())
-}
-
-// SortedMade sorts the signatures of all destinations, and removes repetitions, so that the order of the destinations
-// does not matter. A signature that existed at one destination and was made at another one is listed as both.
-func SortedMade(made []signature.Made) []signature.Made {
-	key := func(m signature.Made) string {
-		return fmt.Sprint(m.Subject, m.Form, m.PredicateType, m.Key, m.Identity, m.Found)
-	}
-	slices.SortFunc(made, func(a, b signature.Made) int { return strings.Compare(key(a), key(b)) })
-	return slices.Compact(made)
+	return e
 }
 
 // WithSigningHint adds advice to errors of signing.
@@ -174,7 +142,9 @@ func WithSigningHint(object string, err error) error {
 	var service *keyless.ServiceError
 	switch {
 	case errors.Is(err, signature.ErrNoIdentity):
-		return noIdentity(object)
+		return &cmdline.Error{Class: cmdline.ClassUsage, Object: object, Err: signature.ErrNoIdentity,
+			Hint: "name the image with its registry (-t registry.example.com/acme/catalog:v1), give --sign-identity, or " +
+				"write --sign-format bundle only"}
 	case errors.Is(err, store.ErrNoReferrers):
 		return &cmdline.Error{Class: cmdline.Classify(err), Object: object, Err: err, Hint: "the registry keeps no bundles for this " +
 			"image: --sign-format sig signs by the .sig tag alone, and attestations need --legacy-attestations"}
@@ -190,31 +160,4 @@ func WithSigningHint(object string, err error) error {
 		}[service.Flag]}
 	}
 	return err
-}
-
-// countMade counts signatures and attestations in words.
-func countMade(made []signature.Made) string {
-	signatures, attestations, found := 0, 0, 0
-	for _, m := range made {
-		if m.PredicateType == "" {
-			signatures++
-		} else {
-			attestations++
-		}
-		if m.Found {
-			found++
-		}
-	}
-	var parts []string
-	if signatures > 0 {
-		parts = append(parts, program.Count(signatures, "signature"))
-	}
-	if attestations > 0 {
-		parts = append(parts, program.Count(attestations, "attestation"))
-	}
-	text := strings.Join(parts, ", ")
-	if found > 0 {
-		text += fmt.Sprintf("; %d of them found", found)
-	}
-	return text
 }

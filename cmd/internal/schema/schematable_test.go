@@ -18,7 +18,6 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	migratecmd "github.com/operator-bindery/bindery/cmd/internal/migrate"
 	mirrorcmd "github.com/operator-bindery/bindery/cmd/internal/mirror"
-	"github.com/operator-bindery/bindery/cmd/internal/option"
 	repositorycmd "github.com/operator-bindery/bindery/cmd/internal/repository"
 	schemacmd "github.com/operator-bindery/bindery/cmd/internal/schema"
 	signcmd "github.com/operator-bindery/bindery/cmd/internal/sign"
@@ -37,6 +36,7 @@ import (
 	"github.com/operator-bindery/bindery/mirror/imagemap"
 	"github.com/operator-bindery/bindery/olmv1/upgrade"
 	"github.com/operator-bindery/bindery/sqlite"
+	"github.com/operator-bindery/bindery/supply/publish"
 )
 
 // text returns the text of a schema.
@@ -159,7 +159,7 @@ var describedSchemas = []schemaRow{
 		description: "The file of --account of mirror run and mirror publish, and their answer in JSON.",
 		of:          typeOf[mirror.Account]()},
 	{name: "build-metadata", title: "Account of an image that was written",
-		description: "The file of --metadata-file of commands that write images.", of: typeOf[option.Metadata]()},
+		description: "The file of --metadata-file of commands that write images.", of: typeOf[publish.Metadata]()},
 	{name: "build-plan", title: "Plan of an image",
 		description: "The file of --metadata-file with --dry-run: the layers that an image would have.",
 		of:          typeOf[build.Planned]()},

@@ -125,7 +125,7 @@ func attachFile(ctx context.Context, p *option.Session, o *attachOptions, name, 
 	}
 	if format.IsDocument() {
 		return p.PrintValue(format, AttachedFile{w.Image.Top.Digest, made.Digest, made.MediaType, made.ArtifactType,
-			made.Annotations, layer, option.SortedMade(signing.Made())})
+			made.Annotations, layer, signature.Sorted(signing.Made())})
 	}
 	_, err = p.Stdout.Write([]byte(printable.Text(besideImage(w.Image, made.Digest)) + "\n"))
 	return err

@@ -19,6 +19,8 @@ import (
 	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/printable"
 	"github.com/operator-bindery/bindery/internal/regularfile"
+	"github.com/operator-bindery/bindery/supply"
+	"github.com/operator-bindery/bindery/supply/publish"
 )
 
 // signOptions are the flags of "sign".
@@ -179,18 +181,18 @@ func attachTo(ctx context.Context, p *option.Session, at *option.Registry, answe
 	if err := w.Commit(ctx); err != nil {
 		return fmt.Errorf("%s: %w", dest, err)
 	}
-	return printMade(p, format, w.Image, option.SortedMade(made()))
+	return printMade(p, format, w.Image, signature.Sorted(made()))
 }
 
 // destinationOf reads the name of an image that is written to: TRANSPORT:DETAILS or a name in a registry.
 func destinationOf(name string) (transport.Destination, error) {
 	d, err := program.Transports.Parse(name)
 	if err == nil {
-		return d, option.CheckRegistry(d)
+		return d, publish.CheckRegistry(d)
 	}
 	transport, _, named := strings.Cut(name, ":")
 	if remote, rerr := program.Transports.Parse("docker://" + name); rerr == nil {
-		if refused := option.CheckRegistry(remote); refused == nil || named && strings.Contains(transport, "/") {
+		if refused := publish.CheckRegistry(remote); refused == nil || named && strings.Contains(transport, "/") {
 			return remote, refused
 		}
 	}
@@ -242,9 +244,5 @@ func besideImage(image store.Image, d digest.Digest) string {
 	if image.Name == "" {
 		return d.String()
 	}
-	repository, _, byDigest := strings.Cut(image.Name, "@")
-	if !byDigest {
-		repository, _ = option.SplitName(repository)
-	}
-	return repository + "@" + d.String()
+	return supply.Repository(image.Name) + "@" + d.String()
 }

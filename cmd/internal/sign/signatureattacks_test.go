@@ -15,8 +15,6 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/cmd/internal/clitest"
-	"github.com/operator-bindery/bindery/cmd/internal/option"
-	"github.com/operator-bindery/bindery/images/signature"
 	"github.com/operator-bindery/bindery/internal/testing/supplytest"
 	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 )
@@ -200,18 +198,5 @@ func TestEveryEntryIsVerified(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// What was made is counted once, whatever the order of the destinations.
-func TestSortedMade(t *testing.T) {
-	one, other := signature.Made{Form: "bundle"}, signature.Made{Form: "sig"}
-	there := one
-	there.Found = true
-	want := []signature.Made{one, there, other}
-	for _, made := range [][]signature.Made{{one, there, one, other}, {other, there, one, there}, {one, one, there, other}} {
-		if got := option.SortedMade(made); !slices.Equal(got, want) {
-			t.Errorf("%+v", got)
-		}
 	}
 }

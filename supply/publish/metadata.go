@@ -1,4 +1,4 @@
-package option
+package publish
 
 import (
 	"github.com/opencontainers/go-digest"
@@ -11,7 +11,7 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// Metadata is the content of --metadata-file.
+// Metadata is the content of the file [Files.MetadataFile].
 type Metadata struct {
 	*build.Image
 	// Program is "bindery" and its version. It is here only: nothing in an image depends on the release that made it.
@@ -35,12 +35,12 @@ type layerAccount struct {
 	Transfer store.How `json:"transfer,omitempty"`
 }
 
-func newMetadata(image *build.Image, c layers.Compression, refs []string, results []images.Result) Metadata {
-	m := Metadata{Image: image, Program: "bindery " + version.Release(), Codecs: codecs(c), References: refs,
-		Destinations: append([]images.Result{}, results...), Layers: []layerAccount{}}
+func (r *Result) metadata() Metadata {
+	m := Metadata{Image: r.Image, Program: "bindery " + version.Release(), Codecs: codecs(r.compression), References: r.References,
+		Destinations: append([]images.Result{}, r.Written...), Layers: []layerAccount{}, Signatures: r.Signatures}
 	effort := map[store.How]int{store.Reused: 1, store.Mounted: 2, store.Pushed: 3}
 	how := map[digest.Digest]store.How{}
-	for _, r := range results {
+	for _, r := range r.Written {
 		if r.Traffic == nil {
 			continue
 		}
@@ -54,13 +54,13 @@ func newMetadata(image *build.Image, c layers.Compression, refs []string, result
 			}
 		}
 	}
-	for _, l := range image.Layers {
+	for _, l := range r.Image.Layers {
 		m.Layers = append(m.Layers, layerAccount{l, how[l.Digest]})
 	}
 	return m
 }
 
-// codecs returns the compressors for a value of --compression.
+// codecs returns the compressors of a compression.
 func codecs(c layers.Compression) map[layers.Compression]string {
 	all := []layers.Compression{c}
 	if c == build.CompressionAuto {
