@@ -91,6 +91,8 @@ type Options struct {
 
 	httpGates web.Gates // hide routes of catalogd's API below /catalogs/
 	httpHosts web.Hosts // names that requests over loopback may have
+
+	gates, hosts string // values of flags
 }
 
 // SetHTTPHosts sets names of this server, separated by commas. Over loopback the HTTP services answer no other names

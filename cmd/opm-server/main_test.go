@@ -95,7 +95,7 @@ func TestMistakes(t *testing.T) {
 		{[]string{"serve", "a", "--nosuch"}, "unknown flag: --nosuch"},
 		{[]string{"serve", "a", "--port"}, "flag needs an argument"},
 		{[]string{"serve", "a", "-p", "x"}, "invalid value"},
-		{[]string{"serve", "a", "-p70000"}, "invalid port 70000"},
+		{[]string{"serve", "a", "-p70000"}, "invalid --port value 70000, expected 0 to 65535"},
 		{[]string{"serve", "a", "--reload-every", "-1s"}, "invalid --reload-every value -1s"},
 		{[]string{"serve", "a", "--reload-every", "often"}, "invalid value"},
 		{[]string{"serve", "a", "--tls-cert", "x"}, "--tls-cert and --tls-key go together"},

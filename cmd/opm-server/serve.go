@@ -23,82 +23,31 @@ type common struct {
 	serve.Options
 	debug     bool
 	logFormat string
-	httpGates string
-	httpHosts string
 }
 
 func (c *common) define(p *parser) {
-	p.stringVar(&c.Address, "address", "", "")
-	p.intVar(&c.Port, "port", "p", serve.DefaultPort)
-	p.stringVar(&c.TerminationLog, "termination-log", "t", "/dev/termination-log")
 	p.BoolVar(&c.debug, "debug", false, "")
 	p.stringVar(&c.logFormat, "log-format", "", "text")
-	p.DurationVar(&c.ReloadEvery, "reload-every", serve.DefaultReloadEvery, "")
-	p.stringVar(&c.TLSCert, "tls-cert", "", "")
-	p.stringVar(&c.TLSKey, "tls-key", "", "")
-	p.stringVar(&c.HTTPAddr, "http-addr", "", "")
-	p.stringVar(&c.HTTPName, "http-name", "", "")
-	p.stringVar(&c.HTTPTitle, "title", "", "")
-	p.stringVar(&c.httpHosts, "http-host", "", "")
-	p.stringVar(&c.httpGates, "http-gates", "", "metas,graphql")
-	p.stringVar(&c.MetricsAddr, "metrics-addr", "", "")
-	p.IntVar(&c.Limits.Connections, "max-connections", serve.DefaultConnections, "")
-	p.IntVar(&c.Limits.Streams, "max-streams", serve.DefaultStreams, "")
+	for _, f := range c.Flags() {
+		switch v := f.Value.(type) {
+		case *string:
+			p.stringVar(v, f.Name, f.Short, *v)
+		case *int:
+			p.intVar(v, f.Name, f.Short, *v)
+		case *time.Duration:
+			p.DurationVar(v, f.Name, *v, "")
+		}
+	}
 }
 
 // check refuses invalid values and distinguishes given values from defaults.
 func (c *common) check(p *parser) error {
-	switch {
-	case c.Port < 0 || c.Port > 65535:
-		return fmt.Errorf("invalid port %d", c.Port)
-	case c.logFormat != "text" && c.logFormat != "json":
+	if c.logFormat != "text" && c.logFormat != "json" {
 		return fmt.Errorf("invalid --log-format value %q, expected (text|json)", c.logFormat)
-	case c.ReloadEvery < 0:
-		return fmt.Errorf("invalid --reload-every value %v, expected 0 or more", c.ReloadEvery)
-	case (c.TLSCert == "") != (c.TLSKey == ""):
-		return serve.ErrTLSFlags
-	case c.Limits.Connections < 1:
-		return fmt.Errorf("invalid --max-connections value %d, expected 1 or more", c.Limits.Connections)
-	case c.Limits.Streams < 1:
-		return fmt.Errorf("invalid --max-streams value %d, expected 1 or more", c.Limits.Streams)
 	}
-	if err := c.checkHTTP(p); err != nil {
-		return err
-	}
-	connections := c.Limits.Connections
-	c.Limits.Connections = 0 // as many as memory allows, unless the flag is given
-	p.Visit(func(f *flag.Flag) {
-		if f.Name == "max-connections" {
-			c.Limits.Connections = connections
-		}
-	})
-	return nil
-}
-
-// checkHTTP refuses invalid values of the flags of --http-addr, and those without effect.
-func (c *common) checkHTTP(p *parser) (err error) {
-	p.Visit(func(f *flag.Flag) {
-		switch {
-		case f.Name == "http-host": // of metrics and profiles too
-			if wrong := c.SetHTTPHosts(c.httpHosts); wrong != nil {
-				err = fmt.Errorf("invalid --http-host value: %w", wrong)
-			}
-		case f.Name != "http-name" && f.Name != "http-gates" && f.Name != "title":
-		case c.HTTPAddr == "":
-			err = fmt.Errorf("--%s has no effect without --http-addr", f.Name)
-		case f.Name == "http-name" && err == nil:
-			if err = c.CheckHTTPName(); err != nil {
-				err = fmt.Errorf("invalid --http-name value %q: %w", c.HTTPName, err)
-			}
-		}
-	})
-	if err != nil {
-		return err
-	}
-	if err := c.SetHTTPGates(c.httpGates); err != nil {
-		return fmt.Errorf("invalid --http-gates value: %w", err)
-	}
-	return nil
+	given := map[string]bool{}
+	p.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	return c.Check(func(name string) bool { return given[name] })
 }
 
 func (c *common) logger(stderr io.Writer) *slog.Logger {
