@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/problem"
 )
 
 var (
@@ -57,17 +58,15 @@ func (l Limits) withDefaults() Limits {
 // ReadError has all fatal problems of an unusable bundle, in the order of discovery.
 type ReadError struct {
 	Problems []Problem
+	// More is the number of other problems.
+	More int
 	// Passed says which files were passed over and why: what a problem finds missing may be in them.
 	Passed []Problem
 }
 
 // Error returns the problems and what was passed over, one per line.
 func (e *ReadError) Error() string {
-	var lines []string
-	for _, p := range slices.Concat(e.Problems, e.Passed) {
-		lines = append(lines, p.String())
-	}
-	return strings.Join(lines, "\n")
+	return strings.Join(problem.Lines(slices.Concat(e.Problems, e.Passed), e.More, Problem.String), "\n")
 }
 
 // Has reports whether the text of the error has a problem.
@@ -84,7 +83,7 @@ func (e *ReadError) Below(dir string) *ReadError {
 		}
 		return list
 	}
-	return &ReadError{below(e.Problems), below(e.Passed)}
+	return &ReadError{below(e.Problems), e.More, below(e.Passed)}
 }
 
 // passedOver returns the problems about files that were passed over, or parts of them.
@@ -92,7 +91,7 @@ func passedOver(all []Problem) (out []Problem) {
 	for _, p := range all {
 		switch p.Rule {
 		case RuleSyntax, RuleFile, RuleDirectory, RuleDocuments, RuleCSVSecond, RuleAnnotations, RuleAnnotationsTwo:
-			if len(out) < mostFatal {
+			if len(out) < problem.Most {
 				out = append(out, p)
 			}
 		}

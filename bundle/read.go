@@ -14,6 +14,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/bundlefs"
 	"github.com/operator-bindery/bindery/internal/canon"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/problem"
 )
 
 // Read reads the bundle whose root is fsys: a directory, or the tree of an image. It reads what opm and OLM v0 read:
@@ -41,7 +42,7 @@ func Read(ctx context.Context, fsys fs.FS, o ReadOptions) (*Bundle, error) {
 	}
 	if len(r.errs) > 0 {
 		passed := slices.DeleteFunc(passedOver(r.b.Problems), func(p Problem) bool { return slices.Contains(r.errs, p) })
-		return r.b, &ReadError{r.errs, passed}
+		return r.b, &ReadError{r.errs, r.more, passed}
 	}
 	return r.b, nil
 }
@@ -57,6 +58,7 @@ type reader struct {
 	b       *Bundle
 
 	errs      []Problem // the fatal problems
+	more      int       // number of further ones
 	told      int       // number of the others
 	lines     *bundlefs.Locator
 	entries   int
@@ -85,11 +87,8 @@ func (r *reader) addProblem(p Problem) {
 	r.report(p)
 }
 
-// The maximum number of problems reported per bundle: only crafted bundles have more.
-const (
-	mostProblems = 1000
-	mostFatal    = 100
-)
+// mostProblems is how many problems are reported per bundle: only crafted bundles have more.
+const mostProblems = 1000
 
 func (r *reader) report(p Problem) {
 	if r.told++; r.told > mostProblems {
@@ -107,9 +106,12 @@ func (r *reader) report(p Problem) {
 
 // fatal records why the bundle cannot be used.
 func (r *reader) fatal(p Problem) {
-	// An exceeded limit ends reading and is always reported.
-	if len(r.errs) >= mostFatal && p.Rule != RuleLimit {
-		return
+	if len(r.errs) == problem.Most {
+		r.more++
+		if p.Rule != RuleLimit {
+			return
+		}
+		r.errs = r.errs[:problem.Most-1] // an exceeded limit ends reading and is always reported
 	}
 	p.Severity = SeverityError
 	r.errs = append(r.errs, p)

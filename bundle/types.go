@@ -2,10 +2,9 @@ package bundle
 
 import (
 	"encoding/json"
-	"strconv"
-	"strings"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/problem"
 )
 
 // The keys common to a bundle's annotations.yaml and the labels of its image, and the name of that file.
@@ -135,20 +134,6 @@ type Problem struct {
 
 // String formats the problem as "file:line:column: field: message" without unknown parts.
 func (p Problem) String() string {
-	var b strings.Builder
-	if p.File != "" {
-		b.WriteString(p.File)
-		if p.Line > 0 {
-			b.WriteString(":" + strconv.Itoa(p.Line))
-		}
-		if p.Line > 0 && p.Column > 0 {
-			b.WriteString(":" + strconv.Itoa(p.Column))
-		}
-		b.WriteString(": ")
-	}
-	if p.Field != "" {
-		b.WriteString(p.Field + ": ")
-	}
-	b.WriteString(p.Message)
-	return b.String()
+	at := problem.Place{File: p.File, Line: p.Line, Column: p.Column}
+	return problem.Join(at.String(), p.Field, p.Message)
 }

@@ -73,7 +73,7 @@ func (d *docReader) reset(r io.Reader, name string) {
 }
 
 func (d *docReader) pos(line int) Position {
-	return Position{File: d.name, Line: line, dir: d.options.Dir}
+	return Position{File: d.name, Line: line, Dir: d.options.Dir}
 }
 
 var byteOrderMark = []byte("\xef\xbb\xbf")

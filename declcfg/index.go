@@ -75,7 +75,7 @@ func (d *docReader) locate() (IndexedDocument, error) {
 	if !doc.JSON && bytes.HasPrefix(doc.Data, []byte("---")) {
 		return IndexedDocument{}, ErrIrregular
 	}
-	at := IndexedDocument{Document: Document{Position: Position{File: d.name, Line: doc.Line, dir: d.options.Dir},
+	at := IndexedDocument{Document: Document{Position: Position{File: d.name, Line: doc.Line, Dir: d.options.Dir},
 		Start: doc.Start, End: doc.End, JSON: doc.JSON}}
 	var values [4]string
 	n := len(values)

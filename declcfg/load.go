@@ -220,7 +220,7 @@ func readFile[T any](ctx context.Context, fsys fs.FS, name string, d *docReader,
 	defer func() { err = errors.Join(err, f.Close()) }()
 	maxSize := d.options.Limits.fileSize()
 	if info, err := f.Stat(); err == nil && info.Size() > maxSize {
-		return &ValidationError{Problems: []Problem{{Position: Position{File: name, dir: d.options.Dir},
+		return &ValidationError{Problems: []Problem{{Position: Position{File: name, Dir: d.options.Dir},
 			Rule:    RuleLimit,
 			Message: fmt.Sprintf("file has %d bytes (limit %d)", info.Size(), maxSize)}}}
 	}

@@ -152,8 +152,8 @@ func refinePositions(fsys fs.FS, problems []Problem, l Limits) {
 func (e *ValidationError) FindLines(l Limits) {
 	byDir := map[string][]int{}
 	for i := range e.Problems {
-		if p := &e.Problems[i].Position; p.dir != "" && p.Column == 0 {
-			byDir[p.dir] = append(byDir[p.dir], i)
+		if p := &e.Problems[i].Position; p.Dir != "" && p.Column == 0 {
+			byDir[p.Dir] = append(byDir[p.Dir], i)
 		}
 	}
 	for dir, indices := range byDir {

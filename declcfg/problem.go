@@ -94,7 +94,7 @@ func (p Problem) MarshalJSON() ([]byte, error) {
 }
 
 // ValidationError has the problems of a catalog in the order in which they were found: files by path, then blobs in the
-// order of the files, then the graph by package and channel. It contains the first [maxProblems] of each rule.
+// order of the files, then the graph by package and channel. It contains the first hundred of each rule.
 type ValidationError struct {
 	Problems []Problem
 	// More is the number of other problems by rule.

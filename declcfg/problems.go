@@ -7,12 +7,10 @@ import (
 	"slices"
 
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/problem"
 )
 
-// maxProblems is how many problems of one rule a [ValidationError] contains.
-const maxProblems = 100
-
-// problemList collects the first problems of each rule. The others are counted and passed to omitted unless that is
+// problemList collects the first [problem.Most] problems of each rule. The others are counted and passed to omitted unless that is
 // nil.
 type problemList struct {
 	kept    []Problem
@@ -29,7 +27,7 @@ func (l *problemList) report(p Problem, format string, args ...any) {
 	if l.ignored != nil && l.ignored(&p) {
 		return
 	}
-	if l.counts[p.Rule] >= maxProblems && l.omitted == nil {
+	if l.counts[p.Rule] >= problem.Most && l.omitted == nil {
 		l.counts[p.Rule]++
 		return
 	}
@@ -51,7 +49,7 @@ func (l *problemList) add(p Problem) {
 	}
 	l.counts[p.Rule]++
 	switch {
-	case l.counts[p.Rule] <= maxProblems:
+	case l.counts[p.Rule] <= problem.Most:
 		l.kept = append(l.kept, p)
 	case l.omitted != nil:
 		l.omitted(p)
@@ -74,11 +72,11 @@ func (l *problemList) err() error {
 	}
 	e := &ValidationError{Problems: l.kept}
 	for rule, n := range l.counts {
-		if n > maxProblems {
+		if n > problem.Most {
 			if e.More == nil {
 				e.More = map[string]int{}
 			}
-			e.More[rule] = n - maxProblems
+			e.More[rule] = n - problem.Most
 		}
 	}
 	return e
@@ -109,7 +107,7 @@ func (l *problemList) joinAll(errs []error) {
 // omittedLines describes how many problems an error does not contain.
 func (e *ValidationError) omittedLines() (lines []string) {
 	for _, rule := range slices.Sorted(maps.Keys(e.More)) {
-		lines = append(lines, fmt.Sprintf("... and %d more problems of the kind %q", e.More[rule], rule))
+		lines = append(lines, problem.Others(e.More[rule])+fmt.Sprintf(" of the kind %q", rule))
 	}
 	return lines
 }

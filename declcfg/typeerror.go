@@ -6,6 +6,7 @@ import (
 
 	"github.com/operator-bindery/bindery/internal/canon"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/problem"
 	"github.com/operator-bindery/bindery/internal/shape"
 )
 
@@ -19,14 +20,14 @@ var blobShape = shape.Open(shape.Texts("schema", "package", "name"))
 type typeError struct {
 	meta   *Meta         // what is known of the blob; may be nil
 	opm    string        // opm's message
-	faults []shape.Fault // at most [maxProblems]
+	faults []shape.Fault // at most [problem.Most]
 	texts  []string      // of faults without a place
 }
 
 // faultsOf returns the values of a document that have another kind than its schema has.
 func faultsOf(s *shape.Shape, doc []byte) (faults []shape.Fault) {
 	s.Check(doc, func(f shape.Fault) {
-		if len(faults) < maxProblems {
+		if len(faults) < problem.Most {
 			faults = append(faults, f)
 		}
 	})

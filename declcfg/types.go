@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
-	"path/filepath"
-	"strconv"
+
+	"github.com/operator-bindery/bindery/internal/problem"
 )
 
 // The schemas that this package knows. Blobs of any other schema are kept as [Meta].
@@ -43,33 +43,9 @@ type Blob interface {
 	json.Marshaler
 }
 
-// Position is a position in a catalog's files. Lines count from 1; line 0 means that only the file is known.
-type Position struct {
-	// File is relative to the file system that was read.
-	File string `json:"file,omitempty"`
-	Line int    `json:"line,omitempty"`
-	// Column is the column in the line, in characters from 1; 0 if only the line is known.
-	Column int `json:"column,omitempty"`
-
-	dir string // see [LoadOptions.Dir]
-}
-
-// String returns "file:line:column", "file:line", "file", or the empty string. The file is prefixed with
-// [LoadOptions.Dir], so that it can be opened.
-func (p Position) String() string {
-	file := p.File
-	if file != "" && p.dir != "" {
-		file = filepath.Join(p.dir, filepath.FromSlash(file))
-	}
-	if file == "" || p.Line == 0 {
-		return file
-	}
-	file += ":" + strconv.Itoa(p.Line)
-	if p.Column > 0 {
-		file += ":" + strconv.Itoa(p.Column)
-	}
-	return file
-}
+// Position is a position in a catalog's files. The file is relative to the file system that was read, and Dir is
+// [LoadOptions.Dir]. Line 0 means that only the file is known, column 0 that only the line is.
+type Position = problem.Place
 
 // Document is the text of a blob in a file.
 type Document struct {

@@ -104,7 +104,7 @@ func TestErrorTexts(t *testing.T) {
 		"[Bundle img.example/p:v1.0.0 already exists, Bundle already added that provides package and csv: p/p.v1.0.0]" {
 		t.Errorf("got %v", err)
 	}
-	var p *edit.Problem
+	var p edit.Problem
 	if !errors.As(err, &p) || p.Image != "img.example/p:v1.0.0" || p.Package != "p" {
 		t.Errorf("got %+v", p)
 	}

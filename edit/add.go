@@ -117,7 +117,7 @@ func Add(c *declcfg.Catalog, additions []Addition, o AddOptions) (*declcfg.Catal
 		a.addPackage(name, parts[name], byPackage[name], edited)
 	}
 	if len(a.problems) > 0 && !o.Permissive {
-		return nil, nil, asError(a.problems)
+		return nil, nil, ErrorOf(a.problems)
 	}
 	a.account.Problems = a.problems
 	a.account.finish()

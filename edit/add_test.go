@@ -50,7 +50,7 @@ func (c addCase) run(t *testing.T) {
 		t.Error(err)
 	}
 	if c.kind != nil && !slices.ContainsFunc(account.Problems,
-		func(p edit.Problem) bool { return errors.Is(&p, c.kind) && strings.Contains(p.Message, c.text) }) {
+		func(p edit.Problem) bool { return errors.Is(p, c.kind) && strings.Contains(p.Message, c.text) }) {
 		t.Errorf("the problems are %v", account.Problems)
 	}
 	if c.kind == nil && len(account.Problems) > 0 {

@@ -47,7 +47,7 @@ func MarkDeprecated(c *declcfg.Catalog, marks []Mark) (*declcfg.Catalog, *Accoun
 		}
 	}
 	if len(problems) > 0 {
-		return nil, nil, asError(problems)
+		return nil, nil, ErrorOf(problems)
 	}
 	account := &Account{Origins: Origins{}}
 	for name, p := range before {

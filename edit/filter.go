@@ -80,7 +80,7 @@ func Filter(c *declcfg.Catalog, selections []Selection, o FilterOptions) (*declc
 		}
 	}
 	if hard || len(problems) > 0 && !o.Permissive {
-		return nil, nil, asError(problems)
+		return nil, nil, ErrorOf(problems)
 	}
 	account.Problems = problems
 	for name, p := range before {

@@ -50,7 +50,7 @@ type leaving struct {
 func (l leaving) removeFrom(c *declcfg.Catalog) (*declcfg.Catalog, *Account, error) {
 	before, problems := split(c, l.names)
 	if problems = append(problems, l.check(before)...); len(problems) > 0 {
-		return nil, nil, asError(problems)
+		return nil, nil, ErrorOf(problems)
 	}
 	account := &Account{Origins: Origins{}}
 	after := map[string]*part{}
@@ -84,7 +84,7 @@ func (l leaving) removeFrom(c *declcfg.Catalog) (*declcfg.Catalog, *Account, err
 		account.compare(p, after[name], f.why)
 	}
 	if len(problems) > 0 {
-		return nil, nil, asError(problems)
+		return nil, nil, ErrorOf(problems)
 	}
 	account.finish()
 	return join(c, after), account, nil

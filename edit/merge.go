@@ -70,7 +70,7 @@ func Merge(catalogs []*declcfg.Catalog, o MergeOptions) (*declcfg.Catalog, *Acco
 		}
 	}
 	if len(problems) > 0 {
-		return nil, nil, asError(problems)
+		return nil, nil, ErrorOf(problems)
 	}
 	for name, p := range merged {
 		account.compare(before[name], p, nil)

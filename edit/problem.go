@@ -2,11 +2,10 @@ package edit
 
 import (
 	"errors"
-	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/problem"
 )
 
 // The kinds of problems, for [errors.Is].
@@ -45,73 +44,39 @@ type Problem struct {
 	Kind error `json:"-"`
 }
 
-func (p *Problem) Error() string { return p.Message }
+func (p Problem) Error() string { return p.Message }
 
 // Unwrap returns the kind of the problem.
-func (p *Problem) Unwrap() error { return p.Kind }
+func (p Problem) Unwrap() error { return p.Kind }
 
 // Error has every problem that prevented an edit, in the order of the input. [errors.Is] matches each of their kinds.
-type Error struct{ Problems []Problem }
+type Error struct{ problem.List[Problem] }
 
-// Error returns the problems, one per line.
-func (e *Error) Error() string { return strings.Join(e.messages(), "\n") }
+// ErrorOf returns the error for a list of problems; nil for an empty list.
+func ErrorOf(problems []Problem) error {
+	if len(problems) == 0 {
+		return nil
+	}
+	return &Error{problem.List[Problem]{Problems: problems}}
+}
 
 // OpmMessage returns the problems as opm prints them: several are a list in brackets.
 func (e *Error) OpmMessage() string {
-	m := e.messages()
+	m := e.Lines()
 	if len(m) == 1 {
 		return m[0]
 	}
 	return "[" + strings.Join(m, ", ") + "]"
 }
 
-// maxMessages is the maximum number of messages in an error.
-const maxMessages = 100
-
-// messages returns the first distinct messages and the number of others.
-func (e *Error) messages() []string {
-	seen := map[string]bool{}
-	var out []string
-	for _, p := range e.Problems {
-		if !seen[p.Message] {
-			seen[p.Message] = true
-			out = append(out, p.Message)
-		}
-	}
-	if more := len(out) - maxMessages; more > 0 {
-		out = append(out[:maxMessages:maxMessages], fmt.Sprintf("... and %d more problems", more))
-	}
-	return out
-}
-
-// Unwrap returns the problems.
-func (e *Error) Unwrap() []error {
-	out := make([]error, len(e.Problems))
-	for i := range e.Problems {
-		out[i] = &e.Problems[i]
-	}
-	return out
-}
-
 // ExitStatus returns opm's exit status for the error: 2 if an image was already added, 3 if a package and version was,
 // and 1 otherwise.
 func (e *Error) ExitStatus() int {
-	is := func(kind error) bool {
-		return slices.ContainsFunc(e.Problems, func(p Problem) bool { return errors.Is(p.Kind, kind) })
-	}
 	switch {
-	case is(ErrImageExists):
+	case errors.Is(e, ErrImageExists):
 		return 2
-	case is(ErrVersionExists):
+	case errors.Is(e, ErrVersionExists):
 		return 3
 	}
 	return 1
-}
-
-// asError returns the error for a list of problems; nil for an empty list.
-func asError(problems []Problem) error {
-	if len(problems) == 0 {
-		return nil
-	}
-	return &Error{problems}
 }

@@ -41,7 +41,7 @@ func Promote(c *declcfg.Catalog, promotions []Promotion) (*declcfg.Catalog, *Acc
 		}
 	}
 	if len(problems) > 0 {
-		return nil, nil, asError(problems)
+		return nil, nil, ErrorOf(problems)
 	}
 	account := &Account{Origins: Origins{}}
 	for name, p := range before {

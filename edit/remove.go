@@ -30,7 +30,7 @@ func Remove(c *declcfg.Catalog, packages []string, o RemoveOptions) (*declcfg.Ca
 		}
 	}
 	if len(problems) > 0 && !o.Permissive {
-		return nil, nil, asError(problems)
+		return nil, nil, ErrorOf(problems)
 	}
 	out, account := without(c, names)
 	account.Problems = problems

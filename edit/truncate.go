@@ -30,7 +30,7 @@ func DeprecateTruncate(c *declcfg.Catalog, bundles []string, o TruncateOptions) 
 	targets, problems := find(c, bundles)
 	account := &Account{Origins: Origins{}}
 	if len(problems) > 0 && !o.Permissive {
-		return nil, nil, asError(problems)
+		return nil, nil, ErrorOf(problems)
 	}
 	account.Problems = problems
 	names := map[string]bool{}
@@ -39,7 +39,7 @@ func DeprecateTruncate(c *declcfg.Catalog, bundles []string, o TruncateOptions) 
 	}
 	before, problems := split(c, names)
 	if len(problems) > 0 {
-		return nil, nil, asError(problems)
+		return nil, nil, ErrorOf(problems)
 	}
 	after := map[string]*part{}
 	why := map[string]reasons{}
@@ -48,7 +48,7 @@ func DeprecateTruncate(c *declcfg.Catalog, bundles []string, o TruncateOptions) 
 	}
 	if o.AllowPackageRemoval {
 		if problems = removeAllHeads(before, after, targets); len(problems) > 0 {
-			return nil, nil, asError(problems)
+			return nil, nil, ErrorOf(problems)
 		}
 	}
 	done := map[Name]bool{}
@@ -68,7 +68,7 @@ func DeprecateTruncate(c *declcfg.Catalog, bundles []string, o TruncateOptions) 
 		}
 	}
 	if len(problems) > 0 {
-		return nil, nil, asError(problems)
+		return nil, nil, ErrorOf(problems)
 	}
 	for name, p := range before {
 		account.compare(p, after[name], why[name])

@@ -16,8 +16,8 @@ import (
 	"sync"
 
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/internal/errlist"
 	"github.com/operator-bindery/bindery/internal/guard"
+	"github.com/operator-bindery/bindery/internal/problem"
 )
 
 // builder builds cache files from a catalog's blobs. A few packages are loaded concurrently, one per processor, so that
@@ -109,11 +109,7 @@ func (b *builder) files(ctx context.Context, files []string) (_ []*Package, err 
 	}
 	if len(errs) > 0 {
 		sort.Slice(errs, func(i, j int) bool { return errs[i].Error() < errs[j].Error() })
-		var all errlist.List
-		for _, err := range errs {
-			all.Add(func() error { return err })
-		}
-		return nil, all.Join("errors")
+		return nil, problem.Of(errs...)
 	}
 	var packages []*Package
 	for _, name := range sortedNames(found) {
@@ -125,7 +121,7 @@ func (b *builder) files(ctx context.Context, files []string) (_ []*Package, err 
 		}
 	}
 	if len(errs) > 0 {
-		return nil, errors.Join(errs...)
+		return nil, problem.Of(errs...)
 	}
 	return packages, nil
 }

@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/internal/errlist"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/problem"
 	"github.com/operator-bindery/bindery/internal/versions"
 )
 
@@ -71,7 +71,7 @@ func (db *DB) choose(g *graph, p *pkg) (included, deprecated map[string]bool, er
 	included, deprecated = map[string]bool{}, map[string]bool{}
 	inChannel := map[string]bool{}
 	names := map[string]bool{}
-	var problems errlist.List
+	var problems problem.List[error]
 	for _, e := range p.entries {
 		b := g.bundles[e.bundle]
 		if b == nil {
@@ -81,7 +81,7 @@ func (db *DB) choose(g *graph, p *pkg) (included, deprecated map[string]bool, er
 		if p.channels[e.channel] != nil {
 			inChannel[e.bundle] = true
 		} else if !b.deprecated {
-			problems.Add(func() error {
+			problems.AddNew(func() error {
 				return fmt.Errorf("%w: unknown channel %s for bundle %s", ErrInvalid, fault.Quote(e.channel),
 					fault.Quote(e.bundle))
 			})
@@ -116,7 +116,7 @@ func (db *DB) choose(g *graph, p *pkg) (included, deprecated map[string]bool, er
 			included[name] = true
 		}
 	}
-	return included, deprecated, problems.Join("entries of unknown channels")
+	return included, deprecated, problems.Err()
 }
 
 func (db *DB) build(g *graph, p *pkg, edges map[node]*edges, names map[string]bool,
@@ -124,12 +124,12 @@ func (db *DB) build(g *graph, p *pkg, edges map[node]*edges, names map[string]bo
 	a := &assembled{}
 	a.catalog.Packages = []declcfg.Package{{Name: p.name, DefaultChannel: p.defaultChannel}}
 	a.catalog.Channels = g.channelBlobs(p, edges, names)
-	var problems errlist.List
+	var problems problem.List[error]
 	for _, name := range sortedKeys(names) {
 		b := g.bundles[name]
 		blob, err := db.bundleBlob(p, b)
 		if err != nil {
-			problems.Add(func() error { return fmt.Errorf("bundle %s: %w", fault.Quote(name), err) })
+			problems.AddNew(func() error { return fmt.Errorf("bundle %s: %w", fault.Quote(name), err) })
 			continue
 		}
 		a.catalog.Bundles = append(a.catalog.Bundles, blob)
@@ -148,13 +148,13 @@ func (db *DB) build(g *graph, p *pkg, edges map[node]*edges, names map[string]bo
 	if c := p.channels[p.defaultChannel]; c != nil {
 		a.iconOf = g.bundles[c.head]
 		if db.options.Compat == CompatOPM && a.iconOf != nil && !a.iconOf.hasCSV {
-			problems.Add(func() error {
+			problems.AddNew(func() error {
 				return fmt.Errorf("%w: unmarshal CSV json for bundle %s: there is none", ErrInvalid,
 					fault.Quote(c.head))
 			})
 		}
 	}
-	if err := problems.Join("broken bundles"); err != nil {
+	if err := problems.Err(); err != nil {
 		return nil, err
 	}
 	var repairs []declcfg.Repair

@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/problem"
 )
 
 // WriteOptions configure writing a database. The zero value is useful.
@@ -62,15 +64,7 @@ type LossError struct {
 
 // Error returns a message with the first losses.
 func (e *LossError) Error() string {
-	const most = 10
-	text := ErrLoss.Error()
-	for i, f := range e.Findings {
-		if i == most {
-			return text + fmt.Sprintf("\n  and %d more", len(e.Findings)-most)
-		}
-		text += "\n  " + f.text()
-	}
-	return text
+	return strings.Join(append([]string{ErrLoss.Error()}, problem.Lines(e.Findings, 0, Finding.text)...), "\n  ")
 }
 
 // Unwrap returns [ErrLoss].

@@ -8,8 +8,8 @@ import (
 	"sync"
 
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/internal/errlist"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/problem"
 )
 
 // loadOnce caches the result of loading.
@@ -91,7 +91,7 @@ func (db *DB) readAll(ctx context.Context) ([]*assembled, error) {
 	db.derive(g)
 	db.load.stranded = nil
 	var out []*assembled
-	var broken errlist.List
+	var broken problem.List[error]
 	for _, name := range sortedKeys(g.packages) {
 		p := g.packages[name]
 		a, err := db.assemble(g, p)
@@ -102,7 +102,7 @@ func (db *DB) readAll(ctx context.Context) ([]*assembled, error) {
 		case db.options.KeepGoing:
 			db.findings.add(Finding{Kind: Quarantined, Package: name, Reason: err.Error()})
 		default:
-			broken.Add(func() error { return fmt.Errorf("package %s: %w", fault.Quote(name), err) })
+			broken.AddNew(func() error { return fmt.Errorf("package %s: %w", fault.Quote(name), err) })
 		}
 	}
 	for _, name := range sortedKeys(g.bundles) {
@@ -115,7 +115,7 @@ func (db *DB) readAll(ctx context.Context) ([]*assembled, error) {
 			db.findings.add(Finding{Kind: Dropped, Bundle: name, Reason: reason})
 		}
 	}
-	return out, broken.Join("broken packages")
+	return out, broken.Err()
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/internal/errlist"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/problem"
 )
 
 // writer fills the tables from a stream of blobs.
@@ -19,7 +19,7 @@ type writer struct {
 	options  WriteOptions
 	written  Written
 	findings []Finding
-	problems errlist.List
+	problems problem.List[error]
 	nextID   int64             // next id of channel_entry
 	packages map[string]bool   // finished packages
 	bundles  map[string]string // package by bundle name
@@ -60,7 +60,7 @@ func (w *writer) writeAll(ctx context.Context, blobs iter.Seq2[declcfg.Blob, err
 					ErrInvalid, fault.Quote(s.channel), fault.Quote(s.bundle), fault.Quote(other)))
 		}
 	}
-	if err := w.problems.Join("problems"); err != nil {
+	if err := w.problems.Err(); err != nil {
 		return err
 	}
 	if err := w.run(ctx, completePlurals); err != nil {
@@ -74,7 +74,7 @@ func (w *writer) writeAll(ctx context.Context, blobs iter.Seq2[declcfg.Blob, err
 }
 
 func (w *writer) problem(pkg string, err error) {
-	w.problems.Add(func() error { return fmt.Errorf("package %s: %w", fault.Quote(pkg), err) })
+	w.problems.AddNew(func() error { return fmt.Errorf("package %s: %w", fault.Quote(pkg), err) })
 }
 
 // blob takes the next blob of the stream.

@@ -14,6 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/problem"
 	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/internal/shape"
 	"github.com/operator-bindery/bindery/render"
@@ -24,7 +25,6 @@ const (
 	maxConfig     = 3 << 19 // with two bytes per value, longer YAML would need too much memory
 	maxReferences = 5000
 	maxText       = 1000
-	maxProblems   = 100
 )
 
 // schemaField names the schema of the file. Editors read it, and nothing here does.
@@ -52,33 +52,11 @@ type Reference struct {
 	Line int
 }
 
-// Problem is an error in a configuration file. Line and Column are 0 if it concerns the whole file.
-type Problem struct {
-	File         string
-	Line, Column int
-	Field        string
-	Text         string
-}
-
-func (p *Problem) Error() string {
-	where := p.File
-	switch {
-	case p.Column > 0:
-		where = fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column)
-	case p.Line > 0:
-		where = fmt.Sprintf("%s:%d", p.File, p.Line)
-	}
-	if p.Field != "" {
-		where += ": " + p.Field
-	}
-	return where + ": " + p.Text
-}
-
-// Unwrap returns the class of problems.
-func (p *Problem) Unwrap() error { return fault.ErrInvalid }
+// Problem is an error in a configuration file.
+type Problem = problem.Problem
 
 // Read reads a configuration file in YAML or JSON. Unknown fields are refused, since a misspelled one would be ignored.
-// Up to a hundred problems are reported; each is a [*Problem] of the class [images.ErrInvalid].
+// Up to a hundred problems are reported; each is a [Problem] of the class [images.ErrInvalid].
 func Read(r io.Reader, file string) (*Config, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxConfig+1))
 	if err != nil {
@@ -86,63 +64,51 @@ func Read(r io.Reader, file string) (*Config, error) {
 	}
 	c := &reader{file: file}
 	if len(text) > maxConfig {
-		c.addProblem(nil, "", "longer than %d bytes", maxConfig)
-		return nil, c.problems()
+		c.wrong(nil, "", "longer than %d bytes", maxConfig)
+		return nil, c.problems.Err()
 	}
 	dec := yaml.NewDecoder(bytes.NewReader(text))
 	var doc, more yaml.Node
 	switch err := dec.Decode(&doc); {
 	case errors.Is(err, io.EOF):
-		c.addProblem(nil, "", "it is empty")
-		return nil, c.problems()
+		c.wrong(nil, "", "it is empty")
+		return nil, c.problems.Err()
 	case err == nil && len(doc.Content) == 0:
-		c.addProblem(nil, "", "it is empty")
-		return nil, c.problems()
+		c.wrong(nil, "", "it is empty")
+		return nil, c.problems.Err()
 	case err != nil:
 		c.syntax(err)
-		return nil, c.problems()
+		return nil, c.problems.Err()
 	}
 	if err := dec.Decode(&more); !errors.Is(err, io.EOF) {
-		c.addProblem(&more, "", "it has more than one document: one file describes one catalog")
+		c.wrong(&more, "", "it has more than one document: one file describes one catalog")
 	}
 	c.document(doc.Content[0])
-	return &c.config, c.problems()
+	return &c.config, c.problems.Err()
 }
 
 // reader reads a configuration and collects its problems.
 type reader struct {
-	file   string
-	config Config
-	errs   []error
-	more   int // number of problems beyond those reported
+	file     string
+	config   Config
+	problems problem.List[Problem]
 }
 
-func (c *reader) problems() error {
-	if c.more > 0 {
-		c.errs = append(c.errs, &Problem{File: c.file, Text: fmt.Sprintf("and %d more problems", c.more)})
-	}
-	return errors.Join(c.errs...)
-}
-
-func (c *reader) addProblem(n *yaml.Node, field, format string, args ...any) {
-	if len(c.errs) == maxProblems {
-		c.more++
-		return
-	}
-	p := &Problem{File: c.file, Field: field, Text: fmt.Sprintf(format, args...)}
+func (c *reader) wrong(n *yaml.Node, field, format string, args ...any) {
+	p := Problem{Place: problem.Place{File: c.file}, Field: field, Text: fmt.Sprintf(format, args...), Err: fault.ErrInvalid}
 	if n != nil {
 		p.Line, p.Column = n.Line, n.Column
 	}
-	c.errs = append(c.errs, p)
+	c.problems.Add(p)
 }
 
 // syntax adds an error of the YAML library, which names the line if it knows it.
 func (c *reader) syntax(err error) {
-	p := &Problem{File: c.file, Text: strings.TrimPrefix(err.Error(), "yaml: ")}
+	p := Problem{Place: problem.Place{File: c.file}, Text: strings.TrimPrefix(err.Error(), "yaml: "), Err: fault.ErrInvalid}
 	if n, _ := fmt.Sscanf(p.Text, "line %d: ", &p.Line); n == 1 {
 		_, p.Text, _ = strings.Cut(p.Text, ": ")
 	}
-	c.errs = append(c.errs, p)
+	c.problems.Add(p)
 }
 
 func (c *reader) document(n *yaml.Node) {
@@ -156,15 +122,15 @@ func (c *reader) document(n *yaml.Node) {
 	refs := fields["references"]
 	switch {
 	case refs == nil:
-		c.addProblem(n, "references", "missing: a list with a name and an image each")
+		c.wrong(n, "references", "missing: a list with a name and an image each")
 		return
 	case refs.Kind != yaml.SequenceNode:
-		c.addProblem(refs, "references", "%s", shape.Mismatch(kindOf(refs), shape.Array, ""))
+		c.wrong(refs, "references", "%s", shape.Mismatch(kindOf(refs), shape.Array, ""))
 		return
 	case len(refs.Content) == 0:
-		c.addProblem(refs, "references", "empty")
+		c.wrong(refs, "references", "empty")
 	case len(refs.Content) > maxReferences:
-		c.addProblem(refs, "references", "more than %d", maxReferences)
+		c.wrong(refs, "references", "more than %d", maxReferences)
 		return
 	}
 	lines := map[string]int{}
@@ -178,16 +144,16 @@ func (c *reader) document(n *yaml.Node) {
 			Line: r.Line}
 		if c.required(r, fields, at, "name") {
 			if err := checkName(ref.Name); err != nil {
-				c.addProblem(fields["name"], at+".name", "%v", err)
+				c.wrong(fields["name"], at+".name", "%v", err)
 			} else if line, twice := lines[ref.Name]; twice {
-				c.addProblem(fields["name"], at+".name", "duplicate of %q in line %d", ref.Name, line)
+				c.wrong(fields["name"], at+".name", "duplicate of %q in line %d", ref.Name, line)
 			} else {
 				lines[ref.Name] = fields["name"].Line
 			}
 		}
 		if c.required(r, fields, at, "image") {
 			if err := checkImage(ref.Image); err != nil {
-				c.addProblem(fields["image"], at+".image", "%v", err)
+				c.wrong(fields["image"], at+".image", "%v", err)
 			}
 		}
 		c.config.References = append(c.config.References, ref)
@@ -198,9 +164,9 @@ func (c *reader) document(n *yaml.Node) {
 func (c *reader) required(n *yaml.Node, fields map[string]*yaml.Node, at, name string) bool {
 	switch f := fields[name]; {
 	case f == nil:
-		c.addProblem(n, at+"."+name, "missing")
+		c.wrong(n, at+"."+name, "missing")
 	case f.Kind == yaml.ScalarNode && f.Value == "" || f.Tag == "!!null":
-		c.addProblem(f, at+"."+name, "empty")
+		c.wrong(f, at+"."+name, "empty")
 	default:
 		return f.Kind == yaml.ScalarNode
 	}
@@ -210,7 +176,7 @@ func (c *reader) required(n *yaml.Node, fields map[string]*yaml.Node, at, name s
 // readFields returns those of an object; nil for another value.
 func (c *reader) readFields(n *yaml.Node, at string, known ...string) map[string]*yaml.Node {
 	if n.Kind != yaml.MappingNode {
-		c.addProblem(n, at, "%s with the fields %s", shape.Mismatch(kindOf(n), shape.Mapping, ""), strings.Join(known, ", "))
+		c.wrong(n, at, "%s with the fields %s", shape.Mismatch(kindOf(n), shape.Mapping, ""), strings.Join(known, ", "))
 		return nil
 	}
 	out := map[string]*yaml.Node{}
@@ -226,12 +192,12 @@ next:
 				continue
 			}
 			if out[k] != nil {
-				c.addProblem(key, at, "duplicate field %q", k)
+				c.wrong(key, at, "duplicate field %q", k)
 			}
 			out[k] = value
 			continue next
 		}
-		c.addProblem(key, at, "unknown field %.100q: %s", key.Value, shape.Suggest(key.Value, known))
+		c.wrong(key, at, "unknown field %.100q: %s", key.Value, shape.Suggest(key.Value, known))
 	}
 	return out
 }
@@ -261,13 +227,13 @@ func (c *reader) readText(n *yaml.Node, field string) string {
 	case n == nil:
 		return ""
 	case n.Kind == yaml.AliasNode || n.Anchor != "":
-		c.addProblem(n, field, "anchors and aliases are not supported here")
+		c.wrong(n, field, "anchors and aliases are not supported here")
 	case n.Kind != yaml.ScalarNode:
-		c.addProblem(n, field, "%s", shape.Mismatch(kindOf(n), shape.String, ""))
+		c.wrong(n, field, "%s", shape.Mismatch(kindOf(n), shape.String, ""))
 	case n.Tag == "!!null":
 	case len(n.Value) > maxText || strings.ContainsFunc(n.Value,
 		func(r rune) bool { return !unicode.IsPrint(r) || r == ' ' }):
-		c.addProblem(n, field, "%.100q has spaces or control characters, or more than %d bytes", n.Value, maxText)
+		c.wrong(n, field, "%.100q has spaces or control characters, or more than %d bytes", n.Value, maxText)
 	default:
 		return n.Value
 	}

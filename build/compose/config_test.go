@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/problem"
 )
 
 func TestRead(t *testing.T) {
@@ -64,8 +65,8 @@ func TestReadTellsAllProblems(t *testing.T) {
 			"references[0].image: missing", "f:4:3: references[1].name: missing"},
 		"references:\n" + strings.Repeat("- {}\n", maxReferences+1): {"more than 5000"},
 		strings.Repeat("#", maxConfig+1):                            {"longer than"},
-		strings.Repeat("x: 1\n", maxProblems+7): {`f:100:1: unknown field "x"`,
-			"f: and 8 more problems"},
+		strings.Repeat("x: 1\n", problem.Most+7): {`f:100:1: unknown field "x"`,
+			"... and 8 more problems"},
 	} {
 		t.Run(fmt.Sprintf("%.60q", text), func(t *testing.T) {
 			_, err := Read(strings.NewReader(text), "f")

@@ -2,10 +2,10 @@ package rules
 
 import (
 	"cmp"
-	"fmt"
 	"path"
-	"strconv"
 	"strings"
+
+	"github.com/operator-bindery/bindery/internal/problem"
 )
 
 // Finding is a place where a rule is broken. Only Rule, Severity and Message are always set.
@@ -43,12 +43,8 @@ func (f Finding) Place() string {
 		image := f.Image
 		f.InImage, f.Image = false, ""
 		return image + ": " + f.Place()
-	case f.File != "" && f.Line > 0 && f.Column > 0:
-		return fmt.Sprintf("%s:%d:%d", f.File, f.Line, f.Column)
-	case f.File != "" && f.Line > 0:
-		return f.File + ":" + strconv.Itoa(f.Line)
 	case f.File != "":
-		return f.File
+		return problem.Place{File: f.File, Line: f.Line, Column: f.Column}.String()
 	}
 	return f.Object()
 }

@@ -273,7 +273,7 @@ func (c *catalogCheck) unreadable(pkg string, err error) error {
 		return err
 	}
 	for _, p := range invalid.Problems {
-		f := problem(p)
+		f := findingOf(p)
 		f.Rule = RuleUnreadable.ID
 		f.Package = cmp.Or(f.Package, pkg)
 		emit(f)

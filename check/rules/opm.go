@@ -78,18 +78,18 @@ func (c *catalogCheck) opm(ctx context.Context) error {
 				File: p.Position.File, Line: p.Position.Line, Column: p.Position.Column})
 		}
 		for _, p := range invalid.Problems {
-			emit(problem(p))
+			emit(findingOf(p))
 		}
 		return nil
 	}
 	for _, p := range valid.Notes {
-		emit(problem(p))
+		emit(findingOf(p))
 	}
 	return nil
 }
 
-// problem returns the finding of a problem, with the rule of opm.
-func problem(p declcfg.Problem) Finding {
+// findingOf returns the finding of a problem, with the rule of opm.
+func findingOf(p declcfg.Problem) Finding {
 	return Finding{Rule: opmPrefix + p.Rule, Package: p.Package, Channel: p.Channel, Bundle: p.Bundle,
 		File: p.Position.File, Line: p.Position.Line, Column: p.Position.Column, Message: p.Text()}
 }

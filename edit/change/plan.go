@@ -12,7 +12,7 @@ import (
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/edit"
-	"github.com/operator-bindery/bindery/internal/errlist"
+	"github.com/operator-bindery/bindery/internal/problem"
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
@@ -81,14 +81,14 @@ func withoutBroken(before, after *declcfg.Catalog, list []broken, o Options) (_,
 		there[after.Packages[i].Name] = true
 	}
 	gone, filled := map[string]bool{}, withContent(after)
-	var errs errlist.List
+	var errs problem.List[error]
 	for _, p := range list {
 		if !there[p.name] {
 			continue
 		}
 		gone[p.name] = true
 		if !o.KeepGoing || filled[p.name] {
-			errs.Add(func() error { return &BrokenError{p.name, p.reason, filled[p.name]} })
+			errs.AddNew(func() error { return &BrokenError{p.name, p.reason, filled[p.name]} })
 		}
 	}
 	without := func(c *declcfg.Catalog) *declcfg.Catalog {
@@ -96,7 +96,7 @@ func withoutBroken(before, after *declcfg.Catalog, list []broken, o Options) (_,
 		out.Packages = slices.DeleteFunc(slices.Clone(c.Packages), func(p declcfg.Package) bool { return gone[p.Name] })
 		return &out
 	}
-	return without(before), without(after), errs.Join("broken packages")
+	return without(before), without(after), errs.Err()
 }
 
 // sameContent reports whether two states of a package would be written in the same way.

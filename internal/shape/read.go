@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/operator-bindery/bindery/internal/canon"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/problem"
 )
 
 // Document is the only document of a file that people write, in YAML or JSON.
@@ -29,18 +31,15 @@ type Options struct {
 	Warn func(line int, text string)
 }
 
-// maxFaults is how many faults of a file are reported.
-const maxFaults = 100
-
-// Read reads a document of a shape. The error has each fault as FILE:LINE:COLUMN: TEXT and is [fault.ErrInvalid], or a
-// [*canon.LimitError].
+// Read reads a document of a shape. The error is a list of faults in the order of the lines, which are
+// [fault.ErrInvalid], or a [*canon.LimitError].
 func Read(in io.Reader, s *Shape, o Options) (*Document, error) {
 	d := &Document{file: o.File}
 	split := canon.NewSplitter(in, o.Limits)
 	doc, err := split.Next()
 	d.line = doc.Line
 	if errors.Is(err, io.EOF) {
-		return nil, invalid(o.File + ": it is empty")
+		return nil, d.invalid(0, "it is empty")
 	}
 	if err != nil {
 		return nil, d.syntax(err)
@@ -49,7 +48,7 @@ func Read(in io.Reader, s *Shape, o Options) (*Document, error) {
 	// What is read of the file is free from here on: its text, its copy and its JSON would be in memory together.
 	switch _, err := split.Next(); {
 	case err == nil:
-		return nil, invalid(o.File + ": it has more than one document")
+		return nil, d.invalid(0, "it has more than one document")
 	case !errors.Is(err, io.EOF):
 		return nil, d.syntax(err)
 	}
@@ -61,44 +60,42 @@ func Read(in io.Reader, s *Shape, o Options) (*Document, error) {
 		return nil, d.syntax(err)
 	}
 	d.values = canon.NewLocator(doc.Data, doc.JSON)
-	var errs []error
+	var faults problem.List[problem.Problem]
 	s.Check(d.JSON, func(f Fault) {
-		if len(errs) == maxFaults {
-			return
-		}
-		errs = append(errs, invalid(d.At(f.Path...)+": "+f.String()))
+		faults.AddNew(func() problem.Problem {
+			return problem.Problem{Place: d.At(f.Path...), Text: f.String(), Err: fault.ErrInvalid}
+		})
 	})
-	return d, errors.Join(errs...)
+	slices.SortStableFunc(faults.Problems, func(a, b problem.Problem) int { return a.Compare(b.Place) })
+	return d, faults.Err()
 }
 
 // syntax returns the error of text that cannot be read, with one position.
 func (d *Document) syntax(err error) error {
 	var syntax *canon.SyntaxError
 	if errors.As(err, &syntax) {
-		return invalid(fmt.Sprintf("%s:%d: %s: %s", d.file, d.line+max(syntax.Line, 1)-1, syntax.Format, syntax.Msg))
+		return d.invalid(d.line+max(syntax.Line, 1)-1, syntax.Format+": "+syntax.Msg)
 	}
 	return fmt.Errorf("%s: %w", d.file, err)
 }
 
-// invalid is the text of an error of the class [fault.ErrInvalid].
-type invalid string
+// invalid returns an error about a line, or about the whole file.
+func (d *Document) invalid(line int, text string) error {
+	return problem.Problem{Place: problem.Place{File: d.file, Line: line}, Text: text, Err: fault.ErrInvalid}
+}
 
-func (e invalid) Error() string           { return string(e) }
-func (e invalid) Is(target error) bool    { return target == fault.ErrInvalid }
-func (e invalid) ErrorClass() fault.Class { return fault.Input }
-
-// At returns FILE:LINE:COLUMN of the value at a path, or FILE:LINE of what is nearest to it.
-func (d *Document) At(path ...any) string {
+// At returns the place of the value at a path, or the line of what is nearest to it.
+func (d *Document) At(path ...any) problem.Place {
 	for n := len(path); n >= 0; n-- {
-		line, column, ok := d.values.Place(path[:n]...)
-		switch {
-		case ok && n == len(path):
-			return fmt.Sprintf("%s:%d:%d", d.file, d.line+line-1, column)
-		case ok:
-			return fmt.Sprintf("%s:%d", d.file, d.line+line-1)
+		if line, column, ok := d.values.Place(path[:n]...); ok {
+			at := problem.Place{File: d.file, Line: d.line + line - 1}
+			if n == len(path) {
+				at.Column = column
+			}
+			return at
 		}
 	}
-	return fmt.Sprintf("%s:%d", d.file, d.line)
+	return problem.Place{File: d.file, Line: d.line}
 }
 
 // Line returns the line of the value at a path, counted from 1; that of the document if it is unknown.

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/operator-bindery/bindery/images/transport"
+	"github.com/operator-bindery/bindery/internal/problem"
 )
 
 // Line is one migration of a list. It has a directory, images, or both.
@@ -52,57 +53,27 @@ type ListOptions struct {
 
 // Limits of a list.
 const (
-	maxList     = 16 << 20 // bytes
-	maxLine     = 16 << 10 // bytes
-	maxLines    = 100_000
-	maxProblems = 20 // reported per list
+	maxList  = 16 << 20 // bytes
+	maxLine  = 16 << 10 // bytes
+	maxLines = 100_000
 )
 
 // arrow separates the source from the names of an image.
 const arrow = "->"
 
-// ProblemsError has all problems of a list.
-type ProblemsError struct {
-	Problems []error
-	// More is the number of problems left out.
-	More int
-}
-
-func (e *ProblemsError) Error() string {
-	texts := make([]string, len(e.Problems))
-	for i, p := range e.Problems {
-		texts[i] = p.Error()
-	}
-	if e.More > 0 {
-		texts = append(texts, fmt.Sprintf("and %d more", e.More))
-	}
-	return strings.Join(texts, "\n")
-}
-
-func (e *ProblemsError) Unwrap() []error { return e.Problems }
-
 // ErrList is the class of errors about lists.
 var ErrList = errors.New("invalid list")
 
+// problems are those of the list with a name.
 type problems struct {
+	problem.List[problem.Problem]
+
 	name string
-	err  ProblemsError
 }
 
 func (p *problems) add(line int, format string, args ...any) {
-	if len(p.err.Problems) == maxProblems {
-		p.err.More++
-		return
-	}
-	p.err.Problems = append(p.err.Problems,
-		fmt.Errorf("%s:%d: %w: %w", p.name, line, ErrList, fmt.Errorf(format, args...)))
-}
-
-func (p *problems) result() error {
-	if len(p.err.Problems) == 0 {
-		return nil
-	}
-	return &p.err
+	err := fmt.Errorf("%w: %w", ErrList, fmt.Errorf(format, args...))
+	p.Add(problem.Problem{Place: problem.Place{File: p.name, Line: line}, Text: err.Error(), Err: err})
 }
 
 // Parse reads a list; name is its name in errors. Each line is
@@ -149,7 +120,7 @@ func Parse(r io.Reader, name string, o ListOptions) ([]Line, error) {
 	}
 	deriveNames(lines, o)
 	checkOutputs(lines, o, p)
-	return lines, p.result()
+	return lines, p.Err()
 }
 
 // parse parses a line; it returns false if the line is empty or a comment.

@@ -11,6 +11,7 @@ import (
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/library"
 	"github.com/operator-bindery/bindery/images/transport"
+	"github.com/operator-bindery/bindery/internal/problem"
 )
 
 // transports are those of the lists.
@@ -122,8 +123,8 @@ func TestParseRefuses(t *testing.T) {
 	if _, err := parse(t, strings.Repeat("x\n", maxList/2+1), ""); !errors.Is(err, ErrList) {
 		t.Errorf("a list that is too long: %v", err)
 	}
-	var all *ProblemsError
-	if _, err := parse(t, strings.Repeat("x\n", 50), ""); !errors.As(err, &all) || len(all.Problems) != maxProblems ||
+	var all *problem.List[problem.Problem]
+	if _, err := parse(t, strings.Repeat("x\n", problem.Most+30), ""); !errors.As(err, &all) || len(all.Problems) != problem.Most ||
 		all.More != 30 {
 		t.Errorf("many problems: %v", err)
 	}

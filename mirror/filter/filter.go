@@ -79,12 +79,12 @@ func (o Options) Apply(c *declcfg.Catalog, op imageset.Operator) (*Result, error
 	}
 	f := &filter{source: c, op: op, o: o, wanted: map[string]*imageset.Package{}, why: map[string]string{}}
 	var r *Result
-	if f.run(); len(f.fatal) == 0 {
+	if f.run(); f.fatal.Err() == nil {
 		r = f.makeResult()
 	}
-	if len(f.fatal) > 0 {
-		sortProblems(f.fatal)
-		return nil, &Error{f.fatal}
+	if err := f.fatal.Err(); err != nil {
+		sortProblems(f.fatal.Problems)
+		return nil, err
 	}
 	return r, nil
 }
@@ -109,7 +109,7 @@ type filter struct {
 	o        Options
 	wanted   map[string]*imageset.Package
 	packages []*pkg // kept packages, in the order of the catalog
-	fatal    []Problem
+	fatal    Error
 	problems []Problem
 	why      map[string]string
 
@@ -137,9 +137,7 @@ type pkg struct {
 
 func (f *filter) fail(p Problem, format string, args ...any) {
 	p.Level, p.Text = Failure, fmt.Sprintf(format, args...)
-	if len(f.fatal) < maxProblems {
-		f.fatal = append(f.fatal, p)
-	}
+	f.fatal.Add(p)
 }
 
 func (f *filter) report(level Level, p Problem, format string, args ...any) {

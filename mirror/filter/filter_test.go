@@ -2,6 +2,7 @@ package filter_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -61,6 +62,18 @@ func small() *declcfg.Catalog {
 func app(p imageset.Package) imageset.Operator {
 	p.Name = "app"
 	return imageset.Operator{Packages: []imageset.Package{p}}
+}
+
+// What is wrong beyond the first hundred problems is counted.
+func TestManyProblemsAreCounted(t *testing.T) {
+	var op imageset.Operator
+	for i := range 130 {
+		op.Packages = append(op.Packages, imageset.Package{Name: fmt.Sprintf("p%d", i)})
+	}
+	_, err := filter.Options{Strict: true}.Apply(small(), op)
+	if err == nil || strings.Count(err.Error(), "\n") != 100 || !strings.HasSuffix(err.Error(), "\n... and 30 more problems") {
+		t.Errorf("%v", err)
+	}
 }
 
 func TestProblems(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/problem"
 )
 
 // Level says how bad a problem is.
@@ -79,32 +80,17 @@ func (p Problem) Sentence() string {
 	if p.Channel != "" {
 		about = append(about, "channel "+fault.Quote(p.Channel))
 	}
-	if len(about) == 0 {
-		return p.Text
-	}
-	return strings.Join(about, ", ") + ": " + p.Text
+	return problem.Join(strings.Join(about, ", "), p.Text)
 }
 
-// Error has the problems for which the catalog cannot be filtered at all. oc-mirror fails with them too.
-type Error struct{ Problems []Problem }
-
-// Error returns one problem per line.
-func (e *Error) Error() string {
-	lines := make([]string, len(e.Problems))
-	for i, p := range e.Problems {
-		lines[i] = p.String()
-	}
-	return strings.Join(lines, "\n")
-}
-
-// ErrorClass returns the class of input that breaks a rule.
-func (e *Error) ErrorClass() fault.Class { return fault.Input }
+// Error returns what [Problem.String] does.
+func (p Problem) Error() string { return p.String() }
 
 // Unwrap returns [fault.ErrInvalid].
-func (e *Error) Unwrap() error { return fault.ErrInvalid }
+func (p Problem) Unwrap() error { return fault.ErrInvalid }
 
-// maxProblems bounds the problems of one code; the number of the others is reported.
-const maxProblems = 100
+// Error has the problems for which the catalog cannot be filtered at all. oc-mirror fails with them too.
+type Error = problem.List[Problem]
 
 // sortProblems sorts by level, failures first, then by package, channel and bundle.
 func sortProblems(list []Problem) {

@@ -7,6 +7,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/edit"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/problem"
 )
 
 func (f *filter) makeResult() *Result {
@@ -258,7 +259,7 @@ func validate(c *declcfg.Catalog, level Level, report func(Level, Problem, strin
 		report(level, at, "%s", p.Text())
 	}
 	for _, rule := range sortedKeys(invalid.More) {
-		report(level, Problem{Code: InvalidCatalog}, "and %d more problems of the rule %s", invalid.More[rule], rule)
+		report(level, Problem{Code: InvalidCatalog}, "%s of the rule %s", problem.Others(invalid.More[rule]), rule)
 	}
 }
 

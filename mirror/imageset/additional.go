@@ -36,8 +36,9 @@ func (r *reader) readAdditional(n node) AdditionalImage {
 		Platforms: n.platforms(), Line: n.line()}
 	var err error
 	if a.Name, err = ParseRef(a.Written, r.options.Transports...); errors.Is(err, errTagless) {
-		n.wrong("name", err.Error(), "add a tag, such as :latest, or a digest: none is implied")
-		r.problems[len(r.problems)-1].tagless = true
+		p := n.problem("name", err.Error(), "add a tag, such as :latest, or a digest: none is implied")
+		p.Err = errors.Join(p.Err, errTagless)
+		r.problems.Add(p)
 	} else if err != nil && !n.misfit("name") {
 		n.wrong("name", err.Error(), "name: registry.example.com/path/image:v1")
 	}

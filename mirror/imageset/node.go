@@ -65,13 +65,16 @@ func (n node) line() int {
 	return line
 }
 
-// wrong adds a problem of a field, at its value if it has one.
-func (n node) wrong(name, what, fix string) {
+// wrong adds a problem of a field.
+func (n node) wrong(name, what, fix string) { n.r.problems.Add(n.problem(name, what, fix)) }
+
+// problem returns a problem of a field, at its value if it has one.
+func (n node) problem(name, what, fix string) Problem {
 	at := n.at
 	if n.fields[name] != nil {
 		at = n.at.In(name)
 	}
-	n.r.wrong(at, n.field(name), what, fix)
+	return n.r.problem(at, n.field(name), what, fix)
 }
 
 // misfit reports whether a field has a value of a wrong type.

@@ -2,7 +2,6 @@ package imageset
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/operator-bindery/bindery/internal/canon"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/problem"
 	"github.com/operator-bindery/bindery/internal/regularfile"
 )
 
@@ -42,16 +42,9 @@ func Read(ctx context.Context, path string, kind Kind, o Options) (*Set, error) 
 func Parse(data []byte, file string, kind Kind, o Options) (*Set, error) {
 	r := &reader{file: file, options: o, set: Set{Kind: kind, Text: data}}
 	r.readDocument(kind)
-	slices.SortStableFunc(r.problems, func(a, b Problem) int {
-		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
-	})
-	if len(r.problems) > 0 {
-		e := &Error{Problems: r.problems}
-		if e.More = len(e.Problems) - maxProblems; e.More > 0 {
-			e.Problems = e.Problems[:maxProblems]
-		}
-		e.More = max(e.More, 0)
-		return nil, e
+	if err := r.problems.Err(); err != nil {
+		slices.SortStableFunc(r.problems.Problems, func(a, b Problem) int { return a.Compare(b.Place) })
+		return nil, err
 	}
 	return &r.set, nil
 }
@@ -62,33 +55,30 @@ type reader struct {
 	options  Options
 	set      Set
 	first    int // the line of the document's first line, minus one
-	problems []Problem
+	problems Error
 }
 
 func (r *reader) problem(at canon.Place, field, what, fix string) Problem {
-	p := Problem{File: r.file, Field: field, Text: what, Fix: fix}
+	p := Problem{Place: problem.Place{File: r.file}, Field: field, Text: what, Fix: fix, Err: fault.ErrInvalid}
 	if p.Line, p.Column = at.Position(); p.Line > 0 {
 		p.Line += r.first
 	}
 	return p
 }
 
-// wrong adds a problem. A file may have a great many of them: the memory for those that are not shown is bounded too.
 func (r *reader) wrong(at canon.Place, field, what, fix string) {
-	if len(r.problems) < 100*maxProblems {
-		r.problems = append(r.problems, r.problem(at, field, what, fix))
-	}
+	r.problems.AddNew(func() Problem { return r.problem(at, field, what, fix) })
 }
 
 func (r *reader) warn(at canon.Place, field, what, fix string) {
-	if len(r.set.Warnings) < maxProblems {
+	if len(r.set.Warnings) < problem.Most {
 		r.set.Warnings = append(r.set.Warnings, r.problem(at, field, what, fix))
 	}
 }
 
 // syntax adds the problem of a document that cannot be read; line counts from the start of the document.
 func (r *reader) syntax(err error) {
-	p := Problem{File: r.file, Text: err.Error()}
+	p := Problem{Place: problem.Place{File: r.file}, Text: err.Error(), Err: fault.ErrInvalid}
 	var s *canon.SyntaxError
 	if errors.As(err, &s) {
 		p.Text = s.Format + ": " + s.Msg
@@ -96,7 +86,7 @@ func (r *reader) syntax(err error) {
 			p.Line, p.Column = s.Line+r.first, max(s.Column, 1)
 		}
 	}
-	r.problems = append(r.problems, p)
+	r.problems.Add(p)
 }
 
 // readDocument reads the only document of the file.
@@ -117,8 +107,8 @@ func (r *reader) readDocument(kind Kind) {
 	}
 	doc.Data = bytes.Clone(doc.Data)
 	conv := canon.Converter{Limits: limits, Warn: func(line int, msg string) {
-		r.problems = append(r.problems, Problem{File: r.file, Line: line + r.first, Column: 1,
-			Text: strings.TrimSuffix(msg, ": the last one counts")})
+		r.problems.Add(Problem{Place: problem.Place{File: r.file, Line: line + r.first, Column: 1},
+			Text: strings.TrimSuffix(msg, ": the last one counts"), Err: fault.ErrInvalid})
 	}}
 	plain, err := conv.Append(nil, doc)
 	if err != nil {

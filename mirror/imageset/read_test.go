@@ -147,11 +147,11 @@ func TestOptions(t *testing.T) {
 	}
 	_, err = parse(head + "mirror: {additionalImages: [{name: h.io/x}]}")
 	var e *imageset.Error
-	if !errors.As(err, &e) || !e.OnlyTagless() {
+	if !errors.As(err, &e) || !imageset.OnlyTagless(err) {
 		t.Errorf("got %v", err)
 	}
 	_, err = parse(head + "mirror: {additionalImages: [{name: h.io/x}], blockedImages: [{}]}")
-	if !errors.As(err, &e) || e.OnlyTagless() {
+	if !errors.As(err, &e) || imageset.OnlyTagless(err) {
 		t.Errorf("got %v", err)
 	}
 	_, err = parse(head + "mirror:\n" + strings.Repeat("  x1: 1\n", 30) + "  operators:\n" +

@@ -67,7 +67,7 @@ func (r Request) Choose(ctx context.Context, g Graphs) (*Choice, error) {
 		heads: map[string]string{}}
 	spans := c.check()
 	if len(c.problems) > 0 {
-		return &Choice{}, &Error{c.problems}
+		return &Choice{}, &Error{Problems: c.problems}
 	}
 	if r.VersionFilter != nil {
 		c.warn("VERSION_FILTER is not supported: only versions that match %s can be the first or the last of a channel",
@@ -397,7 +397,7 @@ func (c *chooser) result() (*Choice, error) {
 		return semver.MustParse(a.Version).Compare(semver.MustParse(b.Version))
 	})
 	if len(c.problems) > 0 {
-		return &c.choice, &Error{c.problems}
+		return &c.choice, &Error{Problems: c.problems}
 	}
 	return &c.choice, nil
 }

@@ -54,7 +54,7 @@ func graphFor(ctx context.Context, g Graphs, channel, architecture string) (grap
 		graph, err = s.filled(ctx, Query{Type: OCP, Architecture: architecture, Channel: channel})
 	}
 	if err != nil {
-		return nil, &Error{[]*Problem{{Channel: channel, Architecture: architecture, Err: err}}}
+		return nil, &Error{Problems: []*Problem{{Channel: channel, Architecture: architecture, Err: err}}}
 	}
 	return graph, nil
 }

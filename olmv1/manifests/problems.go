@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/operator-framework/api/pkg/operators/v1alpha1"
+
+	"github.com/operator-bindery/bindery/internal/problem"
 )
 
 // The ids of problems. Those of the other validators are "validator:" and their number in the list validators.
@@ -33,10 +35,7 @@ type Problem struct {
 
 // String returns FILE: MESSAGE.
 func (p Problem) String() string {
-	if p.File == "" {
-		return p.Message
-	}
-	return p.File + ": " + p.Message
+	return problem.Join(p.File, p.Message)
 }
 
 // Unreadable returns the problem of an error of [Read] or [FromObjects].

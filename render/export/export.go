@@ -188,7 +188,7 @@ func (e *exporter) warnOfLosses(p *packageOf, m appregistry.Manifest) {
 	}
 	channels, problems := m.Graph(wishes)
 	for _, problem := range problems {
-		e.warn(p.name, fmt.Sprintf("package %s cannot be read back: %s", fault.Quote(p.name), problem.Message))
+		e.warn(p.name, fmt.Sprintf("package %s cannot be read back: %s", fault.Quote(p.name), problem.Text))
 	}
 	there := map[string]declcfg.Channel{}
 	for _, c := range channels {

@@ -55,7 +55,7 @@ const unexpectedFields = "unexpected fields present in basic template bundle"
 
 // bundleTemplate reads a bundle of a basic template, which has only a schema and an image.
 func (p *parser) bundleTemplate(n node) (imageRef, bool) {
-	before := len(p.problems)
+	before := len(p.problems.Problems)
 	ref := imageRef{path: n.path}
 	var unexpected []string
 	refuse := func(name string) field {
@@ -74,7 +74,7 @@ func (p *parser) bundleTemplate(n node) (imageRef, bool) {
 		}},
 		refuse("name"), refuse("package"), refuse("properties"), refuse("relatedImages"),
 	}, func(m member, known []field) { p.unknownField(m, known, " in basic template bundle") })
-	if len(p.problems) > before {
+	if len(p.problems.Problems) > before {
 		return ref, false
 	}
 	message := ""
@@ -86,7 +86,7 @@ func (p *parser) bundleTemplate(n node) (imageRef, bool) {
 	default:
 		return ref, true
 	}
-	p.addProblem(problem{Problem: Problem{Message: message}, path: n.path, opm: unexpectedFields})
+	p.addProblem(reported{Problem: Problem{Text: message}, path: n.path, opm: unexpectedFields})
 	return ref, false
 }
 

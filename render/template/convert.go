@@ -93,7 +93,7 @@ func formatted(doc []byte, f declcfg.Format) (out []byte, err error) {
 func convertible(c *declcfg.Catalog, o ConvertOptions) error {
 	e := &Error{}
 	refuse := func(at declcfg.Position, format string, args ...any) {
-		e.Problems = append(e.Problems, Problem{Position: at, Message: fmt.Sprintf(format, args...)})
+		e.Problems = append(e.Problems, Problem{Place: at, Text: fmt.Sprintf(format, args...)})
 	}
 	for i := range c.Packages {
 		if p := &c.Packages[i]; p.Name == "" {
@@ -131,7 +131,7 @@ func convertible(c *declcfg.Catalog, o ConvertOptions) error {
 		return nil
 	}
 	slices.SortStableFunc(e.Problems, func(a, b Problem) int {
-		return cmp.Or(cmp.Compare(a.Position.File, b.Position.File), cmp.Compare(a.Position.Line, b.Position.Line))
+		return cmp.Or(cmp.Compare(a.File, b.File), a.Compare(b.Place))
 	})
 	e.opm = e.Error()
 	return e

@@ -30,7 +30,7 @@ func (p *parser) blobs(opm string, items []node) *declcfg.Catalog {
 		return nil
 	}
 	// A reader stops at the first undecodable blob. To find the problems of others it continues after it.
-	for from := 0; from < len(items) && len(p.problems) < maxProblems; ok = false {
+	for from := 0; from < len(items) && !p.problems.Full(); ok = false {
 		c, err := declcfg.Read(context.Background(), bytes.NewReader(all.Bytes()[starts[from]:]), "",
 			declcfg.LoadOptions{
 				Limits: declcfg.Limits{MaxDocument: p.options.Limits.MaxSize, MaxDepth: p.options.Limits.MaxDepth},
@@ -54,7 +54,7 @@ func (p *parser) blobs(opm string, items []node) *declcfg.Catalog {
 		at := min(from+invalid.Problems[0].Position.Line-1, len(items)-1)
 		for i := range invalid.Problems {
 			f := &invalid.Problems[i]
-			p.addProblem(problem{Problem{Message: f.Text()}, slices.Concat(items[at].path, f.Path()), opm + f.OpmText()})
+			p.addProblem(reported{Problem{Text: f.Text()}, slices.Concat(items[at].path, f.Path()), opm + f.OpmText()})
 		}
 		from = at + 1
 	}
@@ -82,7 +82,7 @@ func (r *report) catalogProblems(entries, substitutions []any, opm string, err e
 		case line < 0:
 			path = append(substitutions[:len(substitutions):len(substitutions)], -line-1)
 		}
-		r.addProblem(problem{Problem: Problem{Message: where(found) + found.Text()}, path: path, opm: opm})
+		r.addProblem(reported{Problem: Problem{Text: where(found) + found.Text()}, path: path, opm: opm})
 	}
 }
 

@@ -60,8 +60,8 @@ func FuzzTemplate(f *testing.F) {
 				t.Errorf("no message in %v", err)
 			}
 			for _, p := range problems.Problems {
-				if p.Message == "" || p.Position.Line < 1 || p.Position.Line > lines {
-					t.Errorf("line %d of %d: %q", p.Position.Line, lines, p.Message)
+				if p.Text == "" || p.Line < 1 || p.Line > lines {
+					t.Errorf("line %d of %d: %q", p.Line, lines, p.Text)
 				}
 			}
 		}

@@ -116,7 +116,7 @@ func wantProblems(t *testing.T, err error, want ...string) {
 	}
 	var got []string
 	for _, p := range e.Problems {
-		got = append(got, fmt.Sprintf("%d: %s", p.Position.Line, p.Message))
+		got = append(got, fmt.Sprintf("%d: %s", p.Line, p.Text))
 	}
 	if !slices.EqualFunc(got, want, strings.HasPrefix) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

@@ -16,6 +16,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/ctxio"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/nearest"
+	"github.com/operator-bindery/bindery/internal/problem"
 	"github.com/operator-bindery/bindery/internal/shape"
 )
 
@@ -122,7 +123,7 @@ func (o ParseOptions) Parse(ctx context.Context, r io.Reader) (*Template, error)
 	}
 	if refs := t.body.images(); len(refs) > o.Limits.MaxImages {
 		message := fmt.Sprintf("the template names more images than %d", o.Limits.MaxImages)
-		p.addProblem(problem{Problem{Message: message, Err: declcfg.ErrLimit}, refs[o.Limits.MaxImages].path, message})
+		p.addProblem(reported{Problem{Text: message, Err: declcfg.ErrLimit}, refs[o.Limits.MaxImages].path, message})
 		return nil, p.err()
 	}
 	return t, ctx.Err()
@@ -165,7 +166,7 @@ func (p *parser) lenient(path []any, format string, args ...any) {
 		p.add(path, "", format, args...)
 		return
 	}
-	if p.warned++; p.warned <= maxProblems {
+	if p.warned++; p.warned <= problem.Most {
 		p.warn(p.positionOf(path), fmt.Sprintf(format, args...))
 	}
 }
@@ -181,7 +182,7 @@ func (p *parser) read(r io.Reader) (node, error) {
 	split := canon.NewSplitter(r, limits)
 	doc, err := split.Next()
 	if errors.Is(err, io.EOF) {
-		p.addProblem(problem{Problem: Problem{Message: "the template is empty"}, opm: "decoding template input: EOF"})
+		p.addProblem(reported{Problem: Problem{Text: "the template is empty"}, opm: "decoding template input: EOF"})
 		return node{}, p.err()
 	}
 	if err != nil {
@@ -223,7 +224,7 @@ func (p *parser) judge(t Type) {
 			continue
 		}
 		at.File = ""
-		p.addProblem(problem{Problem: Problem{Message: o.message, Position: at}, opm: opmRead + o.message})
+		p.addProblem(reported{Problem: Problem{Text: o.message, Place: at}, opm: opmRead + o.message})
 	}
 }
 
@@ -304,7 +305,7 @@ func (p *parser) items(opm string, list node) []node {
 	items, ok := list.items(p.options.Limits.MaxItems)
 	if !ok {
 		message := fmt.Sprintf("%s has more items than %d", canon.PathName(list.path), p.options.Limits.MaxItems)
-		p.addProblem(problem{Problem{Message: message, Err: declcfg.ErrLimit}, list.path, opm + message})
+		p.addProblem(reported{Problem{Text: message, Err: declcfg.ErrLimit}, list.path, opm + message})
 	}
 	return items
 }

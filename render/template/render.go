@@ -97,7 +97,7 @@ func (r *run) renderImages(ctx context.Context, refs []imageRef) error {
 	for i, ref := range unique {
 		r.rendered[ref.image] = results[i]
 		if err := errs[i]; err != nil {
-			r.addProblem(problem{Problem{Message: err.Error(), Err: err}, ref.path, ref.opm + err.Error()})
+			r.addProblem(reported{Problem{Text: err.Error(), Err: err}, ref.path, ref.opm + err.Error()})
 		}
 	}
 	if tried := int(tried.Load()); tried < len(unique) {

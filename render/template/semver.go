@@ -43,7 +43,7 @@ func (p *parser) semver(members []member, schema string) body {
 	preference, preferencePath := "", []any(nil)
 	unknown := func(m member, known []field) {
 		message := fmt.Sprintf("unknown field %q", fault.Short(m.key))
-		p.addProblem(problem{Problem{Message: message + suggestion(m, known)}, m.path, opmDecode + "json: " + message})
+		p.addProblem(reported{Problem{Text: message + suggestion(m, known)}, m.path, opmDecode + "json: " + message})
 	}
 	flag := func(kind channelKind) func(node) {
 		return func(n node) {
@@ -86,13 +86,13 @@ func (p *parser) semverBundles(n node, unknown func(member, []field)) (refs []im
 			if !p.want(shape.Mapping, opmDecode, item) {
 				continue
 			}
-			before := len(p.problems)
+			before := len(p.problems.Problems)
 			p.object(opmDecode, item.members(), []field{{"image", func(v node) {
 				if p.want(shape.String, opmDecode, v) {
 					ref.image, ref.path = v.str(), v.path
 				}
 			}}}, unknown)
-			if ref.image == "" && len(p.problems) == before {
+			if ref.image == "" && len(p.problems.Problems) == before {
 				p.add(item.path, opmRead, "%s has no image", canon.PathName(item.path))
 			}
 			refs = append(refs, ref)
@@ -149,7 +149,7 @@ func (t *semverTemplate) assemble(r *run) *declcfg.Catalog {
 		return c
 	}
 	pkg, versions := t.versions(r)
-	if len(r.problems) > 0 {
+	if len(r.problems.Problems) > 0 {
 		return c
 	}
 	channels, head := t.channels(pkg, versions)

@@ -49,7 +49,7 @@ func (p *parser) substitutes(members []member, schema string) body {
 			}
 		}},
 	}, func(m member, known []field) { p.unknownField(m, known, "") })
-	if len(p.problems) > 0 {
+	if len(p.problems.Problems) > 0 {
 		return t
 	}
 	if err := t.catalog.Validate(); err != nil {
@@ -124,7 +124,7 @@ func (t *substitutes) assemble(r *run) *declcfg.Catalog {
 			r.add(s.path, s.processing(), "%v", err)
 		}
 	}
-	if len(r.problems) > 0 {
+	if len(r.problems.Problems) > 0 {
 		return c
 	}
 	if err := c.Validate(); err != nil {

@@ -33,8 +33,8 @@ func (t *semverTemplate) versions(r *run) (pkg string, lists [archetypes][]versi
 				pkg = b.Package
 			case b.Package != pkg:
 				// opm uses the package's name in place of the bundle's.
-				r.addProblem(problem{
-					Problem{Message: fmt.Sprintf("bundle %q of package %q does not belong to this package: %q", b.Name,
+				r.addProblem(reported{
+					Problem{Text: fmt.Sprintf("bundle %q of package %q does not belong to this package: %q", b.Name,
 						b.Package, pkg)},
 					ref.path,
 					opmBundles + fmt.Sprintf("bundle %q does not belong to this package: %q", b.Package, pkg)})

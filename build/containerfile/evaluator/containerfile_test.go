@@ -233,13 +233,13 @@ func TestOnlyNeededStagesAreEvaluated(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if runs, err := e.Runs(amd64); err != nil || len(runs) > 0 {
+	if runs, err := e.Runs(amd64); err != nil || runs != nil {
 		t.Error(runs, err)
 	}
 	if e, err = evaluator(t, text, Options{Context: dir}); err != nil {
 		t.Fatal(err)
 	}
-	if runs, err := e.Runs(amd64); err != nil || len(runs) != 1 || runs[0].Line != 2 || !errors.Is(runs, ErrRun) {
+	if runs, err := e.Runs(amd64); err != nil || runs == nil || len(runs.Problems) != 1 || runs.Problems[0].Line != 2 || !errors.Is(runs, ErrRun) {
 		t.Error(runs, err)
 	}
 	if _, _, err := evaluate(t, text, Options{Target: "three"}); err == nil || !strings.Contains(err.Error(),
@@ -272,7 +272,7 @@ func TestFillingACacheIsRecognisedByWhatItMeans(t *testing.T) {
 			t.Fatal(err)
 		}
 		runs, err := e.Runs(amd64)
-		if err != nil || (len(runs) == 0) != (want.program != "") {
+		if err != nil || (runs == nil) != (want.program != "") {
 			t.Errorf("%s: %v %v", text, runs, err)
 		}
 		var words []string

@@ -124,13 +124,13 @@ func (v *evaluation) grow(n int) error {
 
 // fail records a problem. It returns an error when there are too many.
 func (e *evaluation) fail(line int, instruction string, err error) error {
-	var reported Problems
+	var reported *Problems
 	if errors.As(err, &reported) {
 		return reported // the stage's problems are recorded already
 	}
-	e.problems = append(e.problems, e.f.asProblem(line, instruction, err))
-	if len(e.problems) >= maxProblems || errors.Is(err, errLimit) {
-		return e.problems
+	e.problems.Add(e.f.asProblem(line, instruction, err))
+	if e.problems.Full() || errors.Is(err, errLimit) {
+		return &e.problems
 	}
 	return nil
 }
@@ -159,8 +159,8 @@ func (e *Evaluator) splitStages(p v1.Platform) (*evaluation, int, error) {
 			for _, s := range v.stages {
 				names = append(names, s.Name)
 			}
-			return nil, 0, Problems{e.f.asProblem(0, "",
-				newMendError("there are "+strings.Join(names, ", "), "it has no stage %.100q", e.o.Target))}
+			return nil, 0, e.f.refuse(0, "",
+				newMendError("there are "+strings.Join(names, ", "), "it has no stage %.100q", e.o.Target))
 		}
 	}
 	return v, target, nil
@@ -190,8 +190,8 @@ func (e *Evaluator) Evaluate(ctx context.Context, p v1.Platform) (*parsedStage, 
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	if len(v.problems) > 0 {
-		return nil, v.problems
+	if err := v.problems.Err(); err != nil {
+		return nil, err
 	}
 	if err != nil {
 		return nil, err

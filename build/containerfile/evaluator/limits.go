@@ -176,7 +176,7 @@ func (f *File) arguments(root *parser.Node, args, builtin map[string]string) err
 			}
 		}
 		if err != nil {
-			return Problems{f.asProblem(n.StartLine, n.Value, err)}
+			return f.refuse(n.StartLine, n.Value, err)
 		}
 	}
 	return nil

@@ -33,15 +33,15 @@ type File struct {
 func Parse(name string, text []byte) (*File, error) {
 	f := &File{Name: name, text: text}
 	if err := checkText(text); err != nil {
-		return nil, Problems{f.asProblem(0, "", err)}
+		return nil, f.refuse(0, "", err)
 	}
 	switch {
 	case !utf8.Valid(text) || bytes.ContainsRune(text, 0):
-		return nil, Problems{f.asProblem(0, "", errors.New("not UTF-8 text"))}
+		return nil, f.refuse(0, "", errors.New("not UTF-8 text"))
 	}
 	root, err := f.parse()
 	if err != nil {
-		return nil, Problems{f.asProblem(f.lineOf(err), "", err)}
+		return nil, f.refuse(f.lineOf(err), "", err)
 	}
 	if err := f.check(root); err != nil {
 		return nil, err
@@ -105,30 +105,23 @@ func (f *File) check(root *parser.Node) error {
 		name := strings.ToLower(n.Value)
 		switch {
 		case !slices.Contains(instructions, name):
-			ps = append(ps,
-				f.asProblem(n.StartLine, "",
-					newMendError("instructions are "+strings.ToUpper(strings.Join(instructions, ", ")),
-						"unknown instruction %.40q", n.Value)))
+			ps.Add(f.asProblem(n.StartLine, "",
+				newMendError("instructions are "+strings.ToUpper(strings.Join(instructions, ", ")),
+					"unknown instruction %.40q", n.Value)))
 		case (name == command.From || name == command.Arg) && n.Next == nil:
 			// The library would report these without a line number.
 			from = from || name == command.From
-			ps = append(ps, f.asProblem(n.StartLine, n.Value, errors.New("it needs an argument")))
+			ps.Add(f.asProblem(n.StartLine, n.Value, errors.New("it needs an argument")))
 		case name == command.From:
 			from = true
 		case !from && name != command.Arg:
-			ps = append(ps, f.asProblem(n.StartLine, n.Value, newMendError("put FROM before it", "no stage has begun")))
-		}
-		if len(ps) >= maxProblems {
-			return ps
+			ps.Add(f.asProblem(n.StartLine, n.Value, newMendError("put FROM before it", "no stage has begun")))
 		}
 	}
 	if !from {
-		ps = append(ps, f.asProblem(0, "", newMendError("begin with FROM scratch, or with an image", "it has no FROM")))
+		ps.Add(f.asProblem(0, "", newMendError("begin with FROM scratch, or with an image", "it has no FROM")))
 	}
-	if len(ps) > 0 {
-		return ps
-	}
-	return nil
+	return ps.Err()
 }
 
 // stages splits the file into stages with the given arguments.
@@ -150,7 +143,7 @@ func (f *File) stages(args, builtin map[string]string) (imagebuilder.Stages, map
 	maps.Copy(b.BuiltinArgDefaults, builtin)
 	all, err := imagebuilder.NewStages(root, b)
 	if err != nil {
-		return nil, nil, Problems{f.asProblem(0, "", err)}
+		return nil, nil, f.refuse(0, "", err)
 	}
 	lines := map[*parser.Node]int{}
 	for i, s := range all {

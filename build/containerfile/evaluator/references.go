@@ -38,12 +38,12 @@ func (f *File) References(args map[string]string, p v1.Platform) ([]reference, e
 	for _, s := range stages {
 		name, err := s.Builder.From(s.Node)
 		if err != nil {
-			return nil, Problems{f.asProblem(lines[s.Node], command.From, err)}
+			return nil, f.refuse(lines[s.Node], command.From, err)
 		}
 		r := reference{name, p}
 		if text := s.Builder.Platform; text != "" {
 			if r.Platform, err = parsePlatform(text); err != nil {
-				return nil, Problems{f.asProblem(lines[s.Node], command.From, fmt.Errorf("--platform: %w", err))}
+				return nil, f.refuse(lines[s.Node], command.From, fmt.Errorf("--platform: %w", err))
 			}
 		}
 		add(r)

@@ -19,6 +19,7 @@ import (
 	"github.com/openshift/imagebuilder/dockerfile/command"
 
 	"github.com/operator-bindery/bindery/build"
+	"github.com/operator-bindery/bindery/internal/problem"
 	"github.com/operator-bindery/bindery/layers"
 )
 
@@ -305,12 +306,12 @@ func (s *stage) putEntry(ctx context.Context, e layers.Entry) error {
 // Runs returns the RUN instructions that cannot be evaluated, in the stages that the image of a platform needs, as far
 // as they can be recognised without opening images. They are [Problems] of the class [ErrRun]; nil means that there are
 // none.
-func (e *Evaluator) Runs(p v1.Platform) (Problems, error) {
+func (e *Evaluator) Runs(p v1.Platform) (*Problems, error) {
 	v, target, err := e.splitStages(p)
 	if err != nil {
 		return nil, err
 	}
-	var ps Problems
+	var ps []problem.Problem
 	for _, i := range v.needed(target) {
 		shell := false
 		for _, n := range v.stages[i].Node.Children {
@@ -329,8 +330,11 @@ func (e *Evaluator) Runs(p v1.Platform) (Problems, error) {
 			}
 		}
 	}
-	slices.SortFunc(ps, func(a, b *problem) int { return a.Line - b.Line })
-	return ps[:min(len(ps), maxProblems)], nil
+	if len(ps) == 0 {
+		return nil, nil
+	}
+	slices.SortFunc(ps, func(a, b problem.Problem) int { return a.Compare(b.Place) })
+	return &Problems{Problems: ps}, nil
 }
 
 // needed returns the stages that a stage depends on, including itself.

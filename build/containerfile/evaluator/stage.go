@@ -50,7 +50,7 @@ func (v *evaluation) stage(ctx context.Context, n int) (*stage, error) {
 	v.done[n] = &stage{}
 	st := v.stages[n]
 	s := &stage{e: v, ib: st.Builder, platform: v.platform, line: v.lines[st.Node]}
-	before := len(v.problems)
+	before := len(v.problems.Problems)
 	if err := s.startStage(ctx, n, st.Node); err != nil {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -71,7 +71,7 @@ func (v *evaluation) stage(ctx context.Context, n int) (*stage, error) {
 			}
 		}
 	}
-	if len(v.problems) > before {
+	if len(v.problems.Problems) > before {
 		return nil, nil
 	}
 	v.done[n] = s

@@ -17,6 +17,8 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/problem"
 	"github.com/operator-bindery/bindery/internal/version"
 	"github.com/operator-bindery/bindery/supply/publish"
 )
@@ -164,8 +166,8 @@ func composeConfig(ctx context.Context, p *option.Session, o *composeOptions, fi
 			image += ":" + config.Tag
 		}
 		if _, err := publish.CheckName(image); err != nil {
-			return nil, &compose.Problem{File: name, Field: "repo, tag",
-				Text: err.Error()}
+			return nil, compose.Problem{Place: problem.Place{File: name}, Field: "repo, tag", Text: err.Error(),
+				Err: fault.ErrInvalid}
 		}
 		o.Tags = *cli.NewStringSlice(image)
 	}

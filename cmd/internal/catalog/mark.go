@@ -175,7 +175,7 @@ func bundleNames(c *declcfg.Catalog, bundles []string) ([]edit.Name, error) {
 		}
 	}
 	if len(problems) > 0 {
-		return nil, hint.NearError("bundle", known, &edit.Error{Problems: problems})
+		return nil, hint.NearError("bundle", known, edit.ErrorOf(problems))
 	}
 	return names, nil
 }

@@ -297,7 +297,7 @@ func evaluate(ctx context.Context, p *option.Session, from *option.Images, b *of
 func checkRuns(p *option.Session, e *evaluator.Evaluator, of []v1.Platform) error {
 	for _, platform := range of {
 		runs, err := e.Runs(platform)
-		if err == nil && len(runs) > 0 {
+		if err == nil && runs != nil {
 			err = runs
 		}
 		if err != nil {
@@ -309,18 +309,18 @@ func checkRuns(p *option.Session, e *evaluator.Evaluator, of []v1.Platform) erro
 
 // containerfileError adds a hint to an error.
 func containerfileError(err error) error {
-	var problems evaluator.Problems
+	var problems *evaluator.Problems
 	if !errors.As(err, &problems) {
 		return err
 	}
-	e := &cmdline.Error{Class: cmdline.ClassInput, Object: problems[0].File, Err: err}
+	e := &cmdline.Error{Class: cmdline.ClassInput, Object: problems.Problems[0].File, Err: err}
 	if errors.Is(err, evaluator.ErrRun) {
 		e.Hint = "this build supports no RUN command except \"opm serve DIR --cache-dir=DIR --cache-only\"; that of " +
 			"\"make build-full\" (linux, cgo) runs any. " +
 			"Alternatively run the command before the build and COPY its files"
 	}
 	// The first problem with a class decides.
-	for _, problem := range problems {
+	for _, problem := range problems.Problems {
 		if class := cmdline.Classify(hint.WithClass(problem.Err)); class == cmdline.ClassNetwork ||
 			class == cmdline.ClassIntegrity || class == cmdline.ClassLimit || noRoom(problem.Err) {
 			e.Class = class

@@ -44,7 +44,7 @@ func WithObject(err error) error {
 	walk = func(err error) {
 		var name string
 		switch e := err.(type) {
-		case *edit.Problem:
+		case edit.Problem:
 			name = editObject(e)
 		case *build.ReferenceError:
 			name = redact.Text(e.Image)

@@ -14,7 +14,7 @@ import (
 )
 
 // editObject returns the subject of an edit's problem: the smallest part of the catalog that it names.
-func editObject(e *edit.Problem) string {
+func editObject(e edit.Problem) string {
 	switch {
 	case e.Bundle != "" && e.Package != "":
 		return e.Package + "/" + e.Bundle

@@ -271,8 +271,7 @@ func (o *options) mirror(ctx context.Context, p *option.Session, args []string) 
 		with.Since, _ = time.Parse(time.DateOnly, o.since) // it was checked
 	}
 	if with.Set, err = o.Read(ctx, p, imageset.Image); err != nil {
-		var wrong *imageset.Error
-		if errors.As(err, &wrong) && wrong.OnlyTagless() {
+		if imageset.OnlyTagless(err) {
 			return &cmdline.ExitStatus{Status: 8, Err: err}
 		}
 		return err

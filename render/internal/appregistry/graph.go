@@ -92,7 +92,7 @@ type grapher struct {
 
 func (g *grapher) wrong(format string, args ...any) {
 	g.problems = append(g.problems,
-		Problem{Package: g.m.Package, Message: fmt.Sprintf(format, args...), Kind: ErrInvalid})
+		Problem{Text: fmt.Sprintf(format, args...), Err: ErrInvalid})
 }
 
 // entries follows the replaces chain of a channel from its head and reports whether it ended without a problem.
@@ -107,8 +107,8 @@ func (g *grapher) entries(c ManifestChannel) ([]declcfg.ChannelEntry, bool) {
 	for at := c.CurrentCSV; ; {
 		w := g.bundles[at]
 		if *g.edges += 1 + len(w.Skips); *g.edges > maxEdges {
-			g.problems = append(g.problems, Problem{Package: g.m.Package, Kind: ErrLimit,
-				Message: fmt.Sprintf("channel %s of package %s: more than %d entries and skips in all channels",
+			g.problems = append(g.problems, Problem{Err: ErrLimit,
+				Text: fmt.Sprintf("channel %s of package %s: more than %d entries and skips in all channels",
 					fault.Quote(c.Name), fault.Quote(g.m.Package), maxEdges)})
 			return nil, false
 		}

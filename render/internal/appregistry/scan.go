@@ -57,11 +57,11 @@ type scanner struct {
 var errStop = errors.New("stop")
 
 func (s *scanner) wrong(at declcfg.Position, format string, args ...any) {
-	s.problems = append(s.problems, Problem{Position: at, Message: fmt.Sprintf(format, args...), Kind: ErrInvalid})
+	s.problems = append(s.problems, Problem{Place: at, Text: fmt.Sprintf(format, args...), Err: ErrInvalid})
 }
 
 func (s *scanner) limit(at declcfg.Position, format string, args ...any) error {
-	s.problems = append(s.problems, Problem{Position: at, Message: fmt.Sprintf(format, args...), Kind: ErrLimit})
+	s.problems = append(s.problems, Problem{Place: at, Text: fmt.Sprintf(format, args...), Err: ErrLimit})
 	return errStop
 }
 
@@ -147,8 +147,7 @@ func (s *scanner) file(name string) error {
 		case expected != "":
 			s.wrong(at, "cannot be read as a %s: %s", expected, message)
 		case slices.Contains([]string{".yaml", ".yml", ".json"}, strings.ToLower(path.Ext(name))):
-			s.passed = append(s.passed, Problem{Position: at, Message: message + "; the file is passed over",
-				Kind: ErrInvalid})
+			s.passed = append(s.passed, Problem{Place: at, Text: message + "; the file is passed over", Err: ErrInvalid})
 		}
 		return nil
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/guard"
+	"github.com/operator-bindery/bindery/internal/problem"
 )
 
 // Tree is a directory of package manifests, read and validated. It is safe for concurrent use; the files must not
@@ -66,7 +67,7 @@ func Open(ctx context.Context, fsys fs.FS, o Options) (*Tree, error) {
 		s.wrong(declcfg.Position{}, "no package manifests: no file has a packageName")
 	}
 	// After an exceeded limit the scan is incomplete and the other problems are misleading.
-	if err := (&Error{s.problems}); errors.Is(err, ErrLimit) {
+	if err := (&Error{Problems: s.problems}); errors.Is(err, ErrLimit) {
 		return nil, err
 	}
 	t.graphs(s, bundles)
@@ -88,7 +89,7 @@ func (t *Tree) passOver(s *scanner) {
 		if failed && !t.options.KeepGoing {
 			s.problems = append(s.problems, p)
 		} else {
-			t.warn(p.Position, p.Message)
+			t.warn(p.Place, p.Text)
 		}
 	}
 }
@@ -108,7 +109,7 @@ func (t *Tree) index(s *scanner) map[string]csvFile {
 		t.hide(m.File)
 	}
 	for _, p := range s.passed {
-		t.hide(p.Position.File)
+		t.hide(p.File)
 	}
 	return bundles
 }
@@ -132,8 +133,8 @@ func (t *Tree) graphs(s *scanner, bundles map[string]csvFile) {
 	edges := 0
 	for _, m := range s.manifests {
 		if first := byName[m.Package]; first != nil {
-			first.problems = append(first.problems, Problem{Position: m.Position, Package: m.Package, Kind: ErrInvalid,
-				Message: fmt.Sprintf("a second file of package %s: the first is %s", fault.Quote(m.Package),
+			first.problems = append(first.problems, Problem{Place: m.Position, Err: ErrInvalid,
+				Text: fmt.Sprintf("a second file of package %s: the first is %s", fault.Quote(m.Package),
 					first.File)})
 			continue
 		}
@@ -141,7 +142,7 @@ func (t *Tree) graphs(s *scanner, bundles map[string]csvFile) {
 		byName[m.Package] = p
 		channels, problems := m.graph(wishes, &edges)
 		for _, problem := range problems {
-			problem.Position = declcfg.Position{File: m.File}
+			problem.File = m.File
 			p.problems = append(p.problems, problem)
 		}
 		names := map[string]bool{}
@@ -155,8 +156,8 @@ func (t *Tree) graphs(s *scanner, bundles map[string]csvFile) {
 		for _, name := range slices.Sorted(maps.Keys(names)) {
 			if other, ok := owner[name]; ok {
 				p.problems = append(p.problems,
-					Problem{Position: bundles[name].Position, Package: m.Package, Kind: ErrInvalid,
-						Message: fmt.Sprintf("bundle %s is in a channel of package %s and in one of package %s",
+					Problem{Place: bundles[name].Position, Err: ErrInvalid,
+						Text: fmt.Sprintf("bundle %s is in a channel of package %s and in one of package %s",
 							fault.Quote(name), fault.Quote(other), fault.Quote(m.Package))})
 				continue
 			}
@@ -186,9 +187,8 @@ func (t *Tree) readBundles(ctx context.Context) error {
 			r := &results[i]
 			b, err := t.read(ctx, p, c, t.warn)
 			if err == nil && !t.within(&total, b) {
-				r.problems = []Problem{{c.Position, p.Package,
-					fmt.Sprintf("the manifests of all bundles have more than %d bytes", t.options.Limits.Total),
-					ErrLimit}}
+				r.problems = []Problem{{Place: c.Position, Err: ErrLimit,
+					Text: fmt.Sprintf("the manifests of all bundles have more than %d bytes", t.options.Limits.Total)}}
 				return nil
 			}
 			if err == nil {
@@ -209,10 +209,10 @@ func (t *Tree) readBundles(ctx context.Context) error {
 					}
 					at := declcfg.Position{File: original(path.Dir(c.File), problem.File), Line: problem.Line,
 						Column: problem.Column}
-					r.problems = append(r.problems, Problem{at, p.Package, withField(problem), kind})
+					r.problems = append(r.problems, Problem{Place: at, Field: problem.Field, Text: problem.Message, Err: kind})
 				}
 			case errors.Is(err, bundle.ErrInvalid):
-				r.problems = []Problem{{c.Position, p.Package, err.Error(), ErrInvalid}}
+				r.problems = []Problem{{Place: c.Position, Text: err.Error(), Err: ErrInvalid}}
 			default:
 				return err
 			}
@@ -258,14 +258,6 @@ func (t *Tree) blob(b *bundle.Bundle) (*declcfg.Bundle, error) {
 	return b.Blob(image)
 }
 
-// withField returns the message of a problem with the field that it is about.
-func withField(p bundle.Problem) string {
-	if p.Field == "" {
-		return p.Message
-	}
-	return p.Field + ": " + p.Message
-}
-
 // currentCSV returns the head of a channel; empty if there is no such channel.
 func (m Manifest) currentCSV(channel string) string {
 	for _, c := range m.Channels {
@@ -291,7 +283,7 @@ func (t *Tree) settle(problems []Problem, bundles map[string]csvFile) error {
 	all := &declcfg.Catalog{}
 	if t.options.KeepGoing {
 		for _, p := range problems {
-			t.warn(p.Position, p.Message)
+			t.warn(p.Place, p.Text)
 		}
 	}
 	var healthy []*pkg
@@ -307,7 +299,7 @@ func (t *Tree) settle(problems []Problem, bundles map[string]csvFile) error {
 		of.Name, of.DefaultChannel, of.Pos = p.Package, p.Default(), p.Position
 		err := p.skeleton.Validate()
 		if len(p.problems) > 0 {
-			err = &Error{p.problems}
+			err = &Error{Problems: p.problems}
 			problems = append(problems, p.problems...)
 		} else {
 			all.Append(p.skeleton)
@@ -335,7 +327,7 @@ func (t *Tree) settle(problems []Problem, bundles map[string]csvFile) error {
 	if len(problems) == 0 {
 		return invalid
 	}
-	var err error = &Error{problems}
+	var err error = &Error{Problems: problems}
 	if invalid != nil {
 		err = errors.Join(err, invalid)
 	}
@@ -355,8 +347,8 @@ func (t *Tree) read(ctx context.Context, p *pkg, c csvFile,
 	}
 	o := bundle.ReadOptions{Limits: t.options.Limits.Bundle}
 	if warn != nil {
-		o.Warn = func(problem bundle.Problem) {
-			warn(declcfg.Position{File: original(at, problem.File), Line: problem.Line}, withField(problem))
+		o.Warn = func(p bundle.Problem) {
+			warn(declcfg.Position{File: original(at, p.File), Line: p.Line}, problem.Join(p.Field, p.Message))
 		}
 	}
 	b, err := bundle.Read(ctx, fsys, o)
