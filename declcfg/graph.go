@@ -3,6 +3,7 @@ package declcfg
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/operator-bindery/bindery/declcfg/property"
@@ -92,28 +93,17 @@ func (p *PackageNode) Default() *ChannelNode { return p.channels[p.DefaultChanne
 func (c *ChannelNode) Entry(name string) *entryNode { return c.entries[name] }
 
 // Heads returns the entries that no other entry replaces or skips, by name. A valid channel has one.
-func (c *ChannelNode) Heads() []*entryNode {
-	incoming := make(map[string]bool, len(c.Entries))
-	for _, e := range c.Entries {
-		if e.Replaces != "" {
-			incoming[e.Replaces] = true
-		}
-		for _, skip := range e.Skips {
-			incoming[skip] = true
-		}
-	}
-	var heads []*entryNode
-	for _, e := range c.Entries {
-		if !incoming[e.Name] {
-			heads = append(heads, e)
-		}
-	}
-	return heads
+func (c *ChannelNode) Heads() []*entryNode { return c.heads(c.Upgrades()) }
+
+func (c *ChannelNode) heads(u *Upgrades) []*entryNode {
+	return slices.DeleteFunc(slices.Clone(c.Entries), func(e *entryNode) bool { return !u.IsHead(e.Name) })
 }
 
 // Head returns the only head of the channel, or an error that names all of them.
-func (c *ChannelNode) Head() (*entryNode, error) {
-	heads := c.Heads()
+func (c *ChannelNode) Head() (*entryNode, error) { return c.head(c.Upgrades()) }
+
+func (c *ChannelNode) head(u *Upgrades) (*entryNode, error) {
+	heads := c.heads(u)
 	switch len(heads) {
 	case 0:
 		return nil, errors.New("no channel head found in graph")
@@ -176,33 +166,23 @@ func (c *ChannelNode) cycle() string {
 // has no cycle. The walk ends at an edge to a skipped bundle: no upgrade takes that edge. It takes time linear in the
 // number of edges.
 func (c *ChannelNode) checkChain() error {
-	cur, err := c.Head()
+	u := c.Upgrades()
+	head, err := c.head(u)
 	if err != nil {
 		return err
 	}
-	skipped := map[string]bool{}
-	for _, e := range c.Entries {
-		for _, skip := range e.Skips {
-			skipped[skip] = true
-		}
+	chain, again := u.Chain(head.Name, u.Skipped)
+	if again >= 0 {
+		return fmt.Errorf("detected cycle in replaces chain of upgrade graph: %s",
+			joinNames(append(chain[again:], chain[again]), " -> "))
 	}
-	chain := []string{cur.Name}
-	at := map[string]int{cur.Name: 0}
-	for cur != nil && cur.Replaces != "" {
-		if i, ok := at[cur.Replaces]; ok {
-			return fmt.Errorf("detected cycle in replaces chain of upgrade graph: %s",
-				joinNames(append(chain[i:], cur.Replaces), " -> "))
-		}
-		if skipped[cur.Replaces] {
-			break
-		}
-		at[cur.Replaces] = len(chain)
-		chain = append(chain, cur.Replaces)
-		cur = c.entries[cur.Replaces]
+	reached := make(map[string]bool, len(chain))
+	for _, name := range chain {
+		reached[name] = true
 	}
 	var stranded []string
 	for _, e := range c.Entries {
-		if _, reached := at[e.Name]; !reached && !skipped[e.Name] {
+		if !reached[e.Name] && !u.Skipped(e.Name) {
 			stranded = append(stranded, e.Name)
 		}
 	}

@@ -95,22 +95,7 @@ type Channel struct {
 }
 
 // Heads returns the names of the entries that no entry replaces or skips, in their order. A valid channel has one.
-func (c *Channel) Heads() []string {
-	below := map[string]bool{}
-	for _, e := range c.Entries {
-		below[e.Replaces] = true
-		for _, skip := range e.Skips {
-			below[skip] = true
-		}
-	}
-	var heads []string
-	for _, e := range c.Entries {
-		if !below[e.Name] {
-			heads = append(heads, e.Name)
-		}
-	}
-	return heads
-}
+func (c *Channel) Heads() []string { return c.Upgrades().Heads() }
 
 // ChannelEntry is a bundle in a channel with the upgrade edges that lead to it.
 type ChannelEntry struct {

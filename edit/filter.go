@@ -290,29 +290,16 @@ func (f *filter) reach(name string, c *channel) {
 	if head == "" {
 		return // all entries are in cycles, which validating the package reports
 	}
-	skipped := map[string]bool{}
-	for _, e := range c.entries {
-		for _, s := range e.Skips {
-			skipped[s] = true
-		}
-	}
-	reached := map[string]bool{}
-	for at := head; ; {
-		e, ok := c.entries[at]
-		if !ok || reached[at] {
-			break
-		}
-		reached[at] = true
-		if skipped[e.Replaces] {
-			break
-		}
-		at = e.Replaces
+	u, reached := c.upgrades(), map[string]bool{}
+	chain, _ := u.Chain(head, u.Skipped)
+	for _, name := range chain {
+		reached[name] = true
 	}
 	e := c.entries[head]
 	e.Skips = slices.Clone(e.Skips)
 	for _, m := range f.part.byVersion() {
 		bundle := m.blob.Name
-		if _, ok := c.entries[bundle]; ok && !reached[bundle] && !skipped[bundle] {
+		if _, ok := c.entries[bundle]; ok && !reached[bundle] && !u.Skipped(bundle) {
 			e.Skips = append(e.Skips, bundle)
 			f.why.set(KindSkip, name, head, bundle, "what led to it is not kept")
 		}

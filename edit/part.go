@@ -65,38 +65,21 @@ func (c *channel) clone() *channel {
 	return &channel{c.blob, maps.Clone(c.entries), c.order}
 }
 
-// heads returns the entries that no other entry replaces or skips, sorted by name.
-func (c *channel) heads() []string {
-	incoming := make(map[string]bool, len(c.entries))
-	for _, e := range c.entries {
-		if e.Replaces != "" {
-			incoming[e.Replaces] = true
-		}
-		for _, s := range e.Skips {
-			incoming[s] = true
-		}
-	}
-	var heads []string
-	for name := range c.entries {
-		if !incoming[name] {
-			heads = append(heads, name)
-		}
-	}
-	slices.Sort(heads)
-	return heads
+// upgrades returns the edges of the channel.
+func (c *channel) upgrades() *declcfg.Upgrades {
+	return declcfg.UpgradesOf(slices.Collect(maps.Values(c.entries)))
 }
 
-// chain returns the entries on the replaces chain from the head.
+// heads returns the entries that no other entry replaces or skips, sorted by name.
+func (c *channel) heads() []string { return slices.Sorted(slices.Values(c.upgrades().Heads())) }
+
+// chain returns the entries on the replaces chains from the heads.
 func (c *channel) chain() map[string]bool {
-	chain := map[string]bool{}
-	for _, at := range c.heads() {
-		for {
-			e, ok := c.entries[at]
-			if !ok || chain[at] {
-				break
-			}
-			chain[at] = true
-			at = e.Replaces
+	chain, u := map[string]bool{}, c.upgrades()
+	for _, head := range u.Heads() {
+		names, _ := u.Chain(head, func(name string) bool { return chain[name] || u.Entry(name) == nil })
+		for _, name := range names {
+			chain[name] = true
 		}
 	}
 	return chain

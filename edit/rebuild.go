@@ -13,7 +13,7 @@ type rebuild struct {
 	*packageEdit
 	wishes map[string]Origin // declared edges of the added bundles
 	known  map[string]Origin // edges of others, from outside of the channel
-	leads  map[*channel]*incoming
+	leads  map[*channel]*declcfg.Upgrades
 }
 
 // rebuildChannel computes a channel again; nil if it is removed.
@@ -204,23 +204,12 @@ func (e *packageEdit) whyEdges(channel, bundle string, w Origin, why string) {
 	}
 }
 
-// incoming are the bundles that the entries of a channel replace and skip.
-type incoming struct{ replaced, skipped map[string]bool }
-
 // onlySkipped reports whether the entries of the channel lead to a bundle by skips alone.
 func (b *rebuild) onlySkipped(c *channel, bundle string) bool {
-	in := b.leads[c]
-	if in == nil {
-		in = &incoming{map[string]bool{}, map[string]bool{}}
-		for _, e := range c.entries {
-			in.replaced[e.Replaces] = true
-			for _, s := range e.Skips {
-				in.skipped[s] = true
-			}
-		}
-		b.leads[c] = in
+	if b.leads[c] == nil {
+		b.leads[c] = c.upgrades()
 	}
-	return in.skipped[bundle] && !in.replaced[bundle]
+	return b.leads[c].OnlySkipped(bundle)
 }
 
 // elsewhere finds edges for a bundle that has none in a channel or is not in it: those of its entry in another channel,

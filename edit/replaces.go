@@ -45,7 +45,7 @@ func (e *packageEdit) addReplaces() {
 		}
 	}
 	e.maximum()
-	b := &rebuild{packageEdit: e, wishes: wishes, known: map[string]Origin{}, leads: map[*channel]*incoming{}}
+	b := &rebuild{packageEdit: e, wishes: wishes, known: map[string]Origin{}, leads: map[*channel]*declcfg.Upgrades{}}
 	channels := map[string]*channel{}
 	for _, name := range sorted(touched) {
 		if c := b.rebuildChannel(name); c != nil {

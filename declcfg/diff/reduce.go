@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
-	"maps"
 	"slices"
 	"strings"
 
@@ -206,25 +205,15 @@ func (s *side) addChannel(b *declcfg.Channel) (err error) {
 	p := s.current()
 	s.counts.Channels++
 	c := &channel{entries: make(map[string]edge, len(b.Entries))}
-	names, incoming := repeated{}, map[string]bool{}
+	names := repeated{}
 	for i := range b.Entries {
 		e := &b.Entries[i]
 		skips := slices.Clone(e.Skips)
 		slices.Sort(skips)
 		c.entries[free(c.entries, names, e.Name)] = edge{Replaces: e.Replaces, Skips: slices.Compact(skips),
 			SkipRange: e.SkipRange}
-		incoming[e.Replaces] = true
-		for _, skip := range e.Skips {
-			incoming[skip] = true
-		}
 	}
-	var heads []string
-	for _, name := range slices.Sorted(maps.Keys(c.entries)) {
-		if !incoming[name] {
-			heads = append(heads, name)
-		}
-	}
-	c.heads = strings.Join(heads, ",")
+	c.heads = strings.Join(slices.Sorted(slices.Values(b.Heads())), ",")
 	if c.properties, err = s.properties(b.Properties); err != nil {
 		return err
 	}

@@ -118,16 +118,10 @@ func placesOf(then, now *declcfg.Catalog) map[string]*places {
 		}
 		for j := range c.Channels {
 			ch := &c.Channels[j]
-			replaced, skipped := map[string]bool{}, map[string]bool{}
-			for _, e := range ch.Entries {
-				replaced[e.Replaces] = true
-				for _, s := range e.Skips {
-					skipped[s] = true
-				}
-			}
+			u := ch.Upgrades()
 			for _, e := range ch.Entries {
 				if p := at(e.Name); p.there {
-					p.edges[ch.Name] = edges{e.Replaces, join(e.Skips), skipped[e.Name] && !replaced[e.Name]}
+					p.edges[ch.Name] = edges{e.Replaces, join(e.Skips), u.OnlySkipped(e.Name)}
 				}
 			}
 		}

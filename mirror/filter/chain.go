@@ -9,10 +9,10 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// graph is the upgrade graph of a channel: its entries, and the names that they replace or skip.
+// graph is the upgrade graph of a channel.
 type graph struct {
-	entries map[string]*declcfg.ChannelEntry
-	head    *declcfg.ChannelEntry
+	*declcfg.Upgrades
+	head string
 }
 
 // newGraph checks that a channel has exactly one head and no cycle. The errors are those for which oc-mirror fails.
@@ -20,59 +20,24 @@ func newGraph(c *declcfg.Channel) (*graph, error) {
 	if len(c.Entries) == 0 {
 		return nil, fmt.Errorf("it has no entries")
 	}
-	g := &graph{entries: make(map[string]*declcfg.ChannelEntry, len(c.Entries))}
-	above := map[string]int{} // how many edges lead to a name
+	u := c.Upgrades()
 	for i := range c.Entries {
 		e := &c.Entries[i]
-		if g.entries[e.Name] != nil {
+		if u.Entry(e.Name) != e {
 			return nil, fmt.Errorf("it has the entry %s twice", fault.Quote(e.Name))
 		}
-		g.entries[e.Name] = e
-		for _, below := range edges(e) {
-			if below == e.Name {
-				return nil, fmt.Errorf("its entry %s replaces or skips itself", fault.Quote(e.Name))
-			}
-			above[below]++
+		if e.Name != "" && e.Replaces == e.Name || slices.Contains(e.Skips, e.Name) {
+			return nil, fmt.Errorf("its entry %s replaces or skips itself", fault.Quote(e.Name))
 		}
 	}
-	var heads, free []string
-	for i := range c.Entries {
-		if name := c.Entries[i].Name; above[name] == 0 {
-			heads = append(heads, name)
-		}
-	}
-	// Names are taken off from above; those of a cycle, and what is below them, are left over.
-	free = slices.Clone(heads)
-	left := len(g.entries)
-	for len(free) > 0 {
-		name := free[len(free)-1]
-		free = free[:len(free)-1]
-		e := g.entries[name]
-		if e == nil {
-			continue
-		}
-		left--
-		for _, below := range edges(e) {
-			if above[below]--; above[below] == 0 {
-				free = append(free, below)
-			}
-		}
-	}
+	heads := u.Heads()
 	switch {
-	case left > 0:
+	case u.Cyclic():
 		return nil, fmt.Errorf("detected a cycle in the upgrade graph of the channel")
 	case len(heads) > 1:
 		return nil, fmt.Errorf("multiple channel heads found: [%s]", few(heads))
 	}
-	g.head = g.entries[heads[0]]
-	return g, nil
-}
-
-func edges(e *declcfg.ChannelEntry) []string {
-	if e.Replaces == "" {
-		return e.Skips
-	}
-	return append([]string{e.Replaces}, e.Skips...)
+	return &graph{u, heads[0]}, nil
 }
 
 // few returns the first of many names.
@@ -89,13 +54,7 @@ func few(names []string) string {
 // these entries skip within the range. The entries between stay even if they are outside of the range: without them the
 // channel would have several heads. in reports whether a name is a bundle within the range.
 func (g *graph) within(in func(name string) bool) map[string]bool {
-	var chain []string
-	for at := g.head; at != nil; at = g.entries[at.Replaces] {
-		chain = append(chain, at.Name)
-		if at.Replaces != "" && g.entries[at.Replaces] == nil {
-			chain = append(chain, at.Replaces)
-		}
-	}
+	chain, _ := g.Chain(g.head, nil)
 	// count[i] is how many bundles of the range are chain[i], below it, or skipped by these.
 	count := make([]int, len(chain)+1)
 	counted := map[string]bool{}
@@ -128,7 +87,7 @@ func (g *graph) within(in func(name string) bool) map[string]bool {
 }
 
 func (g *graph) skips(name string) []string {
-	if e := g.entries[name]; e != nil {
+	if e := g.Entry(name); e != nil {
 		return e.Skips
 	}
 	return nil

@@ -234,7 +234,7 @@ func (f *filter) headOf(c *declcfg.Channel) string {
 	head, known := f.heads[c]
 	if !known {
 		if g, err := newGraph(c); err == nil {
-			head = g.head.Name
+			head = g.head
 		}
 		f.heads[c] = head
 	}

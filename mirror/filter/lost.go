@@ -122,55 +122,35 @@ func (f *filter) lostInstalled(i Installed) []Lost {
 
 // ways are the edges of the kept entries of a channel.
 type ways struct {
-	names  map[string]bool
+	*declcfg.Upgrades
 	ranged versions.Range // all skipRanges together
 }
 
 // waysIn returns the edges of what is kept of a channel.
 func (p *pkg) waysIn(c *declcfg.Channel) *ways {
-	w := &ways{names: map[string]bool{}}
-	keep := p.entries[c.Name]
+	kept := slices.DeleteFunc(slices.Clone(c.Entries), func(e declcfg.ChannelEntry) bool { return !p.entries[c.Name][e.Name] })
 	var ranges []versions.Range
-	for i := range c.Entries {
-		e := &c.Entries[i]
-		if !keep[e.Name] {
-			continue
-		}
-		w.names[e.Name] = true
-		for _, name := range edges(e) {
-			w.names[name] = true
-		}
+	for _, e := range kept {
 		if in, err := versions.ParseRange(e.SkipRange); err == nil {
 			ranges = append(ranges, in)
 		}
 	}
-	w.ranged = versions.Union(ranges...)
-	return w
+	return &ways{declcfg.UpgradesOf(kept), versions.Union(ranges...)}
 }
 
 // lostIn returns which of the entries of a channel have no way to its kept head.
 func (p *pkg) lostIn(c *declcfg.Channel, of func(name string) bool) Lost {
 	w := p.waysIn(c)
 	l := Lost{Package: p.blob.Name, Channel: c.Name}
-	below := map[string]bool{}
-	for i := range c.Entries {
-		if e := &c.Entries[i]; p.entries[c.Name][e.Name] {
-			for _, name := range edges(e) {
-				below[name] = true
-			}
-		}
-	}
-	for i := range c.Entries {
-		if name := c.Entries[i].Name; p.entries[c.Name][name] && !below[name] {
-			l.Head = name
-		}
+	if heads := w.Heads(); len(heads) > 0 {
+		l.Head = heads[len(heads)-1]
 	}
 	var lowest *bundle
 	var lost []*bundle
 	for i := range c.Entries {
 		name := c.Entries[i].Name
 		b := p.bundles[name]
-		if w.names[name] || !of(name) || b != nil && w.ranged.Contains(b.version) {
+		if w.Has(name) || !of(name) || b != nil && w.ranged.Contains(b.version) {
 			continue
 		}
 		if b == nil {

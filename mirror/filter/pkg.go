@@ -163,10 +163,10 @@ func (p *pkg) chooseHighest(why string, among map[string]bool) bool {
 			continue
 		}
 		g, err := newGraph(p.keptOf(c))
-		if err != nil || p.bundles[g.head.Name] == nil {
+		if err != nil || p.bundles[g.head] == nil {
 			continue
 		}
-		if v := p.bundles[g.head.Name].version; best == "" || v.Compare(bestVersion) > 0 ||
+		if v := p.bundles[g.head].version; best == "" || v.Compare(bestVersion) > 0 ||
 			v.Compare(bestVersion) == 0 && c.Name < best {
 			best, bestVersion = c.Name, v
 		}
@@ -235,7 +235,7 @@ func (p *pkg) keepEntries(c *declcfg.Channel, in *interval) {
 			return
 		}
 		p.f.why[key] = "the head: no versions are given"
-		keep[g.head.Name] = true
+		keep[g.head] = true
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/blang/semver/v4"
 
+	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/internal/versions"
 )
 
@@ -89,30 +90,15 @@ func (v *V0) sort() ([]*entry, error) {
 		bundles[v.in.bundles[i].name] = true
 	}
 	byName := map[string]*entry{}
-	var there []*entry
+	var there []declcfg.ChannelEntry
 	for i := range v.all {
 		if e := &v.all[i]; bundles[e.name] && byName[e.name] == nil {
 			byName[e.name] = e
-			there = append(there, e)
+			there = append(there, declcfg.ChannelEntry{Name: e.name, Replaces: e.replaces, Skips: e.skips})
 		}
 	}
-	replaced, skipped := map[string]bool{}, map[string]bool{}
-	for _, e := range there {
-		if byName[e.replaces] != nil {
-			replaced[e.replaces] = true
-		}
-		for _, s := range e.skips {
-			if byName[s] != nil {
-				replaced[s], skipped[s] = true, true
-			}
-		}
-	}
-	var heads []string
-	for _, e := range there {
-		if !replaced[e.name] {
-			heads = append(heads, e.name)
-		}
-	}
+	u := declcfg.UpgradesOf(there)
+	heads := u.Heads()
 	switch {
 	case len(there) == 0:
 		return nil, nil
@@ -126,14 +112,13 @@ func (v *V0) sort() ([]*entry, error) {
 		return fail("a unique replacement chain within a channel is required to determine the relative order between "+
 			"channel entries, but it has several heads: %s%s", strings.Join(heads, ", "), more)
 	}
+	chain, again := u.Chain(heads[0], nil)
+	if again >= 0 {
+		return fail("a cycle exists in the chain of replacement beginning with %q", heads[0])
+	}
 	var order []*entry
-	seen := map[string]bool{}
-	for e := byName[heads[0]]; e != nil; e = byName[e.replaces] {
-		if seen[e.name] {
-			return fail("a cycle exists in the chain of replacement beginning with %q", heads[0])
-		}
-		seen[e.name] = true
-		if !skipped[e.name] {
+	for _, name := range chain {
+		if e := byName[name]; e != nil && !u.Skipped(name) {
 			order = append(order, e)
 		}
 	}
