@@ -113,7 +113,7 @@ func (a *archive) open(ctx context.Context, i *item) (*opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &opened{from, top, func() error { return nil }, nil}
+	out := &opened{Reader: from, top: top, close: func() error { return nil }}
 	demanded, err := a.client.Demands(ctx, i.source.PullName())
 	if demanded {
 		out.judged, err = a.client.At(ctx, i.source.PullName(), from, top, i.platforms)

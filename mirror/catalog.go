@@ -60,17 +60,47 @@ type catalog struct {
 	// referrers, and is not replaced.
 	tagKept bool
 
-	// dest is where the catalog goes. Without a registry the tag of one that is named by digest is a guess until it is
-	// rebuilt.
-	dest imageset.Ref
+	// image is that of the catalog where it goes. The tag of one that is named by digest is a guess until it is rebuilt.
+	image *item
 	// template, unless nil, is what its CatalogSource is made from.
 	template *resources.Template
 	account  CatalogAccount
 }
 
+// newCatalog returns the catalog of an entry.
+func newCatalog(op imageset.Operator) *catalog {
+	c := &catalog{op: op, selects: op, image: &item{source: op.Catalog, kind: Catalog}}
+	c.image.catalog = c
+	c.account = CatalogAccount{Source: op.Catalog.Name(), Packages: map[string]catalogedPackage{}}
+	return c
+}
+
 // setDestination sets where the catalog goes.
 func (c *catalog) setDestination(dest imageset.Ref, d digest.Digest) {
-	c.dest, c.account.Destination, c.account.DestinationDigest = dest, dest.String(), d
+	c.image.setDestination(dest)
+	c.account.Destination, c.account.DestinationDigest = dest.String(), d
+}
+
+// settle notes what became of the catalog: that it is at its destination, or why not.
+func (c *catalog) settle(err error) {
+	of := c.image.account
+	if c.account.DestinationDigest = of.Digest; of.Digest != "" {
+		c.account.Destination = of.Destination
+	}
+	if err != nil {
+		c.account.Error = err.Error()
+		return
+	}
+	c.account.Published, c.account.Present = true, of.Status == Present
+}
+
+// sourceImage is the image that the catalog is read from.
+func (c *catalog) sourceImage() imageset.Ref {
+	at := c.op.Catalog
+	if at.Transport != imageset.OCI {
+		at.Digest = c.digest
+	}
+	return at
 }
 
 // catalogBundle is a bundle that the filter keeps, with the images that it names.

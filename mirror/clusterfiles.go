@@ -30,17 +30,16 @@ func (o Options) WriteResources(ctx context.Context, dir string) (_ *Account, er
 	if err := r.open(ctx, false); err != nil {
 		return r.report.account, err
 	}
-	if r.found, err = collectAll(ctx, r.o, r.report, r.places.from, r.places.input); err != nil {
+	if err := r.collectWhole(ctx); err != nil {
 		return r.report.account, err
 	}
-	if _, err := checkDestinations(ctx, r.o, r.report, r.places.from, r.places.to, r.found); err != nil {
+	if _, err := r.checkDestinations(ctx); err != nil {
 		return r.report.account, err
 	}
 	if err := r.findCatalogs(ctx); err != nil {
 		return r.report.account, err
 	}
-	results := &resultWriter{o: r.o, report: r.report, found: r.found}
-	err = results.writeResources(ctx, dir)
+	err = r.writeResources(ctx, dir)
 	return r.report.finish(r.found), err
 }
 
@@ -51,17 +50,13 @@ func (r *run) findCatalogs(ctx context.Context) error {
 		return err
 	}
 	if g := r.found.graph; g != nil {
-		to, err := r.places.to.repository(g.dest)
+		top, err := r.head(ctx, g)
 		if err != nil {
 			return err
 		}
-		top, err := to.Head(ctx, g.dest.Tag)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("%s: %w", g.dest.Name(), err)
-		}
 		if g.account.Digest = top.Digest; top.Digest == "" {
 			r.found.graph = nil
-			r.report.problem(filter.Warning, "graph: true", "", "%s is not at the target", g.dest.Name())
+			r.report.problem(filter.Warning, "graph: true", "", "%s is not at the target", g.destination.Name())
 		}
 	}
 	for _, c := range r.found.catalogs {
@@ -98,16 +93,17 @@ func (o Options) Repositories(ctx context.Context) (_ []string, err error) {
 		}
 	}
 	all := o.withDefaults()
-	found, err := collectAll(ctx, all, newReport(all), registryOrigin{all.Images}, nil)
-	defer func() { err = errors.Join(err, found.close()) }()
+	r := &run{o: all, report: newReport(all), places: places{from: registryOrigin{all.Images}}}
+	err = r.collectWhole(ctx)
+	defer func() { err = errors.Join(err, r.found.close()) }()
 	if err != nil {
 		return nil, err
 	}
-	for _, i := range found.items.list {
+	for _, i := range r.found.items.list {
 		out = append(out, i.destination.Path)
 	}
-	for _, c := range found.catalogs {
-		out = append(out, c.dest.Path)
+	for _, c := range r.found.catalogs {
+		out = append(out, c.image.destination.Path)
 	}
 	slices.Sort(out)
 	return slices.Compact(out), nil

@@ -24,11 +24,11 @@ import (
 // collection is what an image set asks for.
 type collection struct {
 	releases []*release
-	graph    *graph        // nil if it is not asked for
+	graph    *item         // the image with the data of update graphs; nil if it is not asked for
 	files    *releaseFiles // about releases
 	catalogs []*catalog
 	absent   []*catalog // catalogs that are not there
-	items    items      // all images but the catalogs
+	items    items      // all images but those of catalogs and graphs, which are made of these
 }
 
 func (f *collection) close() error {
@@ -39,44 +39,35 @@ func (f *collection) close() error {
 	return err
 }
 
-// collector finds out what an image set asks for.
-type collector struct {
-	o      *Options
-	report *report
-	input  *archive // where catalogs are read; nil for registries
-	from   origin   // where images are read
-	found  *collection
-}
-
 // collect reads the catalogs of the image set, filters them, and lists all images, as it does with the releases. All that
 // is wrong is reported at once. Releases and catalogs that are not there, and catalogs that have nothing of what is named,
 // are no error if there is anything else to mirror. What was found is returned with an error, too; the caller closes it.
-func collect(ctx context.Context, o *Options, report *report, from origin, input *archive) (*collection, error) {
-	c := &collector{o: o, report: report, input: input, from: from, found: &collection{}}
-	templates, err := c.readTemplates(ctx)
+func (r *run) collect(ctx context.Context) error {
+	r.found = &collection{}
+	templates, err := r.readTemplates(ctx)
 	if err == nil {
-		err = c.collect(ctx, templates)
+		err = r.collectAll(ctx, templates)
 	}
-	c.found.items.byKey = nil // nothing is added from now on
-	return c.found, err
+	r.found.items.byKey = nil // nothing is added from now on
+	return err
 }
 
-// collectAll is like [collect], but a release or catalog that is not there is an error.
-func collectAll(ctx context.Context, o *Options, report *report, from origin, input *archive) (*collection, error) {
-	found, err := collect(ctx, o, report, from, input)
-	errs := found.releaseFailures()
-	e := &CollectError{Releases: len(errs), Operators: len(found.absent)}
-	for _, c := range found.absent {
+// collectWhole is like [run.collect], but a release or catalog that is not there is an error.
+func (r *run) collectWhole(ctx context.Context) error {
+	err := r.collect(ctx)
+	errs := r.found.releaseFailures()
+	e := &CollectError{Releases: len(errs), Operators: len(r.found.absent)}
+	for _, c := range r.found.absent {
 		errs = append(errs, fmt.Errorf("catalog %s: %w", c.op.Catalog.Name(), c.failed))
 	}
 	if e.Err = errors.Join(errs...); err == nil && e.Err != nil {
 		err = e
 	}
-	return found, err
+	return err
 }
 
 // readTemplates reads the templates of the entries, in their order; nil for entries without one.
-func (r *collector) readTemplates(ctx context.Context) ([]*resources.Template, error) {
+func (r *run) readTemplates(ctx context.Context) ([]*resources.Template, error) {
 	var errs []error
 	templates := make([]*resources.Template, len(r.o.Set.Operators))
 	for n, op := range r.o.Set.Operators {
@@ -90,8 +81,8 @@ func (r *collector) readTemplates(ctx context.Context) ([]*resources.Template, e
 	return templates, errors.Join(errs...)
 }
 
-// collect reads the catalogs and lists the images.
-func (r *collector) collect(ctx context.Context, templates []*resources.Template) error {
+// collectAll reads the catalogs and lists the images.
+func (r *run) collectAll(ctx context.Context, templates []*resources.Template) error {
 	if err := r.collectReleases(ctx); err != nil {
 		return err
 	}
@@ -134,7 +125,7 @@ func (r *collector) collect(ctx context.Context, templates []*resources.Template
 			wrong(c, c.failed)
 			continue
 		}
-		r.report.unpublished(c, c.failed)
+		r.report.unpublished(c.op.Catalog.Name(), Catalog, c.failed)
 	}
 	filter.DropMetDependencies(results)
 	for _, c := range r.found.catalogs {
@@ -159,9 +150,8 @@ func (r *collector) collect(ctx context.Context, templates []*resources.Template
 }
 
 // openCatalog reads and filters a catalog. The catalog is returned with an error, too.
-func (r *collector) openCatalog(ctx context.Context, op imageset.Operator) (_ *catalog, err error) {
-	c := &catalog{op: op, selects: op}
-	c.account = CatalogAccount{Source: op.Catalog.Name(), Packages: map[string]catalogedPackage{}}
+func (r *run) openCatalog(ctx context.Context, op imageset.Operator) (_ *catalog, err error) {
+	c := newCatalog(op)
 	if err := r.resolveCatalog(ctx, c); err != nil {
 		return c, err
 	}
@@ -184,13 +174,13 @@ func (r *collector) openCatalog(ctx context.Context, op imageset.Operator) (_ *c
 }
 
 // resolveCatalog finds out what a catalog is read from. A tag is resolved once, here.
-func (r *collector) resolveCatalog(ctx context.Context, c *catalog) error {
+func (r *run) resolveCatalog(ctx context.Context, c *catalog) error {
 	if source, ok := r.o.Replace[c.op.Written]; ok {
 		c.name = source
 		return nil
 	}
-	if r.input != nil {
-		in := &archivedCatalogs{archive: r.input, o: r.o, report: r.report}
+	if r.places.input != nil {
+		in := &archivedCatalogs{archive: r.places.input, o: r.o, report: r.report}
 		return in.resolve(ctx, c)
 	}
 	ref := c.op.Catalog
@@ -211,14 +201,14 @@ func (r *collector) resolveCatalog(ctx context.Context, c *catalog) error {
 	return at.Close()
 }
 
-func (r *collector) addAbsent(c *catalog, err error) {
+func (r *run) addAbsent(c *catalog, err error) {
 	r.found.absent = append(r.found.absent, c)
 	c.account.Error, c.failed = err.Error(), err
 	c.setDestination(r.o.destination().Catalog(c.op, !c.op.WholeCatalog(), "", ""), "")
 }
 
 // addCatalog lists the images that a catalog names.
-func (r *collector) addCatalog(c *catalog) error {
+func (r *run) addCatalog(c *catalog) error {
 	c.setDestination(r.o.destination().Catalog(c.op, !c.asIs, "", c.account.FilterHash), "")
 	for _, p := range c.result.Problems {
 		if p.Code != filter.UnusableImage { // an unusable image only leaves its bundle out
@@ -296,7 +286,7 @@ func checkRelated(ref imageset.Ref) error {
 
 // explainFilter says what was added for others, and which installed versions lose their way to the head. Without
 // --installed that is said of each channel in one line: whether anyone has these versions is not known here.
-func (r *collector) explainFilter(c *catalog) {
+func (r *run) explainFilter(c *catalog) {
 	for _, d := range c.result.Dependencies {
 		r.report.log.info(fmt.Sprintf("added bundle %s of package %s, since bundle %s needs %s", d.Bundle, d.Package,
 			d.ByBundle, d.Needs))
@@ -340,7 +330,7 @@ func versionsText(lost filter.Lost) string {
 }
 
 // reportProblem reports what the filter has found. Errors are in what [catalog.checkResult] returns.
-func (r *collector) reportProblem(c *catalog, p filter.Problem) {
+func (r *run) reportProblem(c *catalog, p filter.Problem) {
 	if p.Level == filter.Failure {
 		r.report.addProblem(Problem{Level: filter.Failure, Object: c.op.Written, Message: p.Sentence(), Hint: p.Fix})
 		return
@@ -352,7 +342,7 @@ func (r *collector) reportProblem(c *catalog, p filter.Problem) {
 	r.report.problem(p.Level, c.op.Written, p.Fix, "%s", p.Sentence())
 }
 
-func (r *collector) addAdditional(a imageset.AdditionalImage) error {
+func (r *run) addAdditional(a imageset.AdditionalImage) error {
 	to, err := r.o.destination().Additional(a)
 	if err != nil {
 		return err

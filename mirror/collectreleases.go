@@ -24,12 +24,12 @@ import (
 
 // collectReleases finds out which releases are wanted, verifies them, and lists the images of each. What is wrong with
 // one is in it.
-func (r *collector) collectReleases(ctx context.Context) error {
+func (r *run) collectReleases(ctx context.Context) error {
 	p := &r.o.Set.Platform
-	r.found.files = newReleaseFiles(r.o, r.input)
+	r.found.files = newReleaseFiles(r.o, r.places.input)
 	if p.Graph {
-		dest := r.o.destination().GraphImage()
-		r.found.graph = &graph{dest: dest, account: GraphAccount{Destination: dest.String()}}
+		r.found.graph = &item{destination: r.o.destination().GraphImage(), kind: Graph, build: r.openGraph}
+		r.found.graph.startAccount(r.report.moved)
 	}
 	if len(p.Channels) == 0 && p.Release.IsZero() {
 		return nil
@@ -75,7 +75,7 @@ func (f *collection) releaseFailures() (errs []error) {
 }
 
 // chooseReleases asks the graphs, or resolves the one release that the image set names.
-func (r *collector) chooseReleases(ctx context.Context) ([]*release, error) {
+func (r *run) chooseReleases(ctx context.Context) ([]*release, error) {
 	p := &r.o.Set.Platform
 	if !p.Release.IsZero() {
 		one := &release{chosen: releases.Release{Image: p.Release.Name(), Why: "the image set names it"}}
@@ -110,17 +110,17 @@ func (r *collector) chooseReleases(ctx context.Context) ([]*release, error) {
 }
 
 // resolveRelease returns the digest of a release that is named by its tag, as it was when the archive was written.
-func (r *collector) resolveRelease(ctx context.Context, ref imageset.Ref) (digest.Digest, error) {
+func (r *run) resolveRelease(ctx context.Context, ref imageset.Ref) (digest.Digest, error) {
 	if ref.Digest != "" {
 		return ref.Digest, nil
 	}
 	d, err := digest.Digest(""), error(nil)
-	if r.input == nil {
+	if r.places.input == nil {
 		d, err = r.o.Images.UnverifiedDigest(ctx, ref.PullName())
 	} else if d = r.found.files.resolved(ref); d == "" {
 		at := onMedium.ReleaseImages(ref.Tag)
 		var top v1.Descriptor
-		if top, err = r.input.reader.Repository(at.Path).Head(ctx, at.Tag); errors.Is(err, fs.ErrNotExist) {
+		if top, err = r.places.input.reader.Repository(at.Path).Head(ctx, at.Tag); errors.Is(err, fs.ErrNotExist) {
 			return "", absentError("the archive has no release " + ref.Name())
 		}
 		d = top.Digest
@@ -135,7 +135,7 @@ func (r *collector) resolveRelease(ctx context.Context, ref imageset.Ref) (diges
 }
 
 // readRelease verifies a release, and reads what it names.
-func (r *collector) readRelease(ctx context.Context, one *release) (*payload.Payload, error) {
+func (r *run) readRelease(ctx context.Context, one *release) (*payload.Payload, error) {
 	ref, err := imageset.ParseRef(one.chosen.Image)
 	if err != nil {
 		return nil, fmt.Errorf("%w: the graph names the image %s: %w", fault.ErrInvalid, fault.Quote(one.chosen.Image), err)
@@ -166,7 +166,7 @@ func (r *collector) readRelease(ctx context.Context, one *release) (*payload.Pay
 	one.image.nameOnMedium(onMedium.ReleaseImages(tag))
 	one.account.Source, one.account.Destination = ref.String(), one.image.destination.String()
 	one.account.Digest = ref.Digest
-	at, err := openSource(ctx, r.from, one.image)
+	at, err := openSource(ctx, r.places.from, one.image)
 	if err != nil {
 		return nil, err
 	}
@@ -190,8 +190,8 @@ func (r *collector) readRelease(ctx context.Context, one *release) (*payload.Pay
 		}
 		r.report.problem(filter.Warning, "release "+one.account.Name(), "", text, one.chosen.Channel, ref.Name(), asked, is)
 	}
-	if r.input == nil && ref.Tag != "" {
-		if is := contentOf(ctx, r.from, one.image.withTag()); is != "" && is != ref.Digest {
+	if r.places.input == nil && ref.Tag != "" {
+		if is := contentOf(ctx, r.places.from, one.image.withTag()); is != "" && is != ref.Digest {
 			r.report.problem(filter.Warning, ref.Repository()+":"+ref.Tag, "", "the tag stands for %s now; %s is mirrored, which "+
 				"the graph names and the signature is for", is, ref.Digest)
 		}
@@ -208,7 +208,7 @@ func (r *collector) readRelease(ctx context.Context, one *release) (*payload.Pay
 const maxTag = 128
 
 // addComponents lists the images of a release.
-func (r *collector) addComponents(ctx context.Context, one *release, names *payload.Payload) error {
+func (r *run) addComponents(ctx context.Context, one *release, names *payload.Payload) error {
 	tag := one.image.destination.Tag
 	list, hasKubeVirt := componentsOf(&r.o.Set.Platform, one.chosen.Architecture, names)
 	one.hasKubeVirt = hasKubeVirt
@@ -230,7 +230,7 @@ func (r *collector) addComponents(ctx context.Context, one *release, names *payl
 		if source.Digest == "" {
 			i := &item{source: source, destination: dest}
 			i.nameOnMedium(onMedium.ReleaseContent(tag, c.Name))
-			source.Digest = contentOf(ctx, r.from, i) // if it is not there, copying says why
+			source.Digest = contentOf(ctx, r.places.from, i) // if it is not there, copying says why
 			r.report.problem(filter.Warning, "release "+one.account.Name(), "", "component %s is named by the tag %s, which may "+
 				"stand for another image tomorrow; it is copied as it is now %s", c.Name, source.Tag, source.Digest)
 		}
@@ -246,7 +246,7 @@ func (r *collector) addComponents(ctx context.Context, one *release, names *payl
 }
 
 // checkKubeVirt says which releases have no boot images. It is an error if none has.
-func (r *collector) checkKubeVirt() error {
+func (r *run) checkKubeVirt() error {
 	if !r.o.Set.Platform.KubeVirt {
 		return nil
 	}
@@ -269,7 +269,7 @@ func (r *collector) checkKubeVirt() error {
 }
 
 // addReleaseFiles adds what the other side needs to choose and verify the releases again.
-func (r *archiveWriter) addReleaseFiles(ctx context.Context) error {
+func (r *run) addReleaseFiles(ctx context.Context) error {
 	files := r.found.files.written
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		err := r.places.output.AddFile(ctx, "working-dir/"+name, int64(len(files[name])), bytes.NewReader(files[name]))

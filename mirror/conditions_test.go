@@ -60,7 +60,7 @@ func TestPlatforms(t *testing.T) {
 			t.Error("the images of the other platform are there")
 		}
 		v.set = every
-		v.must(mirror.ToMirror)
+		v.foreseen()
 		v.servable()
 		got := tags(v.target)
 		v.newTarget()
@@ -476,7 +476,7 @@ func TestTagOfAnotherImage(t *testing.T) {
 	}
 	// So it is if the other one was mirrored before.
 	w.set = strings.Replace(w.set, "  - name: registry.example.com/extra/tool:v1\n", "", 1)
-	w.must(mirror.ToMirror)
+	w.foreseen()
 	if got := tags(w.target); got["to/extra/tool:v1"] != is {
 		t.Errorf("the tag was moved: %v", got)
 	}

@@ -18,26 +18,16 @@ import (
 	"github.com/operator-bindery/bindery/mirror/internal/workdir"
 )
 
-// destinationCheck looks for what would go wrong later, before anything is written: images that fall together at the
-// destination, and images that would replace a source or a catalog.
-type destinationCheck struct {
-	o      *Options
-	report *report
-	from   origin
-	to     target
-	found  *collection
+// checkDestinations looks for what would go wrong later, before anything is written: images that fall together at the
+// destination, and images that would replace a source or a catalog. It marks the images that are blocked, and returns all
+// in the order in which they are copied.
+func (r *run) checkDestinations(ctx context.Context) ([]*item, error) {
+	list := r.found.items.sorted()
+	return list, r.checkPlaces(ctx, list)
 }
 
-// checkDestinations checks the destinations of all images, and marks those that are blocked. It returns the images in
-// the order in which they are copied.
-func checkDestinations(ctx context.Context, o *Options, report *report, from origin, to target,
-	found *collection) ([]*item, error) {
-	check := &destinationCheck{o: o, report: report, from: from, to: to, found: found}
-	list := found.items.sorted()
-	return list, check.run(ctx, list)
-}
-
-func (r *destinationCheck) run(ctx context.Context, list []*item) error {
+// checkPlaces checks the destinations of all images.
+func (r *run) checkPlaces(ctx context.Context, list []*item) error {
 	byPlace := map[string][]*item{}
 	for _, i := range list {
 		i.startAccount(r.report.moved)
@@ -100,7 +90,7 @@ func (r *destinationCheck) run(ctx context.Context, list []*item) error {
 }
 
 // markBlocked marks an image that a rule of the image set leaves out.
-func (r *destinationCheck) markBlocked(i *item) {
+func (r *run) markBlocked(i *item) {
 	rule, byDestination, blocked := r.o.Set.Blocked(i.source, "", i.destination, r.o.destination())
 	if !blocked {
 		return
@@ -123,7 +113,7 @@ func (r *destinationCheck) markBlocked(i *item) {
 }
 
 // conflicts returns an error for each image that would be written over another one, or over a source.
-func (r *destinationCheck) conflicts(ctx context.Context, pairs, sources []collisions.Pair) (errs []error) {
+func (r *run) conflicts(ctx context.Context, pairs, sources []collisions.Pair) (errs []error) {
 	for _, c := range collisions.Find(pairs) {
 		errs = append(errs, &c)
 	}
@@ -132,7 +122,7 @@ func (r *destinationCheck) conflicts(ctx context.Context, pairs, sources []colli
 
 // resolveShared finds out the digests of images that share a destination with others. What cannot be found out is
 // empty.
-func (r *destinationCheck) resolveShared(ctx context.Context,
+func (r *run) resolveShared(ctx context.Context,
 	byPlace map[string][]*item) (map[*item]digest.Digest, error) {
 	var shared []*item
 	for _, together := range byPlace {
@@ -143,7 +133,7 @@ func (r *destinationCheck) resolveShared(ctx context.Context,
 	var mu sync.Mutex
 	contents := map[*item]digest.Digest{}
 	err := guard.Each(ctx, r.o.Jobs, shared, func(ctx context.Context, _ int, i *item) error {
-		d := contentOf(ctx, r.from, i)
+		d := contentOf(ctx, r.places.from, i)
 		mu.Lock()
 		defer mu.Unlock()
 		contents[i] = d
@@ -154,7 +144,7 @@ func (r *destinationCheck) resolveShared(ctx context.Context,
 
 // shareTag decides which of several images of one source repository gets the tag that they are named with: the image
 // that the tag stands for at the source. The others are named with digests too, and get tags that are made of these.
-func (r *destinationCheck) shareTag(ctx context.Context, together []*item, contents map[*item]digest.Digest) {
+func (r *run) shareTag(ctx context.Context, together []*item, contents map[*item]digest.Digest) {
 	first := together[0]
 	var tagged *item
 	same := true
@@ -178,7 +168,7 @@ func (r *destinationCheck) shareTag(ctx context.Context, together []*item, conte
 	if tagged != nil {
 		has = contents[tagged]
 	} else {
-		has = contentOf(ctx, r.from, first.withTag())
+		has = contentOf(ctx, r.places.from, first.withTag())
 	}
 	for _, i := range together {
 		if i == tagged || contents[i] == has && has != "" {
@@ -190,7 +180,7 @@ func (r *destinationCheck) shareTag(ctx context.Context, together []*item, conte
 
 // replacedSources returns an error for each image that would be written to the name of a source which has other
 // content.
-func (r *destinationCheck) replacedSources(ctx context.Context, pairs, sources []collisions.Pair) (errs []error) {
+func (r *run) replacedSources(ctx context.Context, pairs, sources []collisions.Pair) (errs []error) {
 	if r.o.Mode == ToDisk {
 		return nil
 	}
@@ -222,7 +212,7 @@ func (r *destinationCheck) replacedSources(ctx context.Context, pairs, sources [
 
 // replacedCatalogs returns an error for each image that would be written over a catalog which an earlier run has
 // published, and which is still there.
-func (r *destinationCheck) replacedCatalogs(ctx context.Context, list []*item) (errs []error, err error) {
+func (r *run) replacedCatalogs(ctx context.Context, list []*item) (errs []error, err error) {
 	if r.o.Mode == ToDisk {
 		return nil, nil
 	}
@@ -239,12 +229,12 @@ func (r *destinationCheck) replacedCatalogs(ctx context.Context, list []*item) (
 		if !ok || i.account.Status == Blocked {
 			continue
 		}
-		to, err := r.to.repository(i.destination)
+		to, err := r.places.to.repository(i.destination)
 		if err != nil {
 			return errs, err
 		}
 		if there, err := to.Head(ctx, i.destination.Tag); err == nil && there.Digest == c.Digest &&
-			contentOf(ctx, r.from, i) != c.Digest {
+			contentOf(ctx, r.places.from, i) != c.Digest {
 			errs = append(errs, fmt.Errorf("%w: %s would replace the catalog %s, which was mirrored from %s: give it another "+
 				"name with targetRepo or targetTag", fault.ErrInvalid, i.name(), i.destination.Name(), c.Source))
 		}
@@ -269,7 +259,7 @@ func (e *replacedSourceError) Unwrap() error { return fault.ErrInvalid }
 
 // replaces tells whether an image would be written over a source with other content. If images come from an archive,
 // this holds only if the registry has the source: it may be another registry of the same name.
-func (r *destinationCheck) replaces(ctx context.Context, p, s collisions.Pair) bool {
+func (r *run) replaces(ctx context.Context, p, s collisions.Pair) bool {
 	if *p.Source == *s.Source && !p.Made {
 		return false // the image is copied onto itself
 	}
@@ -277,7 +267,7 @@ func (r *destinationCheck) replaces(ctx context.Context, p, s collisions.Pair) b
 		if of.Content != "" {
 			return of.Content
 		}
-		return contentOf(ctx, r.from, &item{source: *of.Source, destination: *p.Destination})
+		return contentOf(ctx, r.places.from, &item{source: *of.Source, destination: *p.Destination})
 	}
 	is, was := content(p), content(s)
 	if is == was && is != "" {
@@ -286,7 +276,7 @@ func (r *destinationCheck) replaces(ctx context.Context, p, s collisions.Pair) b
 	if r.o.Mode != FromDisk {
 		return true
 	}
-	to, err := r.to.repository(*p.Destination)
+	to, err := r.places.to.repository(*p.Destination)
 	if err != nil {
 		return false
 	}

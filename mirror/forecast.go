@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,27 +15,15 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/guard"
 	"github.com/operator-bindery/bindery/internal/limit"
-	"github.com/operator-bindery/bindery/mirror/filter"
 	"github.com/operator-bindery/bindery/mirror/imageset"
 	"github.com/operator-bindery/bindery/mirror/internal/outage"
 	"github.com/operator-bindery/bindery/mirror/internal/sizes"
 	"github.com/operator-bindery/bindery/mirror/medium"
 )
 
-// forecast is a dry run: it finds out what a run would do, and copies nothing.
-type forecast struct {
-	o         *Options
-	report    *report
-	places    *places
-	found     *collection
-	publisher *publisher
-	results   *resultWriter
-	total     sizes.Total // what would be sent
-}
-
-// make writes the mapping of all images (SOURCE=DESTINATION), and finds out how many bytes would be sent to each
-// repository.
-func (r *forecast) make(ctx context.Context) (err error) {
+// forecast finds out what a run would do, and copies nothing: it writes the mapping of all images (SOURCE=DESTINATION), and
+// finds out how many bytes would be sent to each repository.
+func (r *run) forecast(ctx context.Context) (err error) {
 	list, err := r.found.keepShard(ctx, r.o, r.places.from)
 	if err != nil {
 		return err
@@ -52,12 +41,16 @@ func (r *forecast) make(ctx context.Context) (err error) {
 		}
 		defer func() { err = errors.Join(err, closeNeighbour()) }()
 	}
+	if err := r.keepTags(ctx, list); err != nil {
+		return err
+	}
 	r.report.progress.add(func(e *Event) { e.AllImages = len(list) })
+	total := &sizes.Total{} // what would be sent
 	err = guard.Each(ctx, r.o.Jobs, list, func(ctx context.Context, _ int, i *item) error {
 		if i.account.Status == Blocked {
 			return nil
 		}
-		err := r.measureImage(ctx, i)
+		err := r.measureImage(ctx, i, total)
 		if err == nil && r.o.ManifestLists && i.account.Status == Present {
 			err = r.listInstances(ctx, i)
 		}
@@ -74,7 +67,7 @@ func (r *forecast) make(ctx context.Context) (err error) {
 		return err
 	}
 	for _, c := range r.found.catalogs {
-		err := r.publisher.measure(ctx, c, &r.total)
+		err := r.measureCatalog(ctx, c, total)
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
@@ -82,16 +75,16 @@ func (r *forecast) make(ctx context.Context) (err error) {
 			return err
 		case err != nil:
 			c.account.Error, c.failed = err.Error(), err
-			r.report.unpublished(c, err)
+			r.report.unpublished(c.op.Catalog.Name(), Catalog, err)
 		}
 	}
-	r.report.account.Repositories = ByRepository(r.total.ByRepository())
+	r.report.account.Repositories = ByRepository(total.ByRepository())
 	if r.o.Mode == ToDisk && r.o.Archive != "" {
 		var sum int64
 		for _, of := range r.report.account.Repositories {
 			sum += of.Bytes
 		}
-		r.report.account.Free = checkSpace(r.report, r.o.Archive, sum+int64(r.total.Blobs())*blobOverhead)
+		r.report.account.Free = checkSpace(r.report, r.o.Archive, sum+int64(total.Blobs())*blobOverhead)
 	}
 	if err := r.writeMapping(list); err != nil {
 		return err
@@ -102,23 +95,21 @@ func (r *forecast) make(ctx context.Context) (err error) {
 			c.account.LeftOut = c.lackingBundles(r.o.PruneBlocked)
 		}
 	}
-	if r.o.Mode != ToDisk {
-		dir, err := r.o.Workspace.files().Path("dry-run", "cluster-resources")
-		if r.o.Compat {
-			dir, err = r.o.Workspace.Resources()
-		}
-		if err != nil {
-			return err
-		}
-		if err := r.results.writeResources(ctx, dir); err != nil {
-			return err
-		}
+	if r.o.Mode == ToDisk {
+		return nil
 	}
-	return nil
+	dir, err := r.o.Workspace.files().Path("dry-run", "cluster-resources")
+	if r.o.Compat {
+		dir, err = r.o.Workspace.Resources()
+	}
+	if err != nil {
+		return err
+	}
+	return r.writeResources(ctx, dir)
 }
 
 // openNeighbour counts what the archive that is in the directory has as left out, too, as a run does.
-func (r *forecast) openNeighbour(ctx context.Context) (end func() error, err error) {
+func (r *run) openNeighbour(ctx context.Context) (end func() error, err error) {
 	if !r.o.leavesOutNeighbour() {
 		return func() error { return nil }, nil
 	}
@@ -133,57 +124,72 @@ func (r *forecast) openNeighbour(ctx context.Context) (end func() error, err err
 	return reader.Close, nil
 }
 
-// measureImage reads the manifests of an image and compares them with the target.
-func (r *forecast) measureImage(ctx context.Context, i *item) error {
-	var there v1.Descriptor
-	demanded, err := r.o.policyDemands(ctx, i.source)
-	if err != nil {
+// measureCatalog counts what publishing a catalog would send, as long as no bundle is left out of it: then it is less. To
+// an archive its source goes, too.
+func (r *run) measureCatalog(ctx context.Context, c *catalog, total *sizes.Total) error {
+	if r.o.Shard.Count > 0 {
+		return nil
+	}
+	c.image.startAccount(r.report.moved)
+	at := c.image.destination // files of a dry run have the name that is known without building the catalog
+	r.chooseImage(c)
+	err := r.measureImage(ctx, c.image, total)
+	c.image.setDestination(at)
+	if err == nil && r.o.Mode == ToDisk && !c.asIs && c.digest != "" {
+		err = r.measureImage(ctx, r.sourceItem(c), total)
+	}
+	return err
+}
+
+// measureImage decides on an image, and adds what would be sent of it to the total.
+func (r *run) measureImage(ctx context.Context, i *item, total *sizes.Total) error {
+	d, err := r.decide(ctx, i)
+	if err != nil || d.from == nil {
 		return err
 	}
-	if demanded {
-		from, err := openSource(ctx, r.places.from, i)
-		if err != nil {
-			return err
-		}
-		if err := from.close(); err != nil {
-			return err
-		}
+	image, err := r.measureCopy(ctx, i, d)
+	if err = errors.Join(err, d.from.close()); err != nil {
+		return err
 	}
-	if r.places.to != nil {
-		to, err := r.places.to.repository(i.destination)
-		if err != nil {
-			return err
-		}
-		there, err = to.Head(ctx, i.destination.Tag)
-		if err == nil && there.Digest == i.source.Digest {
-			i.account.Status, i.account.Digest = Present, there.Digest
-			return nil
-		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			r.report.problem(filter.Warning, i.destination.Name(), "", "cannot be asked: %v", err)
-		}
-	}
-	if r.places.other.hasImage(i) {
+	if i.account.Status = Planned; len(image.Blobs) == 0 {
 		i.account.Status = Present
 		return nil
 	}
-	image, err := r.places.measure(ctx, i, there)
-	if err != nil {
-		return err
-	}
-	if image == nil {
-		i.account.Status, i.account.Digest = Present, there.Digest
-		return nil
-	}
-	i.result().digest, i.result().kept = image.Top.Digest, image.Instances
-	i.account.Digest, i.account.Bytes, i.account.Status = image.Top.Digest, image.Sum(), Planned
+	i.result().kept, i.account.Bytes = image.Instances, image.Sum()
 	r.places.other.remove(image.Blobs)
-	r.total.Add(i.destination.Repository(), image.Blobs)
+	total.Add(i.destination.Repository(), image.Blobs)
 	return nil
 }
 
+// measureCopy reads the manifests of an image that is to be copied: of an index that the destination has, those entries
+// that it lacks.
+func (r *run) measureCopy(ctx context.Context, i *item, d decision) (*sizes.Image, error) {
+	image, err := sizes.Measure(ctx, d.from.Reader, d.from.top, i.platforms)
+	if err != nil || d.there.Digest != d.from.top.Digest {
+		return image, err
+	}
+	to, err := r.places.to.repository(i.destination)
+	if err != nil {
+		return nil, err
+	}
+	clear(image.Blobs)
+	for _, entry := range image.Instances {
+		if _, err := to.Head(ctx, entry.Digest.String()); err == nil {
+			continue
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		part, err := sizes.Measure(ctx, d.from.Reader, entry, nil)
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(image.Blobs, part.Blobs)
+	}
+	return image, nil
+}
+
 // listInstances lists the images of an index that the target has, as those of one that it does not have are listed.
-func (r *forecast) listInstances(ctx context.Context, i *item) error {
+func (r *run) listInstances(ctx context.Context, i *item) error {
 	image, err := r.places.measure(ctx, i, v1.Descriptor{})
 	if err == nil {
 		i.result().kept = image.Instances
@@ -195,14 +201,14 @@ func (r *forecast) listInstances(ctx context.Context, i *item) error {
 type mapped struct{ source, destination imageset.Ref }
 
 // writeMapping writes SOURCE=DESTINATION for each image, sorted.
-func (r *forecast) writeMapping(list []*item) error {
+func (r *run) writeMapping(list []*item) error {
 	var pairs []mapped
 	for _, c := range r.found.catalogs {
 		source := c.op.Catalog
 		if source.InRegistry() {
 			source.Digest, source.Tag = c.digest, ""
 		}
-		pairs = append(pairs, mapped{source, c.dest})
+		pairs = append(pairs, mapped{source, c.image.destination})
 	}
 	var missing []mapped
 	for _, i := range list {
@@ -236,7 +242,7 @@ func (r *forecast) writeMapping(list []*item) error {
 			b.WriteByte('\n')
 		}
 		if g := r.found.graph; g != nil { // made, and not copied
-			fmt.Fprintf(&b, "graph-data=%s\n", g.dest)
+			fmt.Fprintf(&b, "graph-data=%s\n", g.destination)
 		}
 		if b.Len() > limit.MaxMapping {
 			return fmt.Errorf("%s: %w: %d bytes (limit %d): mirror fewer images at once", name, fault.ErrLimit, b.Len(),

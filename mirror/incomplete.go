@@ -12,7 +12,8 @@ import (
 
 // removeIncompleteBundles takes the bundles that lack images out of a catalog, after the images are copied. The error
 // is why the catalog cannot be published.
-func removeIncompleteBundles(ctx context.Context, o *Options, report *report, c *catalog) error {
+func (r *run) removeIncompleteBundles(ctx context.Context, c *catalog) error {
+	o := r.o
 	out := c.lackingBundles(o.PruneBlocked)
 	if len(out) == 0 {
 		return nil
@@ -41,8 +42,8 @@ func removeIncompleteBundles(ctx context.Context, o *Options, report *report, c 
 		return fmt.Errorf("without bundles that lack images: %w", err)
 	}
 	for _, l := range out {
-		report.addProblem(Problem{Level: filter.Warning, Object: c.op.Catalog.Name(), Message: l.text()})
-		report.log.warn(fmt.Sprintf("%s: bundle %s of package %s is taken out", c.op.Catalog.Name(), l.Bundle, l.Package))
+		r.report.addProblem(Problem{Level: filter.Warning, Object: c.op.Catalog.Name(), Message: l.text()})
+		r.report.log.warn(fmt.Sprintf("%s: bundle %s of package %s is taken out", c.op.Catalog.Name(), l.Bundle, l.Package))
 	}
 	c.account.LeftOut, c.asIs = out, false
 	return nil

@@ -2,6 +2,7 @@ package mirror
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"slices"
 	"sync"
@@ -28,6 +29,9 @@ type item struct {
 	platforms []v1.Platform
 	users     []user
 	release   *release // that it is a part of; nil for other kinds
+	catalog   *catalog // that it is the image of; nil for other kinds
+	// build, unless nil, makes the image, and may name its destination by its digest; of others the source is opened.
+	build func(ctx context.Context) (*opened, error)
 
 	all     bool // some entry asks for all platforms
 	damaged bool // its content in an archive does not match its digest
@@ -59,7 +63,8 @@ type itemState struct {
 	attached []string
 }
 
-func (i *item) byDigest() bool { return i.source.Digest != "" }
+// byDigest tells whether the image is named by its digest: one that is built has that of its source.
+func (i *item) byDigest() bool { return i.build == nil && i.source.Digest != "" }
 
 // onMedium is the place of the image on a medium.
 func (i *item) onMedium() imageset.Ref {
@@ -85,6 +90,17 @@ func (i *item) ofRelease() bool {
 }
 
 func (i *item) failed() bool { return i.account.Status == Failed || i.account.Status == Skipped }
+
+// isThere tells whether the destination has the image.
+func (i *item) isThere() bool { return i.account.Status == Copied || i.account.Status == Present }
+
+// setDestination gives the image another place at the destination, which is asked for there.
+func (i *item) setDestination(at imageset.Ref) {
+	i.destination, i.there, i.asked = at, nil, false
+	if i.account != nil {
+		i.account.Destination = at.String()
+	}
+}
 
 // items collects images: each once, by its source as it is written, with the union of what is requested.
 type items struct {
@@ -139,7 +155,10 @@ func (s *items) sorted() []*item {
 func (i *item) startAccount(moved *tally.Tally) {
 	i.moving = moved.Image()
 	i.account = &imageAccount{Source: i.source.String(), Destination: i.destination.String(), Kind: i.kind,
-		Digest: i.source.Digest, Status: Skipped}
+		Status: Skipped}
+	if i.kind != Catalog { // which may be rebuilt
+		i.account.Digest = i.source.Digest
+	}
 	var packages, bundles []string
 	for _, u := range i.users {
 		packages, bundles = append(packages, u.pkg), append(bundles, u.bundle)
@@ -147,6 +166,11 @@ func (i *item) startAccount(moved *tally.Tally) {
 	slices.Sort(packages)
 	slices.Sort(bundles)
 	i.account.Packages, i.account.Bundles = slices.Compact(packages), slices.Compact(bundles)
+}
+
+// note keeps what the source of the image is.
+func (i *item) note(top v1.Descriptor) {
+	i.result().digest, i.result().mediaType, i.account.Digest = top.Digest, top.MediaType, top.Digest
 }
 
 // result is what is found out while the image is copied. Of an image that is absent that is nothing.

@@ -15,18 +15,10 @@ import (
 	"github.com/operator-bindery/bindery/mirror/stock"
 )
 
-// finder looks for images that other runs have copied.
-type finder struct {
-	o      *Options
-	report *report
-	places *places
-	copier *copier
-}
-
 // findAll looks whether the images are at the target, or in the archives of all shards: what other runs have copied is
 // not known here. Images that are in no archive are copied to that of the catalogs. More is how many steps of the
 // progress come after the images.
-func (r *finder) findAll(ctx context.Context, list []*item, more int) (err error) {
+func (r *run) findAll(ctx context.Context, list []*item, more int) (err error) {
 	at, what := func(name string) (store.Reader, error) { return r.o.Remote.Repository(name) }, "at the target"
 	leftOut := map[digest.Digest]bool{}
 	if r.o.Mode == ToDisk {
@@ -101,7 +93,7 @@ func (r *finder) findAll(ctx context.Context, list []*item, more int) (err error
 
 // judgeFound asks the policy about the sources of the images that were found, and fails those that it refuses, or that
 // are not what their source is.
-func (r *finder) judgeFound(ctx context.Context, list []*item) error {
+func (r *run) judgeFound(ctx context.Context, list []*item) error {
 	return guard.Each(ctx, r.o.Jobs, list, func(ctx context.Context, _ int, i *item) error {
 		if i.account.Status != Present {
 			return nil
@@ -121,7 +113,7 @@ func (r *finder) judgeFound(ctx context.Context, list []*item) error {
 
 // judgeOne returns an error unless the policy accepts the source of an image that was found, and the image is that of
 // its source, or an index of some of its entries.
-func (r *finder) judgeOne(ctx context.Context, i *item) (err error) {
+func (r *run) judgeOne(ctx context.Context, i *item) (err error) {
 	from, err := openSource(ctx, r.places.from, i)
 	if err != nil {
 		return err
@@ -167,7 +159,7 @@ func (r *finder) judgeOne(ctx context.Context, i *item) (err error) {
 
 // markWaiting finds out which of the images that are not at the target their sources have: a run that has not ended
 // copies them, and their bundles are not to be left out.
-func (r *finder) markWaiting(ctx context.Context, list []*item) error {
+func (r *run) markWaiting(ctx context.Context, list []*item) error {
 	return guard.Each(ctx, r.o.Jobs, list, func(ctx context.Context, _ int, i *item) error {
 		if i.account.Status != Failed || i.kind == Additional {
 			return nil
@@ -182,7 +174,7 @@ func (r *finder) markWaiting(ctx context.Context, list []*item) error {
 
 // copyMissing copies the images that no part has to the archive of the catalogs. Runs of shards that could not read the
 // same manifests divide the images differently: some are then in no part.
-func (r *finder) copyMissing(ctx context.Context, list []*item) error {
+func (r *run) copyMissing(ctx context.Context, list []*item) error {
 	var missing []*item
 	for _, i := range list {
 		if i.account.Status == Failed {
@@ -196,7 +188,7 @@ func (r *finder) copyMissing(ctx context.Context, list []*item) error {
 	r.report.log.info(fmt.Sprintf("%d images are in no part, and are copied to the archive of the catalogs", len(missing)))
 	for kind := range slices.Values(kinds) {
 		of := slices.DeleteFunc(slices.Clone(missing), func(i *item) bool { return i.kind != kind })
-		if err := r.copier.copyKind(ctx, of); err != nil {
+		if err := r.copyKind(ctx, of); err != nil {
 			return err
 		}
 	}

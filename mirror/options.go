@@ -150,18 +150,6 @@ func (o *Options) destination() imageset.Target {
 // onMedium gives the names of repositories and tags in an archive: those of a target without a registry.
 var onMedium imageset.Target
 
-// toPublish is how many steps of the progress come after the images of a run.
-func (o *Options) toPublish(found *collection) int {
-	if o.Shard.Count > 0 {
-		return 0
-	}
-	n := len(found.catalogs)
-	if found.graph != nil {
-		n++
-	}
-	return n
-}
-
 // catalogsPart is the part of a divided image set with its catalogs.
 const catalogsPart = "catalogs"
 

@@ -31,6 +31,9 @@ type opened struct {
 	close func() error
 	// judged is the image as the policy of [Options.Images] sees it; nil if it demands nothing.
 	judged *images.Source
+	// carrier, unless nil, has what is attached to an image that is built, and sign is attached to it, too.
+	carrier store.Reader
+	sign    []store.Attachment
 }
 
 // policyDemands tells whether the policy accepts images of a name only with a signature, or not at all. Of such an
@@ -70,7 +73,7 @@ func (o registryOrigin) open(ctx context.Context, i *item) (*opened, error) {
 			i.resolved.Store(at.Top.Digest)
 		}
 	}
-	return &opened{at, at.Top, at.Close, at}, nil
+	return &opened{Reader: at, top: at.Top, close: at.Close, judged: at}, nil
 }
 
 func (o registryOrigin) head(ctx context.Context, i *item) (v1.Descriptor, error) {
@@ -129,10 +132,9 @@ func contentOf(ctx context.Context, from origin, i *item) digest.Digest {
 
 // useDigestTag gives an image the tag of its digest, as the tag that it is named by is that of another image.
 func useDigestTag(report *report, i *item) {
-	was := i.destination.Name()
-	i.destination.Tag = imageset.DigestTag(i.source.Digest)
-	i.account.Destination = i.destination.String()
-	i.there, i.asked = nil, false
+	was, at := i.destination.Name(), i.destination
+	at.Tag = imageset.DigestTag(i.source.Digest)
+	i.setDestination(at)
 	report.problem(filter.Warning, i.name(), "", "at the destination it is %s: the tag of %s is that of another image",
 		i.destination.Name(), was)
 }

@@ -3,203 +3,124 @@ package mirror
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io/fs"
 	"maps"
 	"os"
-	"path/filepath"
-	"sync"
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/build"
-	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/convert"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/platform"
 	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/layers"
-	"github.com/operator-bindery/bindery/mirror/filter"
 	"github.com/operator-bindery/bindery/mirror/imageset"
 	"github.com/operator-bindery/bindery/mirror/internal/outage"
-	"github.com/operator-bindery/bindery/mirror/internal/sizes"
 	"github.com/operator-bindery/bindery/mirror/medium"
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
-// publisher puts the catalogs at the target, after all that they name.
-type publisher struct {
-	o      *Options
-	report *report
-	places *places
-	copier *copier
-	work   *images.Workspace
-	// asDocker warns once of catalogs that are written with Docker's types.
-	asDocker sync.Once
+// toPublish are the images that are made and published after all others: that of update graphs, and the catalogs. A run
+// of one shard publishes none: the images of other shards may still be missing.
+func (r *run) toPublish() (out []*item) {
+	if r.o.Shard.Count > 0 {
+		return nil
+	}
+	if r.found.graph != nil {
+		out = append(out, r.found.graph)
+	}
+	for _, c := range r.found.catalogs {
+		out = append(out, c.image)
+	}
+	return out
 }
 
-// publishAll decides on each catalog after the images are copied, and publishes those that can be. A run of one shard
-// publishes none: the images of other shards may still be missing.
-func (r *publisher) publishAll(ctx context.Context, catalogs []*catalog) error {
-	for _, c := range catalogs {
-		err := r.publishComplete(ctx, c)
+// publish puts the graph image and the catalogs at the destination, after all that they name. That one is not there is no
+// error, unless all that come after it would have the same one.
+func (r *run) publish(ctx context.Context) error {
+	for _, i := range r.toPublish() {
+		name, err := i.destination.Name(), error(nil)
+		if c := i.catalog; c != nil {
+			i.startAccount(r.report.moved)
+			name, err = c.op.Catalog.Name(), r.publishCatalog(ctx, c)
+			c.settle(err)
+		} else {
+			err = r.copyItem(ctx, i)
+		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		if err != nil {
-			c.account.Error = err.Error()
-			if outage.Fatal(err) {
-				r.report.addUnpublished(c, err)
-				return err
-			}
-			r.report.unpublished(c, err)
+			i.fail(err)
+			r.report.unpublished(name, i.kind, err)
 		}
-		r.report.progress.add(func(e *Event) { e.Images++; e.Image, e.Err = c.op.Catalog.Name(), err })
+		r.report.progress.add(func(e *Event) { e.Images++; e.Image, e.Err = name, err })
+		if outage.Fatal(err) {
+			return err
+		}
 	}
 	return nil
 }
 
-// publishComplete publishes a catalog without the bundles that lack images.
-func (r *publisher) publishComplete(ctx context.Context, c *catalog) error {
-	if r.o.Shard.Count > 0 {
-		return nil
-	}
-	if err := removeIncompleteBundles(ctx, r.o, r.report, c); err != nil {
+// publishCatalog publishes a catalog, without the bundles that lack images. A rebuilt catalog is a function of its source,
+// the filter and what was taken out, so that its digest is the same in every run.
+func (r *run) publishCatalog(ctx context.Context, c *catalog) error {
+	if err := r.removeIncompleteBundles(ctx, c); err != nil {
 		return err
 	}
 	c.accountPackages()
-	if err := r.publish(ctx, c); err != nil {
+	r.chooseImage(c)
+	err := r.copyItem(ctx, c.image)
+	if errors.Is(err, store.ErrNoOCI) && !c.docker && !c.asIs {
+		// A registry that takes Docker's types alone has the images, which are copied as they are, and is to have the catalog.
+		c.docker = true
+		if r.copyItem(ctx, c.image) != nil {
+			return err
+		}
+		r.asDocker.Do(func() {
+			r.report.log.warn("catalogs are written with Docker's types, as the registry refuses those of OCI: " + redact.Error(err).Error())
+		})
+	} else if err != nil {
 		return err
+	}
+	if c.image.build != nil && c.image.account.Status == Copied {
+		r.report.log.info(r.o.Mode.published() + " the catalog " + c.image.destination.Name())
 	}
 	return r.checkTag(ctx, c)
 }
 
-// publish puts a catalog at the target, after all that it names. A rebuilt catalog is a function of its source, the
-// filter and what was taken out, so that its digest is the same in every run.
-func (r *publisher) publish(ctx context.Context, c *catalog) error {
-	if c.asIs {
-		return r.publishAsIs(ctx, c)
+// chooseImage says what the image of a catalog is: that of its source, or one that is built.
+func (r *run) chooseImage(c *catalog) {
+	if i := c.image; c.asIs {
+		i.source, i.platforms = c.sourceImage(), c.op.Platforms
+		i.setDestination(r.o.destination().Catalog(c.op, false, "", c.account.FilterHash))
+		i.nameOnMedium(r.sourceInArchive(c))
+	} else {
+		i.build = func(ctx context.Context) (*opened, error) { return r.buildCatalog(ctx, c) }
 	}
-	err := r.publishMade(ctx, c)
-	if !errors.Is(err, store.ErrNoOCI) || c.docker {
-		return err
-	}
-	// A registry that takes Docker's types alone has the images, which are copied as they are, and is to have the catalog.
-	c.docker = true
-	if r.publishMade(ctx, c) != nil {
-		return err
-	}
-	r.asDocker.Do(func() {
-		r.report.log.warn("catalogs are written with Docker's types, as the registry refuses those of OCI: " + redact.Error(err).Error())
-	})
-	return nil
-}
-
-// publishMade writes a catalog that was rebuilt, now or before it was put into an archive.
-func (r *publisher) publishMade(ctx context.Context, c *catalog) error {
-	write := func(b store.Reader, top v1.Descriptor) error { return r.write(ctx, c, b, top) }
-	if c.ready == nil || len(c.account.LeftOut) > 0 {
-		return r.rebuilt(ctx, c, write)
-	}
-	from, top := store.Reader(c.ready.reader), c.ready.top
-	if c.docker {
-		var err error
-		if from, top, err = convert.To(ctx, from, top, convert.Docker); err != nil {
-			return err
-		}
-	}
-	return write(from, top)
-}
-
-// write writes the image of a catalog to the target, with its signatures.
-func (r *publisher) write(ctx context.Context, c *catalog, from store.Reader, top v1.Descriptor) error {
-	dest := r.destination(c, top.Digest)
-	c.setDestination(dest, top.Digest)
-	to, err := r.places.to.repository(dest)
-	if err != nil {
-		return err
-	}
-	there, err := to.Head(ctx, dest.Tag)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%s: %w", dest.Name(), err)
-	}
-	if there.Digest == top.Digest && len(r.o.Sign) == 0 {
-		c.account.Published, c.account.Present = true, true
-		return nil
-	}
-	moves := r.report.moved.Image()
-	defer moves.End()
-	_, err = store.CopyOne(ctx, from, top, to, dest.Tag, store.CopyOptions{
-		Absent: there.Digest == "" && r.places.output == nil, Elsewhere: r.places.input.reposElsewhere, Jobs: r.o.Layers,
-		Attach: func(ctx context.Context, to store.Writer, image store.Image) error {
-			if image.Name = dest.Name(); r.places.output != nil {
-				image.Name = "" // signatures for policies need the name that it gets at a registry
-			}
-			if c.carrier != nil { // the catalog may have been signed when the medium was written
-				attached, err := copyAttached(ctx, r.o.With, c.carrier, to, image)
-				if err != nil {
-					return err
-				}
-				for _, text := range attached.Problems {
-					r.report.problem(filter.Warning, dest.Name(), "", "not all signatures could be read: %s", text)
-				}
-			}
-			for _, s := range r.o.Sign {
-				if err := s.Attach(ctx, to, image); err != nil {
-					return err
-				}
-			}
-			return nil
-		},
-		Moved: moves.Event,
-	})
-	if err != nil {
-		return err
-	}
-	c.account.Published = true
-	r.report.log.info(r.o.Mode.published() + " the catalog " + dest.Name())
-	return nil
-}
-
-// publishAsIs copies a catalog that nothing is taken out of, with its signatures.
-func (r *publisher) publishAsIs(ctx context.Context, c *catalog) error {
-	source := c.op.Catalog
-	if source.Transport != "oci" {
-		source.Digest = c.digest
-	}
-	dest := r.o.destination().Catalog(c.op, false, "", c.account.FilterHash)
-	i := &item{source: source, destination: dest, kind: Catalog, platforms: c.op.Platforms}
-	i.nameOnMedium(r.sourceInArchive(c))
-	i.startAccount(r.report.moved)
-	defer i.moving.End()
-	if err := r.copier.copyItem(ctx, i); err != nil {
-		return err
-	}
-	c.setDestination(dest, i.account.Digest)
-	c.account.Published, c.account.Present = true, i.account.Status == Present
-	return nil
 }
 
 // checkTag finds out whether the tag of a catalog that is named by its digest is the catalog: in registries without an
 // API for referrers it is the list of them.
-func (r *publisher) checkTag(ctx context.Context, c *catalog) error {
-	if r.places.output != nil || c.dest.Tag != imageset.DigestTag(c.account.DestinationDigest) {
+func (r *run) checkTag(ctx context.Context, c *catalog) error {
+	at, is := c.image.destination, c.image.account.Digest
+	if r.writing() || at.Tag != imageset.DigestTag(is) {
 		return nil
 	}
-	to, err := r.places.to.repository(c.dest)
+	to, err := r.places.to.repository(at)
 	if err != nil {
 		return err
 	}
-	there, err := to.Head(ctx, c.dest.Tag)
-	c.tagKept = err == nil && there.Digest != c.account.DestinationDigest
+	there, err := to.Head(ctx, at.Tag)
+	c.tagKept = err == nil && there.Digest != is
 	return err
 }
 
-// destination is where a rebuilt catalog goes. In archives of oc-mirror it stands beside its source, with the hash of
+// rebuiltAt is where a rebuilt catalog goes. In archives of oc-mirror it stands beside its source, with the hash of
 // the filter as its tag.
-func (r *publisher) destination(c *catalog, rebuilt digest.Digest) imageset.Ref {
-	if r.places.output == nil || r.o.Medium.Form != medium.OCMirror {
+func (r *run) rebuiltAt(c *catalog, rebuilt digest.Digest) imageset.Ref {
+	if !r.writing() || r.o.Medium.Form != medium.OCMirror {
 		return r.o.destination().Catalog(c.op, true, rebuilt, c.account.FilterHash)
 	}
 	at := r.sourceInArchive(c)
@@ -209,73 +130,48 @@ func (r *publisher) destination(c *catalog, rebuilt digest.Digest) imageset.Ref 
 
 // sourceInArchive is where the source of a catalog is in an archive: under its own tag in those of oc-mirror, and if it
 // is copied as it is. In others the rebuilt catalog has that tag, and the source that of its digest.
-func (r *publisher) sourceInArchive(c *catalog) imageset.Ref {
+func (r *run) sourceInArchive(c *catalog) imageset.Ref {
 	source := c.op
 	source.TargetCatalog, source.TargetTag = "", ""
 	if source.Catalog.InRegistry() && source.Catalog.Tag == "" {
 		source.Catalog.Digest = c.digest
 	}
 	at := onMedium.Catalog(source, false, "", "")
-	if r.places.output != nil && r.o.Medium.Form == medium.OCI && !c.asIs {
+	if r.writing() && r.o.Medium.Form == medium.OCI && !c.asIs {
 		at.Tag = imageset.DigestTag(c.digest)
 	}
 	return at
 }
 
-// measure counts what publishing a catalog would send, as long as no bundle is left out of it: then it is less. To an
-// archive its source goes, too.
-func (r *publisher) measure(ctx context.Context, c *catalog, total *sizes.Total) error {
-	dest := c.dest
-	add := func(from store.Reader, top v1.Descriptor, platforms []v1.Platform) error {
-		if r.places.to != nil {
-			to, err := r.places.to.repository(dest)
-			if err != nil {
-				return err
-			}
-			if there, err := to.Head(ctx, r.destination(c, top.Digest).Tag); err == nil && there.Digest == top.Digest {
-				return nil
-			}
-		}
-		m, err := sizes.Measure(ctx, from, top, platforms)
-		if err == nil {
-			r.places.other.remove(m.Blobs)
-			total.Add(dest.Repository(), m.Blobs)
-		}
-		return err
-	}
-	switch {
-	case r.o.Shard.Count > 0:
-		return nil
-	case c.ready != nil:
-		return add(c.ready.reader, c.ready.top, nil)
-	case !c.asIs:
-		if err := r.rebuilt(ctx, c, func(b store.Reader, top v1.Descriptor) error { return add(b, top, nil) }); err != nil {
-			return err
-		}
-		if r.o.Mode != ToDisk || c.digest == "" {
-			return nil
-		}
-	}
-	source, err := r.o.Images.OpenPart(ctx, c.name, c.op.Platforms)
-	if err != nil {
-		return err
-	}
-	return errors.Join(add(source, source.Top, c.op.Platforms), source.Close())
+// sourceItem is the image that a catalog was made of, which an archive gets with its signatures: the other side can verify
+// it, and filter it again.
+func (r *run) sourceItem(c *catalog) *item {
+	i := &item{source: c.sourceImage(), destination: r.sourceInArchive(c), kind: Catalog}
+	i.startAccount(r.report.moved)
+	return i
 }
 
-// rebuilt calls use with the image of a rebuilt catalog.
-func (r *publisher) rebuilt(ctx context.Context, c *catalog, use func(store.Reader, v1.Descriptor) error) (err error) {
-	dir := filepath.Join(r.work.Dir(), "catalog-"+digest.FromString(c.account.Destination).Encoded()[:16])
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return err
+// buildCatalog opens the image of a catalog that was rebuilt, now or before it was put into an archive.
+func (r *run) buildCatalog(ctx context.Context, c *catalog) (_ *opened, err error) {
+	out := &opened{close: func() error { return nil }, carrier: c.carrier, sign: r.o.Sign}
+	if c.ready != nil && len(c.account.LeftOut) == 0 {
+		if out.Reader, out.top = c.ready.reader, c.ready.top; c.docker {
+			out.Reader, out.top, err = convert.To(ctx, out.Reader, out.top, convert.Docker)
+		}
+	} else {
+		var dir string
+		if dir, err = os.MkdirTemp(r.work.Dir(), "catalog-"); err != nil {
+			return nil, err
+		}
+		var image *build.Image
+		if image, err = rebuildCatalog(ctx, r.o, c, dir); err != nil {
+			return nil, errors.Join(err, os.RemoveAll(dir))
+		}
+		out.Reader, out.top = image.Store(), image.Top()
+		out.close = func() error { return errors.Join(image.Close(), os.RemoveAll(dir)) }
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	image, err := rebuildCatalog(ctx, r.o, c, dir)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, image.Close()) }()
-	return use(image.Store(), image.Top())
+	c.image.setDestination(r.rebuiltAt(c, out.top.Digest))
+	return out, err
 }
 
 // rebuildCatalog assembles the image of a filtered catalog.

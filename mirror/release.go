@@ -9,7 +9,6 @@ import (
 	"go.podman.io/image/v5/manifest"
 
 	"github.com/operator-bindery/bindery/images/referrers"
-	"github.com/operator-bindery/bindery/mirror/imageset"
 	"github.com/operator-bindery/bindery/mirror/releases"
 	"github.com/operator-bindery/bindery/mirror/releases/signed"
 )
@@ -78,7 +77,7 @@ func (r *release) settle() {
 	}
 	of := r.image.account
 	r.account.Digest = of.Digest
-	r.account.Published = of.Status == Copied || of.Status == Present
+	r.account.Published = r.image.isThere()
 	r.account.Present = of.Status == Present
 	if of.Status == Failed || of.Status == Skipped {
 		r.account.Error = of.Error
@@ -95,13 +94,6 @@ func (r *release) unsigned() (n int) {
 		}
 	}
 	return n
-}
-
-// graph is the image with the data of update graphs.
-type graph struct {
-	dest    imageset.Ref
-	account GraphAccount
-	failed  error
 }
 
 // GraphAccount is what became of the image with the data of update graphs.

@@ -187,21 +187,21 @@ func (f *releaseFiles) sub(dir string) fs.FS {
 }
 
 // graphs are the graphs that releases are chosen by: of servers, or those in an archive. They are kept for later runs.
-func (r *collector) graphs() releases.Graphs {
+func (r *run) graphs() releases.Graphs {
 	save := func(architecture, channel string, text []byte) error {
 		return r.found.files.put(path.Join(graphsDir, releases.FileName(architecture, channel)), text)
 	}
-	if r.input != nil {
+	if r.places.input != nil {
 		return releases.Stored{Files: r.found.files.sub(graphsDir), Save: save}
 	}
 	return &releases.Server{Client: r.o.Releases.Client, OCP: r.o.Releases.UpdateURL, Save: save}
 }
 
 // verifyRelease finds the signature of a release: in the archive or the workspace, else at the server.
-func (r *collector) verifyRelease(ctx context.Context, ref imageset.Ref) (*signed.Signature, error) {
+func (r *run) verifyRelease(ctx context.Context, ref imageset.Ref) (*signed.Signature, error) {
 	o := r.o.Releases.Signatures
 	o.Stored, o.Client = r.found.files.sub(signaturesDir), r.o.Releases.Client
-	if r.input != nil {
+	if r.places.input != nil {
 		o.Client = nil
 	}
 	if o.Keys == nil {

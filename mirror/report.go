@@ -9,6 +9,7 @@ import (
 
 	"github.com/operator-bindery/bindery/internal/printable"
 	"github.com/operator-bindery/bindery/mirror/filter"
+	"github.com/operator-bindery/bindery/mirror/internal/outage"
 	"github.com/operator-bindery/bindery/mirror/internal/tally"
 )
 
@@ -70,17 +71,18 @@ func (r *report) imageFailed(i *item, what string, err error) {
 	r.log.debug(fmt.Sprintf("%s: %v", i.name(), err))
 }
 
-// unpublished notes why a catalog is not published. The log has only a line about it, as the end of the run says why.
-func (r *report) unpublished(c *catalog, err error) {
-	r.addUnpublished(c, err)
-	r.log.warn(c.op.Catalog.Name() + ": the catalog is not " + r.account.Mode.published())
-	r.log.debug(fmt.Sprintf("%s: %v", c.op.Catalog.Name(), err))
-}
-
-// addUnpublished adds to the account why a catalog is not published.
-func (r *report) addUnpublished(c *catalog, err error) {
-	r.addProblem(Problem{Level: filter.Failure, Object: c.op.Catalog.Name(),
-		Message: fmt.Sprintf("the catalog is not %s: %v", r.account.Mode.published(), err)})
+// unpublished notes why a catalog or the graph image is not published. The log has only a line about it, as the end of the
+// run says why; it has none of an error that ends the run.
+func (r *report) unpublished(name string, kind Kind, err error) {
+	text := "the catalog is not " + r.account.Mode.published()
+	if kind == Graph {
+		text = "the graph image is not " + r.account.Mode.published()
+	}
+	r.addProblem(Problem{Level: filter.Failure, Object: name, Message: text + ": " + err.Error()})
+	if !outage.Fatal(err) {
+		r.log.warn(name + ": " + text)
+		r.log.debug(fmt.Sprintf("%s: %v", name, err))
+	}
 }
 
 // finish completes the account with what was collected.
@@ -88,8 +90,9 @@ func (r *report) finish(found *collection) *Account {
 	for _, one := range found.releases {
 		r.account.Releases = append(r.account.Releases, one.account)
 	}
-	if found.graph != nil {
-		r.account.Graph = &found.graph.account
+	if g := found.graph; g != nil {
+		r.account.Graph = &GraphAccount{Destination: g.account.Destination, Digest: g.account.Digest, Published: g.isThere(),
+			Present: g.account.Status == Present, Error: g.account.Error}
 	}
 	for _, c := range slices.Concat(found.catalogs, found.absent) {
 		r.account.Catalogs = append(r.account.Catalogs, c.account)

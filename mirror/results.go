@@ -19,16 +19,9 @@ import (
 	"github.com/operator-bindery/bindery/mirror/resources"
 )
 
-// resultWriter writes what a run leaves in the workspace.
-type resultWriter struct {
-	o      *Options
-	report *report
-	found  *collection
-}
-
-// writeAll writes the files for clusters, the pinned configurations, the list of errors and the record of what was
+// writeResults writes the files for clusters, the pinned configurations, the list of errors and the record of what was
 // mirrored.
-func (r *resultWriter) writeAll(ctx context.Context) error {
+func (r *run) writeResults(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
 	}
@@ -53,10 +46,10 @@ func (r *resultWriter) writeAll(ctx context.Context) error {
 }
 
 // mirrored lists what is at the target, for the files for clusters.
-func (r *resultWriter) mirrored() []resources.Copied {
+func (r *run) mirrored() []resources.Copied {
 	var out []resources.Copied
 	for _, i := range r.found.items.list {
-		if i.account.Status != Copied && i.account.Status != Present && !(r.o.DryRun && i.account.Status != Blocked) {
+		if !i.isThere() && !(r.o.DryRun && i.account.Status != Blocked) {
 			continue
 		}
 		if i.ofRelease() && i.release.isLeftOut(r.o.DryRun) {
@@ -77,7 +70,7 @@ func (r *resultWriter) mirrored() []resources.Copied {
 		if !c.account.Published && !r.o.DryRun {
 			continue
 		}
-		out = append(out, resources.Copied{Source: c.op.Catalog, Destination: c.dest, Catalog: true,
+		out = append(out, resources.Copied{Source: c.op.Catalog, Destination: c.image.destination, Catalog: true,
 			Digest: c.account.DestinationDigest, ByDigest: c.tagKept, Template: c.template})
 	}
 	return out
@@ -85,10 +78,10 @@ func (r *resultWriter) mirrored() []resources.Copied {
 
 // writeResources writes the files for clusters. Unless all catalogs are published, files of earlier runs stay: those of
 // a catalog that is not published are about the one that is at the target.
-func (r *resultWriter) writeResources(ctx context.Context, dir string) error {
+func (r *run) writeResources(ctx context.Context, dir string) error {
 	o := r.o.Resources
 	o.CreatedAt, o.Nested = r.o.Now, r.o.Target.MaxNestedPaths > 0
-	r.addReleases(&o)
+	r.addReleaseResources(&o)
 	made, warnings, err := o.Make(r.mirrored())
 	if err != nil {
 		return err
@@ -98,7 +91,7 @@ func (r *resultWriter) writeResources(ctx context.Context, dir string) error {
 	}
 	keep := !r.o.DryRun && (slices.ContainsFunc(slices.Concat(r.found.catalogs, r.found.absent),
 		func(c *catalog) bool { return !c.account.Published }) || slices.ContainsFunc(r.found.releases,
-		func(one *release) bool { return !one.account.Published }) || r.found.graph != nil && r.found.graph.failed != nil)
+		func(one *release) bool { return !one.account.Published }) || r.found.graph != nil && r.found.graph.cause != nil)
 	if _, err := resources.Write(ctx, dir, made, keep); err != nil {
 		return err
 	}
@@ -108,8 +101,8 @@ func (r *resultWriter) writeResources(ctx context.Context, dir string) error {
 	return nil
 }
 
-// addReleases adds the signatures of the releases that are at the target, and the graph image.
-func (r *resultWriter) addReleases(o *resources.Options) {
+// addReleaseResources adds the signatures of the releases that are at the target, and the graph image.
+func (r *run) addReleaseResources(o *resources.Options) {
 	there := 0
 	for _, one := range r.found.releases {
 		if one.isLeftOut(r.o.DryRun) || one.isBlocked() {
@@ -125,12 +118,12 @@ func (r *resultWriter) addReleases(o *resources.Options) {
 	}
 	g := r.found.graph
 	switch {
-	case g == nil || !g.account.Published && !r.o.DryRun:
+	case g == nil || !g.isThere() && !r.o.DryRun:
 	case there == 0 && len(r.found.releases) > 0:
 	case there == 0:
 		r.report.problem(filter.Warning, "", "", "no UpdateService is written: the image set names no release beside the graph")
 	default:
-		o.Releases, o.GraphData = r.o.Target.ReleaseImages(""), g.dest
+		o.Releases, o.GraphData = r.o.Target.ReleaseImages(""), g.destination
 		if r.o.Releases.PinGraph && g.account.Digest != "" {
 			o.GraphData.Tag, o.GraphData.Digest = "", g.account.Digest
 		}
@@ -138,7 +131,7 @@ func (r *resultWriter) addReleases(o *resources.Options) {
 }
 
 // pinnedReleases are the versions that channels are pinned to: of those that have chosen one version only.
-func (r *resultWriter) pinnedReleases() map[string]string {
+func (r *run) pinnedReleases() map[string]string {
 	out := map[string]string{}
 	if !r.o.Releases.Pin {
 		return out
@@ -154,7 +147,7 @@ func (r *resultWriter) pinnedReleases() map[string]string {
 }
 
 // writeReleases writes which releases were chosen, by channel.
-func (r *resultWriter) writeReleases() error {
+func (r *run) writeReleases() error {
 	type pinned struct {
 		Version      string        `json:"version"`
 		Architecture string        `json:"architecture"`
@@ -180,7 +173,7 @@ func (r *resultWriter) writeReleases() error {
 }
 
 // writeFile writes a file of the workspace and adds it to the account.
-func (r *resultWriter) writeFile(text []byte, parts ...string) error {
+func (r *run) writeFile(text []byte, parts ...string) error {
 	path, err := r.o.Workspace.Write(text, parts...)
 	if err == nil {
 		r.report.account.Files = append(r.report.account.Files, path)
@@ -189,7 +182,7 @@ func (r *resultWriter) writeFile(text []byte, parts ...string) error {
 }
 
 // writePinned writes the image set with the digests that the catalogs had, for later runs and for deleting.
-func (r *resultWriter) writePinned() error {
+func (r *run) writePinned() error {
 	digests := func(op imageset.Operator) digest.Digest {
 		for _, c := range r.found.catalogs {
 			if c.op.Line == op.Line && c.op.Written == op.Written {
@@ -216,7 +209,7 @@ func (r *resultWriter) writePinned() error {
 }
 
 // writeErrors writes the list of images that failed, if there are any, where oc-mirror writes it.
-func (r *resultWriter) writeErrors() error {
+func (r *run) writeErrors() error {
 	if !slices.ContainsFunc(r.found.items.list, (*item).failed) {
 		return nil
 	}
@@ -249,7 +242,7 @@ func (i *item) errorLine() []byte {
 }
 
 // writeRecord adds what is published to the record.
-func (r *resultWriter) writeRecord() error {
+func (r *run) writeRecord() error {
 	rec, err := workdir.ReadRecord(r.o.Workspace.files(), r.o.Target)
 	if err != nil {
 		return err
@@ -269,7 +262,7 @@ func (r *resultWriter) writeRecord() error {
 		}
 	}
 	for _, i := range r.found.items.list {
-		if i.kind != Additional || i.account.Status != Copied && i.account.Status != Present {
+		if i.kind != Additional || !i.isThere() {
 			continue
 		}
 		one := workdir.RecordedImage{Source: i.source.String(), Destination: i.destination.String()}

@@ -7,21 +7,29 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/guard"
 	"github.com/operator-bindery/bindery/mirror/filter"
+	"github.com/operator-bindery/bindery/mirror/internal/outage"
+	"github.com/operator-bindery/bindery/mirror/internal/taglists"
 	"github.com/operator-bindery/bindery/mirror/internal/workdir"
 )
 
-// run is what the steps of one call of [Options.Run] share.
+// run is one call of [Options.Run]. Its steps are methods, each in the file of its subject; what one finds out is in the
+// collection and in the accounts of its images.
 type run struct {
 	o       *Options
 	report  *report
 	places  places
 	found   *collection
-	carried *workdir.Carried
+	carried *workdir.Carried // what earlier runs have copied whole
 	work    *images.Workspace
+	tags    *taglists.Lists // of the repositories that images come from; nil if they are not listed
+	outages outage.Counter
+	// sparse and asDocker give the advice about indexes that the target refuses, and about Docker's types, once.
+	sparse, asDocker sync.Once
 }
 
 // Run mirrors an image set. The account is returned with every error that comes after the configuration was read. An
@@ -32,8 +40,7 @@ func (o Options) Run(ctx context.Context) (_ *Account, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, r.close()) }()
-	err = r.open(ctx, true)
-	if err != nil {
+	if err = r.open(ctx, true); err != nil {
 		return r.report.account, err
 	}
 	err = r.mirror(ctx)
@@ -57,26 +64,20 @@ func (r *run) open(ctx context.Context, ask bool) (err error) {
 
 // mirror does the steps of the run, one after the other.
 func (r *run) mirror(ctx context.Context) (err error) {
-	if r.found, err = collect(ctx, r.o, r.report, r.places.from, r.places.input); err != nil {
+	if err := r.collect(ctx); err != nil {
 		return err
 	}
-	list, err := checkDestinations(ctx, r.o, r.report, r.places.from, r.places.to, r.found)
+	list, err := r.checkDestinations(ctx)
 	if err != nil {
 		return err
 	}
 	if r.o.Filter.Strict && !r.o.PublishOnly {
-		if err := checkSources(ctx, r.o, r.places.from, list); err != nil {
+		if err := r.checkSources(ctx, list); err != nil {
 			return err
 		}
 	}
-	copier := &copier{o: r.o, report: r.report, places: &r.places,
-		presence: &presence{o: r.o, report: r.report, places: &r.places, carried: r.carried}}
-	publisher := &publisher{o: r.o, report: r.report, places: &r.places, copier: copier, work: r.work}
-	results := &resultWriter{o: r.o, report: r.report, found: r.found}
 	if r.o.DryRun {
-		dry := &forecast{o: r.o, report: r.report, places: &r.places, found: r.found, publisher: publisher,
-			results: results}
-		if err := dry.make(ctx); err != nil {
+		if err := r.forecast(ctx); err != nil {
 			return err
 		}
 		return r.found.outcome(r.o)
@@ -88,46 +89,35 @@ func (r *run) mirror(ctx context.Context) (err error) {
 		}
 		if complete {
 			r.report.log.info("the archive of this part is there")
-			return results.writeAll(ctx)
+			return r.writeResults(ctx)
 		}
 		if err := r.places.openOutput(ctx, r.o, r.report); err != nil {
 			return err
 		}
 	}
-	if err := r.bringImages(ctx, copier); err != nil {
+	if err := r.transfer(ctx); err != nil {
 		return err
 	}
-	for _, one := range r.found.releases {
-		one.settle()
-		if n := one.unsigned(); n > 0 && r.o.With.Tags {
-			r.report.problem(filter.Warning, "release "+one.account.Name(), "", "%d of its images have no signature of cosign at "+
-				"their source (sha256-HEX.sig), which clusters from 4.21 on ask for", n)
-		}
-	}
-	if err := publisher.publishGraph(ctx, r.found.graph); err != nil {
-		return err
-	}
-	if err := publisher.publishAll(ctx, r.found.catalogs); err != nil {
+	r.settleReleases()
+	if err := r.publish(ctx); err != nil {
 		return err
 	}
 	if r.o.Mode == ToDisk {
-		writer := &archiveWriter{o: r.o, report: r.report, places: &r.places, publisher: publisher, found: r.found}
-		if err := writer.finish(ctx); err != nil {
+		if err := r.finishArchive(ctx); err != nil {
 			return err
 		}
 	}
-	if err := results.writeAll(ctx); err != nil {
+	if err := r.writeResults(ctx); err != nil {
 		return err
 	}
 	return r.found.outcome(r.o)
 }
 
-// bringImages copies the images of this run, or looks for what other runs have copied. Release images are copied after
+// transfer copies the images of this run, or looks for what other runs have copied. Release images are copied after
 // what the releases name, also where other runs have copied that.
-func (r *run) bringImages(ctx context.Context, copier *copier) error {
-	published := r.o.toPublish(r.found)
+func (r *run) transfer(ctx context.Context) error {
+	published := len(r.toPublish())
 	if r.o.PublishOnly {
-		other := &finder{o: r.o, report: r.report, places: &r.places, copier: copier}
 		var parts, whole []*item
 		for _, i := range r.found.items.list {
 			if i.kind == Release {
@@ -136,16 +126,27 @@ func (r *run) bringImages(ctx context.Context, copier *copier) error {
 				parts = append(parts, i)
 			}
 		}
-		if err := other.findAll(ctx, parts, published+len(whole)); err != nil {
+		if err := r.findAll(ctx, parts, published+len(whole)); err != nil {
 			return err
 		}
-		return copier.copyKind(ctx, whole)
+		return r.copyKind(ctx, whole)
 	}
 	list, err := r.found.keepShard(ctx, r.o, r.places.from)
 	if err != nil {
 		return err
 	}
-	return copier.copyAll(ctx, list, published)
+	return r.copyAll(ctx, list, published)
+}
+
+// settleReleases notes what became of the releases, when their images are copied.
+func (r *run) settleReleases() {
+	for _, one := range r.found.releases {
+		one.settle()
+		if n := one.unsigned(); n > 0 && r.o.With.Tags {
+			r.report.problem(filter.Warning, "release "+one.account.Name(), "", "%d of its images have no signature of cosign at "+
+				"their source (sha256-HEX.sig), which clusters from 4.21 on ask for", n)
+		}
+	}
 }
 
 // close releases what the run holds.
@@ -159,12 +160,12 @@ func (r *run) close() error {
 
 // checkSources returns an error with the additional images that are not there; of an archive, with all images that it
 // lacks.
-func checkSources(ctx context.Context, o *Options, from origin, list []*item) error {
-	errs := guard.TryEach(ctx, o.Jobs, 0, list, func(ctx context.Context, _ int, i *item) error {
-		if i.account.Status == Blocked || i.kind != Additional && o.Mode != FromDisk {
+func (r *run) checkSources(ctx context.Context, list []*item) error {
+	errs := guard.TryEach(ctx, r.o.Jobs, 0, list, func(ctx context.Context, _ int, i *item) error {
+		if i.account.Status == Blocked || i.kind != Additional && r.o.Mode != FromDisk {
 			return nil
 		}
-		at, err := from.open(ctx, i)
+		at, err := r.places.from.open(ctx, i)
 		if err == nil {
 			err = at.close()
 		}
@@ -208,9 +209,9 @@ func (f *collection) addReleases(o *Options, e *IncompleteError) {
 			add("release "+one.account.Name(), one.account.Error, one.failed)
 		}
 	}
-	if g := f.graph; g != nil && g.failed != nil {
+	if g := f.graph; g != nil && g.cause != nil {
 		e.NoGraph = true
-		add(g.dest.Name(), g.account.Error, g.failed)
+		add(g.destination.Name(), g.account.Error, g.cause)
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
-	"sync"
 
 	"github.com/opencontainers/go-digest"
 
@@ -21,42 +20,30 @@ import (
 	"github.com/operator-bindery/bindery/mirror/internal/taglists"
 )
 
-// copier copies images to their destinations.
-type copier struct {
-	o        *Options
-	report   *report
-	places   *places
-	presence *presence
-	tags     *taglists.Lists // of the repositories that images come from; nil if they are not listed
-	outages  outage.Counter
-	sparse   sync.Once // the advice about indexes that the target refuses is given once
-}
-
 // copyAll copies the images, those of a kind together: related images, additional images, bundles. An image that cannot
 // be copied is noted, and the others are copied. The error is one that ends the run. More is how many steps of the
 // progress come after the images.
-func (r *copier) copyAll(ctx context.Context, list []*item, more int) error {
+func (r *run) copyAll(ctx context.Context, list []*item, more int) error {
 	r.tags = taglists.New(ofRepositories(list))
 	r.report.progress.add(func(e *Event) { e.AllImages, e.Counting = len(list)+more, true })
-	if err := r.presence.keepTags(ctx, list); err != nil {
+	if err := r.keepTags(ctx, list); err != nil {
 		return err
 	}
-	if err := r.presence.markCarried(ctx, list); err != nil {
+	if err := r.markCarried(ctx, list); err != nil {
 		return err
 	}
-	ahead := &survey{r.o, r.report, r.places, r.presence}
-	defer ahead.start(ctx, list)()
+	defer r.survey(ctx, list)()
 	for len(list) > 0 {
 		n := 1
 		for n < len(list) && list[n].kind == list[0].kind {
 			n++
 		}
 		if err := r.copyKind(ctx, list[:n]); err != nil {
-			return errors.Join(err, r.presence.carried.Save())
+			return errors.Join(err, r.carried.Save())
 		}
 		list = list[n:]
 	}
-	return r.presence.carried.Save()
+	return r.carried.Save()
 }
 
 // ofRepositories counts the images of the repositories that have several.
@@ -73,7 +60,7 @@ func ofRepositories(list []*item) map[string]int {
 
 // copyKind copies images of one kind. A release or a bundle that lacks another image is not copied. Names of one image in
 // a repository are written one after the other: the first one brings it.
-func (r *copier) copyKind(ctx context.Context, list []*item) error {
+func (r *run) copyKind(ctx context.Context, list []*item) error {
 	var groups [][]*item // of what is written one after the other
 	groupOf := map[string]int{}
 	for _, i := range list {
@@ -112,10 +99,8 @@ func (r *copier) copyKind(ctx context.Context, list []*item) error {
 
 // copyOne copies an image and notes what became of it. The error is one that ends the run; run is the context of the run,
 // and ctx that of the images that are copied together.
-func (r *copier) copyOne(run, ctx context.Context, i *item) error {
-	i.moving.Begin()
+func (r *run) copyOne(run, ctx context.Context, i *item) error {
 	err := r.copyItem(ctx, i)
-	i.moving.End()
 	if run.Err() != nil {
 		return context.Cause(run)
 	}
@@ -135,7 +120,7 @@ func (r *copier) copyOne(run, ctx context.Context, i *item) error {
 }
 
 // adviseSparse says once what to do about indexes that the target does not take.
-func (r *copier) adviseSparse(err error) {
+func (r *run) adviseSparse(err error) {
 	var sparse *store.SparseError
 	if !errors.As(err, &sparse) || sparse.Err == nil {
 		return
@@ -147,65 +132,53 @@ func (r *copier) adviseSparse(err error) {
 	})
 }
 
-// copyItem copies one image with what is attached to it.
-func (r *copier) copyItem(ctx context.Context, i *item) (err error) {
-	if r.o.Timeout > 0 {
+// copyItem copies one image, with what is attached to it, if that is to be done.
+func (r *run) copyItem(ctx context.Context, i *item) (err error) {
+	i.moving.Begin()
+	defer i.moving.End()
+	if r.o.Timeout > 0 && i.build == nil {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, r.o.Timeout,
 			fmt.Errorf("not copied within %s, the time for one image", r.o.Timeout))
 		defer cancel()
 	}
+	d, err := r.decide(ctx, i)
+	if err != nil || d.from == nil {
+		return err
+	}
+	return errors.Join(r.copyFrom(ctx, i, d), d.from.close())
+}
+
+// copyFrom copies an image as it was decided.
+func (r *run) copyFrom(ctx context.Context, i *item, d decision) error {
 	to, err := r.places.to.repository(i.destination)
 	if err != nil {
 		return err
 	}
-	there, err := r.presence.head(ctx, i)
-	if err != nil {
-		return err
-	}
-	demanded, err := r.o.policyDemands(ctx, i.source)
-	if err != nil {
-		return err
-	}
-	if !demanded && i.byDigest() && there.Digest == i.source.Digest && r.presence.markIfComplete(i, there) {
-		return nil
-	}
-	if !demanded && r.places.other.hasImage(i) {
-		i.account.Status = Present
-		return nil
-	}
-	from, err := openSource(ctx, r.places.from, i)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, from.close()) }()
-	if i.source.Digest != "" && from.top.Digest != i.source.Digest {
-		return fmt.Errorf("the source has %s", from.top.Digest)
-	}
-	i.result().digest, i.result().mediaType, i.account.Digest = from.top.Digest, from.top.MediaType, from.top.Digest
-	if err := checkAttachmentTag(ctx, i, from); err != nil {
-		return err
-	}
-	if err := checkOtherEntries(ctx, i, from, to); err != nil {
-		return err
-	}
-	if there.Digest == from.top.Digest && r.presence.markIfComplete(i, from.top) {
-		return nil
-	}
-	if r.places.other.hasImage(i) {
-		i.account.Status = Present
-		return nil
-	}
-	source := from.Reader
-	if r.tags != nil {
-		source = r.tags.Reader(i.source.Repository(), source)
+	from, built := d.from, i.build != nil
+	beside := from.Reader // has what is attached to the image
+	switch {
+	case built:
+		beside = from.carrier
+	case r.tags != nil:
+		beside = r.tags.Reader(i.source.Repository(), beside)
 	}
 	var attached referrers.Account
 	done, err := store.CopyOne(ctx, from.Reader, from.top, to, i.destination.Tag, store.CopyOptions{
-		Platforms: i.platforms, Sparse: r.o.Sparse, ByDigest: i.byDigest(), Jobs: r.o.Layers,
-		Absent: i.asked && there.Digest == "", Named: true, Elsewhere: r.places.input.reposElsewhere,
+		Platforms: i.platforms, Sparse: r.o.Sparse, ByDigest: i.byDigest(), Jobs: r.o.Layers, Named: !built,
+		Absent: i.asked && d.there.Digest == "" && !(built && r.writing()), Elsewhere: r.places.input.reposElsewhere,
 		Attach: func(ctx context.Context, to store.Writer, image store.Image) (err error) {
-			attached, err = copyAttached(ctx, r.o.With, source, to, image)
+			if image.Name = i.destination.Name(); r.writing() {
+				image.Name = "" // signatures for policies need the name that it gets at a registry
+			}
+			if beside != nil {
+				attached, err = copyAttached(ctx, r.o.With, beside, to, image)
+			}
+			for _, s := range from.sign {
+				if err == nil {
+					err = s.Attach(ctx, to, image)
+				}
+			}
 			return err
 		},
 		Moved: i.moving.Event,
@@ -215,7 +188,7 @@ func (r *copier) copyItem(ctx context.Context, i *item) (err error) {
 	}
 	i.account.Digest, i.account.Bytes, i.account.Sent = done.Digest, done.Bytes, done.Sent
 	i.account.Status = Copied
-	if done.Present {
+	if done.Present && !built {
 		i.account.Status = Present
 	}
 	for _, a := range attached.Copied {
@@ -227,11 +200,16 @@ func (r *copier) copyItem(ctx context.Context, i *item) (err error) {
 		lost = append(lost, u.Answer)
 	}
 	if len(lost) > 0 {
+		const text = "not all signatures could be read: "
 		i.account.Unsigned = strings.Join(lost[:min(len(lost), 5)], "; ")
-		r.report.log.warn(fmt.Sprintf("%s: not all signatures could be read: %s", i.name(), i.account.Unsigned))
+		if i.kind == Catalog { // the account lists no images of catalogs
+			r.report.problem(filter.Warning, i.destination.Name(), "", "%s", text+i.account.Unsigned)
+		} else {
+			r.report.log.warn(i.name() + ": " + text + i.account.Unsigned)
+		}
 	}
-	if done.Digest == from.top.Digest && i.account.Unsigned == "" {
-		r.presence.carried.Add(r.presence.line(i, from.top.Digest))
+	if done.Digest == from.top.Digest && i.account.Unsigned == "" && i.kind != Catalog && i.kind != Graph {
+		r.carried.Add(r.carriedLine(i, from.top.Digest))
 	}
 	return nil
 }

@@ -221,7 +221,7 @@ func (m *mediumCheck) checkRun(ctx context.Context, o VerifyOptions) (err error)
 
 // checkSet looks for what a run of an image set would copy.
 func (m *mediumCheck) checkSet(ctx context.Context, o VerifyOptions, set *imageset.Set, name string) (err error) {
-	run := Options{Mode: FromDisk, Set: set, Releases: o.Releases}
+	with := Options{Mode: FromDisk, Set: set, Releases: o.Releases}
 	for n := range set.Operators {
 		set.Operators[n].TargetCatalogSourceTemplate = "" // a file of the machine that wrote the archive, or runs from it
 	}
@@ -233,11 +233,12 @@ func (m *mediumCheck) checkSet(ctx context.Context, o VerifyOptions, set *images
 		}
 		defer func() { err = errors.Join(err, client.Close()) }()
 	}
-	run.Images, run.Render = client, render.Options{Images: client}
-	options := run.withDefaults()
-	report := newReport(options)
+	with.Images, with.Render = client, render.Options{Images: client}
+	options := with.withDefaults()
 	input := newArchive(m.reader, options, noTarget{})
-	found, err := collect(ctx, options, report, input, input)
+	r := &run{o: options, report: newReport(options), places: places{from: input, input: input, to: noTarget{}}}
+	err = r.collect(ctx)
+	found := r.found
 	defer func() { err = errors.Join(err, found.close()) }()
 	var wrong *CollectError
 	if err != nil && !errors.As(err, &wrong) {
@@ -265,7 +266,7 @@ func (m *mediumCheck) checkSet(ctx context.Context, o VerifyOptions, set *images
 	for _, c := range slices.Concat(found.catalogs, found.absent) {
 		m.addCatalog(c, set == o.Set)
 	}
-	list, err := checkDestinations(ctx, options, report, input, noTarget{}, found)
+	list, err := r.checkDestinations(ctx)
 	if err != nil && !errors.Is(err, errNoImages) {
 		m.addFault(name, err.Error())
 	}

@@ -166,6 +166,21 @@ func (w *world) must(mode mirror.Mode, changes ...func(*mirror.Options)) *mirror
 	return a
 }
 
+// foreseen runs to a registry, and compares what the dry run before it has said.
+func (w *world) foreseen() {
+	w.Helper()
+	images := func(dry bool) (lines []string) {
+		for _, i := range w.must(mirror.ToMirror, func(o *mirror.Options) { o.DryRun = dry }).Images {
+			copied := i.Status == mirror.Copied || i.Status == mirror.Planned
+			lines = append(lines, fmt.Sprintf("%s=%s, copied: %v", i.Source, i.Destination, copied))
+		}
+		return lines
+	}
+	if before, after := images(true), images(false); !slices.Equal(before, after) {
+		w.Errorf("the dry run says:\n%s\nand the run:\n%s", strings.Join(before, "\n"), strings.Join(after, "\n"))
+	}
+}
+
 // incomplete is run for what ends with something lacking.
 func (w *world) incomplete(mode mirror.Mode, changes ...func(*mirror.Options)) *mirror.Account {
 	w.Helper()

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -12,28 +11,18 @@ import (
 
 	"github.com/opencontainers/go-digest"
 
-	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/version"
 	"github.com/operator-bindery/bindery/mirror/filter"
 	"github.com/operator-bindery/bindery/mirror/medium"
 )
 
-// archiveWriter completes the archive that images and catalogs were copied to.
-type archiveWriter struct {
-	o         *Options
-	report    *report
-	places    *places
-	publisher *publisher
-	found     *collection
-}
-
-// finish adds what oc-mirror looks for if the archive has its form, the sources of the catalogs, and the description,
+// finishArchive adds what oc-mirror looks for if the archive has its form, the sources of the catalogs, and the description,
 // and writes the history of what was carried. An archive that would lack too much is not written.
-func (r *archiveWriter) finish(ctx context.Context) error {
+func (r *run) finishArchive(ctx context.Context) error {
 	out := r.places.output
 	unpublished := r.o.Shard.Count == 0 && slices.ContainsFunc(r.found.catalogs,
 		func(c *catalog) bool { return !c.account.Published })
-	failed := slices.ContainsFunc(r.found.items.list, (*item).failed) || r.found.graph != nil && r.found.graph.failed != nil
+	failed := slices.ContainsFunc(r.found.items.list, (*item).failed) || r.found.graph != nil && r.found.graph.cause != nil
 	if unpublished || r.o.OnMissing == FailMissing && failed {
 		// An older archive stays as it is, and what was fetched is there for the next run.
 		r.report.problem(filter.Failure, r.o.Archive, "", "no archive is written, since not all that it is to hold is available")
@@ -45,7 +34,7 @@ func (r *archiveWriter) finish(ctx context.Context) error {
 		if c.asIs || c.digest == "" || r.o.Shard.Count > 0 {
 			continue
 		}
-		if err := r.addSourceCatalog(ctx, c); err != nil {
+		if err := r.copyItem(ctx, r.sourceItem(c)); err != nil {
 			return fmt.Errorf("source catalog %s: %w", c.name, err)
 		}
 	}
@@ -57,7 +46,7 @@ func (r *archiveWriter) finish(ctx context.Context) error {
 			return err
 		}
 	}
-	about, err := r.describe()
+	about, err := r.describeArchive()
 	if err != nil {
 		return err
 	}
@@ -79,7 +68,7 @@ func (r *archiveWriter) finish(ctx context.Context) error {
 	return err
 }
 
-func (r *archiveWriter) describe() (*medium.Contents, error) {
+func (r *run) describeArchive() (*medium.Contents, error) {
 	about := &medium.Contents{Program: version.Program(), ImageSet: string(r.o.Set.Text), Created: &r.o.Now,
 		Parts: r.o.PublishOnly, TrustedRoot: string(r.o.TrustedRoot)}
 	if r.o.Shard.Count > 0 {
@@ -101,8 +90,8 @@ func (r *archiveWriter) describe() (*medium.Contents, error) {
 			Tag: i.destination.Tag, Digest: i.account.Digest, Bytes: i.account.Bytes, Category: string(i.kind),
 			Attached: i.result().attached, AtTarget: r.places.other.hasImage(i)})
 	}
-	if g := r.found.graph; g != nil && g.account.Published {
-		about.Images = append(about.Images, medium.Image{Source: "graph-data", Path: g.dest.Path, Tag: g.dest.Tag,
+	if g := r.found.graph; g != nil && g.isThere() {
+		about.Images = append(about.Images, medium.Image{Source: "graph-data", Path: g.destination.Path, Tag: g.destination.Tag,
 			Digest: g.account.Digest, Category: string(Graph)})
 	}
 	for _, c := range r.found.catalogs {
@@ -118,7 +107,7 @@ func (r *archiveWriter) describe() (*medium.Contents, error) {
 			leftOut = append(leftOut, l.Package+"/"+l.Bundle)
 		}
 		about.Catalogs = append(about.Catalogs, medium.Catalog{LeftOut: leftOut, Source: c.op.Written, SourceDigest: c.digest,
-			Filter: c.account.FilterHash, Path: c.dest.Path, Tag: c.dest.Tag, Digest: c.account.DestinationDigest,
+			Filter: c.account.FilterHash, Path: c.image.destination.Path, Tag: c.image.destination.Tag, Digest: c.account.DestinationDigest,
 			Packages: packages, Missing: c.account.Missing})
 	}
 	slices.SortFunc(about.Images, func(a, b medium.Image) int {
@@ -133,7 +122,7 @@ func (r *archiveWriter) describe() (*medium.Contents, error) {
 
 // addOCMirrorFiles adds what oc-mirror looks for: the configuration, its version, and of each rebuilt catalog the
 // digest.
-func (r *archiveWriter) addOCMirrorFiles(ctx context.Context) error {
+func (r *run) addOCMirrorFiles(ctx context.Context) error {
 	for _, c := range r.found.catalogs {
 		if c.asIs || c.digest == "" {
 			continue
@@ -155,29 +144,8 @@ func (r *archiveWriter) addOCMirrorFiles(ctx context.Context) error {
 	return add("isc_"+fileTime(r.o.Now), r.o.Set.Text)
 }
 
-// addSourceCatalog copies the image that a catalog was read from to the archive, with its signatures: the other side
-// can verify it, and filter it again.
-func (r *archiveWriter) addSourceCatalog(ctx context.Context, c *catalog) (err error) {
-	at := r.publisher.sourceInArchive(c)
-	from, err := r.o.Images.Open(ctx, c.name)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, from.Close()) }()
-	to, err := r.places.to.repository(at)
-	if err != nil {
-		return err
-	}
-	_, err = store.CopyOne(ctx, from.Reader, from.Top, to, at.Tag, store.CopyOptions{
-		Attach: func(ctx context.Context, to store.Writer, image store.Image) error {
-			_, err := copyAttached(ctx, r.o.With, from.Reader, to, image)
-			return err
-		}})
-	return err
-}
-
 // addCatalogFiles adds what oc-mirror compares before it filters a catalog again: the digest of the rebuilt one.
-func (r *archiveWriter) addCatalogFiles(ctx context.Context, c *catalog, rebuilt digest.Digest) error {
+func (r *run) addCatalogFiles(ctx context.Context, c *catalog, rebuilt digest.Digest) error {
 	name := path.Join("working-dir", "operator-catalogs", path.Base(c.op.Catalog.Path), c.digest.Encoded(),
 		"filtered-catalogs", c.account.FilterHash, "digest")
 	text := rebuilt.Encoded()

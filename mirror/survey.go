@@ -14,18 +14,10 @@ import (
 // registry that is gone need not be asked twice for each image.
 const surveysAtOnce = 8
 
-// survey finds out how many bytes there are to copy, beside the copying.
-type survey struct {
-	o        *Options
-	report   *report
-	places   *places
-	presence *presence
-}
-
-// start begins to read the manifests of the images while they are copied, so that the progress knows how many bytes
+// survey begins to read the manifests of the images while they are copied, so that the progress knows how many bytes
 // there are. Answers of the target are kept for the copying, and manifests are in the cache of [Options.Images]
 // afterwards. Errors are left to the copying. end stops the reading.
-func (s *survey) start(ctx context.Context, list []*item) (end func()) {
+func (r *run) survey(ctx context.Context, list []*item) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var todo []*item
 	for _, i := range list {
@@ -38,7 +30,7 @@ func (s *survey) start(ctx context.Context, list []*item) (end func()) {
 		defer close(done)
 		var failed atomic.Int32
 		err := guard.Each(ctx, surveysAtOnce, todo, func(ctx context.Context, _ int, i *item) error {
-			err := s.measureMissing(ctx, i)
+			err := r.measureMissing(ctx, i)
 			if err == nil {
 				failed.Store(0)
 			} else if failed.Add(1) >= surveysAtOnce {
@@ -48,33 +40,33 @@ func (s *survey) start(ctx context.Context, list []*item) (end func()) {
 		})
 		if err == nil && ctx.Err() == nil {
 			var rest int64
-			s.report.progress.add(func(e *Event) { e.Counting, rest = false, e.AllBytes-e.Bytes })
-			if s.o.Mode == ToDisk {
-				checkSpace(s.report, s.o.Archive, rest)
+			r.report.progress.add(func(e *Event) { e.Counting, rest = false, e.AllBytes-e.Bytes })
+			if r.o.Mode == ToDisk {
+				checkSpace(r.report, r.o.Archive, rest)
 			}
 		}
 	}()
 	return func() {
 		cancel()
 		<-done
-		s.report.progress.add(func(e *Event) { e.Counting = false })
+		r.report.progress.add(func(e *Event) { e.Counting = false })
 	}
 }
 
 // measureMissing adds the blobs of an image that the target does not have to the progress.
-func (s *survey) measureMissing(ctx context.Context, i *item) error {
-	there, err := s.presence.head(ctx, i)
+func (r *run) measureMissing(ctx context.Context, i *item) error {
+	there, err := r.head(ctx, i)
 	if err != nil {
 		return err
 	}
-	if i.byDigest() && there.Digest == i.source.Digest || s.places.other.hasImage(i) {
+	if i.byDigest() && there.Digest == i.source.Digest || r.places.other.hasImage(i) {
 		return nil
 	}
-	image, err := s.places.measure(ctx, i, there)
+	image, err := r.places.measure(ctx, i, there)
 	if err != nil || image == nil {
 		return err
 	}
-	s.places.other.remove(image.Blobs)
+	r.places.other.remove(image.Blobs)
 	for _, m := range append(image.Instances, image.Top) {
 		delete(image.Blobs, m.Digest)
 	}
