@@ -24,6 +24,7 @@ import (
 	"github.com/operator-bindery/bindery/mirror/filter"
 	"github.com/operator-bindery/bindery/mirror/imageset"
 	"github.com/operator-bindery/bindery/mirror/resources"
+	"github.com/operator-bindery/bindery/render"
 )
 
 // catalog is one entry of the image set's operators.
@@ -120,8 +121,37 @@ func (c *catalog) close() error {
 	return index.Close()
 }
 
+// open opens the catalog where it is read. The caller closes it.
+func (c *catalog) open(ctx context.Context, o render.Options) (err error) {
+	c.index, err = indeximage.Open(ctx, c.name, indeximage.Options{
+		Change: change.Options{Jobs: o.Jobs, Reuse: true, Warn: o.Warn}, Render: o})
+	return err
+}
+
 // filter filters the catalog, and leaves bundles out of it.
 func (c *catalog) filter(ctx context.Context, o filter.Options, without []edit.Name) error {
+	return c.index.Apply(ctx, c.edit(o, without), change.Directory)
+}
+
+// errLooked ends an edit whose result is not wanted.
+var errLooked = errors.New("looked")
+
+// look finds out what the filter keeps, and makes nothing of it.
+func (c *catalog) look(ctx context.Context, o filter.Options) error {
+	e := c.edit(o, nil)
+	filtered := e.Apply
+	e.Apply = func(ctx context.Context, s *change.State) (*declcfg.Catalog, *edit.Account, error) {
+		_, _, err := filtered(ctx, s)
+		return nil, nil, cmp.Or(err, errLooked)
+	}
+	if _, _, err := c.index.Source.Apply(ctx, e); !errors.Is(err, errLooked) {
+		return err
+	}
+	return nil
+}
+
+// edit is the change of the catalog that a filter makes, and leaving bundles out of it.
+func (c *catalog) edit(o filter.Options, without []edit.Name) change.Edit {
 	e := change.Edit{Whole: []string{}, Scope: o.Scope(c.selects)}
 	e.Apply = func(_ context.Context, s *change.State) (*declcfg.Catalog, *edit.Account, error) {
 		var err error
@@ -137,7 +167,7 @@ func (c *catalog) filter(ctx context.Context, o filter.Options, without []edit.N
 		}
 		return c.result.Catalog, c.result.Account, nil
 	}
-	return c.index.Apply(ctx, e, change.Directory)
+	return e
 }
 
 // checkAnyKept returns an error if the catalog has nothing of what the image set names.

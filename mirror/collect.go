@@ -11,8 +11,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/operator-bindery/bindery/build/indeximage"
-	"github.com/operator-bindery/bindery/edit/change"
 	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/mirror/filter"
@@ -105,12 +103,11 @@ func (r *run) collectAll(ctx context.Context, templates []*resources.Template) e
 		if err == nil {
 			err = c.checkAnyKept()
 		}
-		switch absent := isAbsent(err) && r.o.Replace[op.Written] == "" &&
-			!r.o.Filter.Strict && !r.o.AllCatalogs; {
+		switch {
 		case ctx.Err() != nil:
 			r.found.catalogs = append(r.found.catalogs, c)
 			return context.Cause(ctx)
-		case absent:
+		case err != nil && r.o.mayLack(op, err):
 			r.addAbsent(c, err)
 			continue
 		case err != nil:
@@ -159,11 +156,7 @@ func (r *run) openCatalog(ctx context.Context, op imageset.Operator) (_ *catalog
 	c.account.FilterHash = op.FilterHash(c.digest)
 	c.source = cmp.Or(c.source, c.name)
 	r.report.log.info("reading the catalog " + c.source)
-	c.index, err = indeximage.Open(ctx, c.name, indeximage.Options{
-		Change: change.Options{Jobs: r.o.Render.Jobs, Reuse: true, Warn: r.o.Render.Warn},
-		Render: r.o.Render,
-	})
-	if err != nil {
+	if err := c.open(ctx, r.o.Render); err != nil {
 		return c, err
 	}
 	if err := c.filter(ctx, r.o.Filter, nil); err != nil {
@@ -351,6 +344,11 @@ func (r *run) addAdditional(a imageset.AdditionalImage) error {
 	medium, err := onMedium.Additional(a)
 	i.nameOnMedium(medium)
 	return err
+}
+
+// mayLack tells whether a run goes on without the catalog of an entry, if there is anything else to mirror.
+func (o *Options) mayLack(op imageset.Operator, err error) bool {
+	return isAbsent(err) && o.Replace[op.Written] == "" && !o.Filter.Strict && !o.AllCatalogs
 }
 
 // isAbsent tells whether an error is about an image or archive that is not there, as far as its registry says.

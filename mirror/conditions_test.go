@@ -516,3 +516,34 @@ func TestInstalledVersions(t *testing.T) {
 		t.Error("no problem is reported")
 	}
 }
+
+// A plan goes on without a catalog that is not there where a run does, and ends where a run does.
+func TestPlanWithoutACatalog(t *testing.T) {
+	w := newWorld(t, mirrortest.Shape{})
+	const none = "  - catalog: registry.example.com/synthetic/%s:v1\n"
+	head, _, _ := strings.Cut(w.set, "  - catalog:")
+	for _, c := range []struct {
+		name, set string
+		lacks     int // lines about what is not there; none is an error
+	}{
+		{"beside a catalog", w.set + fmt.Sprintf(none, "none"), 1},
+		{"beside an additional image", head + fmt.Sprintf(none, "none") + "  additionalImages:\n  - name: " + w.source.Images[0].Ref + "\n", 1},
+		{"alone", head + fmt.Sprintf(none, "none"), 0},
+		{"with another that is not there", head + fmt.Sprintf(none, "none") + fmt.Sprintf(none, "neither"), 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			v := *w
+			v.T, v.set, v.dir = t, c.set, t.TempDir()
+			o, end := v.options(t.Context(), mirror.ToMirror)
+			_, lacks, err := o.MakePlan(t.Context())
+			end()
+			if len(lacks) != c.lacks || (err != nil) != (c.lacks == 0) {
+				t.Errorf("%q, %v", lacks, err)
+			}
+			var wrong *mirror.CollectError
+			if _, err := v.run(mirror.ToMirror); errors.As(err, &wrong) != (c.lacks == 0) {
+				t.Errorf("the run: %v", err)
+			}
+		})
+	}
+}

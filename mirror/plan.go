@@ -8,10 +8,6 @@ import (
 
 	"github.com/opencontainers/go-digest"
 
-	"github.com/operator-bindery/bindery/build/indeximage"
-	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/edit"
-	"github.com/operator-bindery/bindery/edit/change"
 	"github.com/operator-bindery/bindery/mirror/filter"
 	"github.com/operator-bindery/bindery/mirror/imageset"
 	"github.com/operator-bindery/bindery/mirror/releases"
@@ -94,21 +90,27 @@ func (o Options) MakePlan(ctx context.Context) (plan *Plan, undelivered []string
 		errs = append(errs, err)
 	}
 	var results []*filter.Result
+	var absent []error
 	for _, op := range o.Set.Operators {
 		one, err := planCatalog(ctx, op, &o)
-		if isAbsent(err) && o.Replace[op.Written] == "" && !o.Filter.Strict && len(o.Set.Operators) > 1 {
-			undelivered = append(undelivered, "not there: "+err.Error())
-			continue
-		}
-		if err != nil {
+		switch {
+		case err != nil && o.mayLack(op, err):
+			absent = append(absent, err)
+		case err != nil:
 			errs = append(errs, err)
-			continue
+		default:
+			plan.Catalogs = append(plan.Catalogs, one)
+			results = append(results, one.result)
 		}
-		plan.Catalogs = append(plan.Catalogs, one)
-		results = append(results, one.result)
+	}
+	if len(plan.Releases)+len(plan.Catalogs)+len(errs)+len(o.Set.AdditionalImages) == 0 {
+		errs = absent // a run has nothing else to mirror
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, nil, err
+	}
+	for _, err := range absent {
+		undelivered = append(undelivered, "not there: "+err.Error())
 	}
 	filter.DropMetDependencies(results)
 	for _, one := range plan.Catalogs {
@@ -152,12 +154,12 @@ func (o *Options) planReleases(ctx context.Context, plan *Plan) error {
 func plannedImages(set *imageset.Set) ([]PlannedImage, error) {
 	out := []PlannedImage{}
 	for _, a := range set.AdditionalImages {
-		to, err := (imageset.Target{}).Additional(a)
+		to, err := onMedium.Additional(a)
 		if err != nil {
 			return nil, err
 		}
 		image := PlannedImage{Name: a.Written, Target: to.Name()}
-		if rule, _, blocked := set.Blocked(a.Name, "", to, imageset.Target{}); blocked {
+		if rule, _, blocked := set.Blocked(a.Name, "", to, onMedium); blocked {
 			image.Blocked = rule.Name
 		}
 		out = append(out, image)
@@ -171,45 +173,23 @@ func planCatalog(ctx context.Context, op imageset.Operator, o *Options) (*Catalo
 	if source == "" {
 		source = op.Catalog.PullName()
 	}
-	r, resolved, err := filterSkeleton(ctx, asLayout(source), op, o)
+	c := newCatalog(op)
+	c.name = asLayout(source)
+	err := c.open(ctx, o.Render)
+	if err == nil {
+		if c.index.Image != nil {
+			c.digest = c.index.Image.Digest
+		}
+		err = errors.Join(c.look(ctx, o.Filter), c.close())
+	}
 	if err != nil {
 		return nil, &PlanError{Catalog: op.Written, Err: err}
 	}
-	one := &CatalogPlan{Catalog: op.Written, Digest: resolved, Packages: r.Kept, WholeCatalog: r.WholeCatalog,
-		Others: r.Others, Images: r.Images, Dependencies: append([]filter.Dependency{}, r.Dependencies...),
-		Lost: append([]filter.Lost{}, r.Lost...), Why: r.Why, result: r}
-	one.Target = (imageset.Target{}).Catalog(op, !r.WholeCatalog, "", op.FilterHash(one.Digest)).Name()
-	return one, nil
-}
-
-// errPlanned ends an edit whose result is not wanted.
-var errPlanned = errors.New("planned")
-
-// filterSkeleton applies an operator entry to the skeleton of a catalog. It also returns the digest of the catalog's
-// image, if it is one.
-func filterSkeleton(ctx context.Context, source string, op imageset.Operator, o *Options) (r *filter.Result,
-	resolved digest.Digest, err error) {
-	index, err := indeximage.Open(ctx, source, indeximage.Options{
-		Change: change.Options{Jobs: o.Render.Jobs, Reuse: true, Warn: o.Render.Warn}, Render: o.Render})
-	if err != nil {
-		return nil, "", err
-	}
-	defer func() { err = errors.Join(err, index.Close()) }()
-	e := change.Edit{Whole: []string{}, Scope: o.Filter.Scope(op), Apply: func(_ context.Context,
-		s *change.State) (*declcfg.Catalog, *edit.Account, error) {
-		var err error
-		if r, err = o.Filter.Apply(s.Catalog, op); err == nil {
-			err = errPlanned
-		}
-		return nil, nil, err
-	}}
-	if _, _, err := index.Source.Apply(ctx, e); !errors.Is(err, errPlanned) {
-		return nil, "", err
-	}
-	if index.Image != nil {
-		resolved = index.Image.Digest
-	}
-	return r, resolved, nil
+	r := c.result
+	return &CatalogPlan{Catalog: op.Written, Digest: c.digest, Packages: r.Kept, WholeCatalog: r.WholeCatalog,
+		Target: onMedium.Catalog(op, !r.WholeCatalog, "", op.FilterHash(c.digest)).Name(), Others: r.Others, Images: r.Images,
+		Dependencies: append([]filter.Dependency{}, r.Dependencies...), Lost: append([]filter.Lost{}, r.Lost...), Why: r.Why,
+		result: r}, nil
 }
 
 // asLayout names the image of a layout where the layout's directory alone is given.
