@@ -2,18 +2,21 @@
 // related images that they name, additional images, and the signatures and referrers of all of them.
 //
 // There are three directions ([Mode]): from registries to a registry, from registries to a medium, and from a medium to
-// a registry. All follow the same steps, each in a file of its own:
+// a registry. All follow the same steps, which run.go has one after the other, and each of which has a file:
 //
-//	collect       image set ──> collection: the catalogs, filtered, and a list of images  (collect.go)
+//	collect       image set ──> collection: the catalogs, filtered, and a list of images  (collect.go, collectreleases.go)
 //	check         collection ──> each image with its destination, or a conflict           (destinations.go)
-//	copy          images ──> what became of each                                          (transfer.go)
+//	decide        image ──> it is there, or what is to be copied, or why it cannot be      (decide.go)
+//	transfer      images ──> what became of each                                          (transfer.go)
 //	  or find     images that other runs have copied ──> what became of each              (lookfor.go)
-//	leave out     catalog ──> the catalog without the bundles whose images are missing    (incomplete.go)
-//	publish       catalog ──> its image at the target                                     (publish.go)
+//	settle        catalog ──> the catalog without the bundles whose images are missing    (incomplete.go)
+//	publish       catalog ──> its image at the target                                     (publish.go, graphimage.go)
 //	write         archive, files for clusters, record of what was mirrored                (writearchive.go, results.go)
 //
-// A step calls none that comes before it. A dry run ends after the check with a forecast of the rest. [VerifyOptions.Verify]
-// and [DeleteOptions.Delete] start from what runs have published.
+// An image of every kind is an item (item.go): those of catalogs and of the graphs are built when all that they name is
+// settled, of others the source is opened; all are decided on, copied and noted by the same functions. A dry run decides
+// as a run does, and measures in place of copying (forecast.go). [VerifyOptions.Verify] and [DeleteOptions.Delete] start
+// from what runs have published.
 //
 // Related images, additional images and bundles are copied first. A catalog is built and published when all that it
 // names is there: bundles whose images are not available are taken out of it, or it is not published, as [OnMissing]
