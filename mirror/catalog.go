@@ -277,12 +277,12 @@ func (c *catalog) lacks() string {
 	return text
 }
 
-// countWaiting counts the images that are not at the target and that their sources have.
-func (c *catalog) countWaiting() int {
+// countPending counts the images that are not at the target and that their sources have.
+func (c *catalog) countPending() int {
 	found := map[*item]bool{}
 	for n := range c.bundles {
 		for _, i := range c.bundles[n].images {
-			if i.waiting {
+			if i.pending {
 				found[i] = true
 			}
 		}

@@ -167,11 +167,11 @@ func (r *run) tagAt(ctx context.Context, i *item) digest.Digest {
 func (r *run) head(ctx context.Context, i *item) (v1.Descriptor, error) {
 	i.asking.Lock()
 	defer i.asking.Unlock()
-	if i.asked || r.places.to == nil || r.writing() && !i.byDigest() && i.build == nil {
-		if i.there == nil {
-			return v1.Descriptor{}, nil
-		}
+	if i.there != nil {
 		return *i.there, nil
+	}
+	if r.places.to == nil || r.writing() && !i.byDigest() && i.build == nil {
+		return v1.Descriptor{}, nil
 	}
 	to, err := r.places.to.repository(i.destination)
 	if err != nil {
@@ -185,12 +185,14 @@ func (r *run) head(ctx context.Context, i *item) (v1.Descriptor, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return v1.Descriptor{}, fmt.Errorf("%s: %w", i.destination.Name(), err)
 	}
-	if i.asked = true; err != nil {
-		return v1.Descriptor{}, nil
+	if i.there = absent; err == nil {
+		i.there = &there
 	}
-	i.there = &there
-	return there, nil
+	return *i.there, nil
 }
+
+// absent stands for an image that the destination does not have.
+var absent = &v1.Descriptor{}
 
 // markIfComplete marks an image that the target has and that needs no more work: what is attached to it was copied
 // before, or none is wanted, and so were the images of an index. A dry run leaves out what is attached.

@@ -21,7 +21,7 @@ func (r *run) removeIncompleteBundles(ctx context.Context, c *catalog) error {
 	if o.OnMissing == FailMissing {
 		return fmt.Errorf("%s of %s lack images: %s", strconv.Itoa(len(out)), bundlesText(len(c.bundles)), summary(out))
 	}
-	if n := c.countWaiting(); n > 0 {
+	if n := c.countPending(); n > 0 {
 		return fmt.Errorf("%d of its images are not at the target, and their sources have them: the run of a "+
 			"shard has not copied them; --on-missing skip-bundle publishes the catalog without their bundles", n)
 	}

@@ -33,18 +33,16 @@ type item struct {
 	// build, unless nil, makes the image, and may name its destination by its digest; of others the source is opened.
 	build func(ctx context.Context) (*opened, error)
 
-	all     bool // some entry asks for all platforms
 	damaged bool // its content in an archive does not match its digest
-	waiting bool // the target lacks it and the source has it; only set when catalogs are published
-	asked   bool // the target was asked for there
+	pending bool // its source has it, and the run of a shard is to copy it; only known when catalogs are published
 
 	account *imageAccount // nil until the destination is checked
 	cause   error         // of account.Error
 	state   *itemState    // nil until something is found out
-	// there is what the target has under the name of the image, when it was asked.
-	there    *v1.Descriptor // nil if that is nothing
+	// there is what the destination has under the name of the image, empty if that is nothing; nil until it is asked.
+	there    *v1.Descriptor
 	resolved atomic.Value   // the digest.Digest that the tag of the source stands for, once it was read
-	asking   sync.Mutex     // guards there and asked
+	asking   sync.Mutex     // guards there
 	moving   *tally.Image   // its part in the progress
 }
 
@@ -96,7 +94,7 @@ func (i *item) isThere() bool { return i.account.Status == Copied || i.account.S
 
 // setDestination gives the image another place at the destination, which is asked for there.
 func (i *item) setDestination(at imageset.Ref) {
-	i.destination, i.there, i.asked = at, nil, false
+	i.destination, i.there = at, nil
 	if i.account != nil {
 		i.account.Destination = at.String()
 	}
@@ -116,7 +114,7 @@ func (s *items) add(source, destination imageset.Ref, kind Kind, platforms []v1.
 	key := source.String() + " " + destination.String()
 	i := s.byKey[key]
 	if i == nil {
-		i = &item{source: source, destination: destination, kind: kind}
+		i = &item{source: source, destination: destination, kind: kind, platforms: platform.AppendNew(nil, platforms...)}
 		s.byKey[key] = i
 		s.list = append(s.list, i)
 	}
@@ -125,8 +123,8 @@ func (s *items) add(source, destination imageset.Ref, kind Kind, platforms []v1.
 		i.kind = kind
 	}
 	if len(platforms) == 0 {
-		i.all, i.platforms = true, nil
-	} else if !i.all {
+		i.platforms = nil
+	} else if len(i.platforms) > 0 {
 		i.platforms = platform.AppendNew(i.platforms, platforms...)
 	}
 	return i

@@ -86,7 +86,7 @@ func (r *run) findAll(ctx context.Context, list []*item, more int) (err error) {
 	case r.o.Mode == ToDisk:
 		return r.copyMissing(ctx, list)
 	case r.o.OnMissing == "": // the run of a shard may not have ended
-		return r.markWaiting(ctx, list)
+		return r.markPending(ctx, list)
 	}
 	return nil
 }
@@ -157,15 +157,15 @@ func (r *run) judgeOne(ctx context.Context, i *item) (err error) {
 	return nil
 }
 
-// markWaiting finds out which of the images that are not at the target their sources have: a run that has not ended
+// markPending finds out which of the images that are not at the target their sources have: a run that has not ended
 // copies them, and their bundles are not to be left out.
-func (r *run) markWaiting(ctx context.Context, list []*item) error {
+func (r *run) markPending(ctx context.Context, list []*item) error {
 	return guard.Each(ctx, r.o.Jobs, list, func(ctx context.Context, _ int, i *item) error {
 		if i.account.Status != Failed || i.kind == Additional {
 			return nil
 		}
 		if from, err := r.places.from.open(ctx, i); err == nil {
-			i.waiting = true
+			i.pending = true
 			return from.close()
 		}
 		return context.Cause(ctx)

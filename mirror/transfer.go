@@ -166,7 +166,7 @@ func (r *run) copyFrom(ctx context.Context, i *item, d decision) error {
 	var attached referrers.Account
 	done, err := store.CopyOne(ctx, from.Reader, from.top, to, i.destination.Tag, store.CopyOptions{
 		Platforms: i.platforms, Sparse: r.o.Sparse, ByDigest: i.byDigest(), Jobs: r.o.Layers, Named: !built,
-		Absent: i.asked && d.there.Digest == "" && !(built && r.writing()), Elsewhere: r.places.input.reposElsewhere,
+		Absent: i.there != nil && d.there.Digest == "" && !(built && r.writing()), Elsewhere: r.places.input.reposElsewhere,
 		Attach: func(ctx context.Context, to store.Writer, image store.Image) (err error) {
 			if image.Name = i.destination.Name(); r.writing() {
 				image.Name = "" // signatures for policies need the name that it gets at a registry

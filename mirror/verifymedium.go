@@ -359,9 +359,10 @@ func (m *mediumCheck) listed(name string) *verifiedCatalog {
 func (m *mediumCheck) checkImage(ctx context.Context, input *archive, i *item) error {
 	medium := i.onMedium()
 	name := medium.Path + ":" + medium.Tag
-	m.platforms[name] = append(m.platforms[name], i.platforms...)
-	if i.all {
-		m.platforms[name] = nil
+	if of, seen := m.platforms[name]; len(i.platforms) == 0 || seen && len(of) == 0 {
+		m.platforms[name] = nil // all
+	} else {
+		m.platforms[name] = append(of, i.platforms...)
 	}
 	at, err := input.open(ctx, i)
 	switch {
