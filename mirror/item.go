@@ -41,9 +41,9 @@ type item struct {
 	state   *itemState    // nil until something is found out
 	// there is what the destination has under the name of the image, empty if that is nothing; nil until it is asked.
 	there    *v1.Descriptor
-	resolved atomic.Value   // the digest.Digest that the tag of the source stands for, once it was read
-	asking   sync.Mutex     // guards there
-	moving   *tally.Image   // its part in the progress
+	resolved atomic.Value // the digest.Digest that the tag of the source stands for, once it was read
+	asking   sync.Mutex   // guards there
+	moving   *tally.Image // its part in the progress
 }
 
 // user is a bundle that names an image.

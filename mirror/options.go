@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/opencontainers/go-digest"
@@ -14,6 +16,7 @@ import (
 	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/mirror/filter"
 	"github.com/operator-bindery/bindery/mirror/imageset"
 	"github.com/operator-bindery/bindery/mirror/medium"
@@ -132,10 +135,42 @@ type Options struct {
 	Log    *slog.Logger
 }
 
+// OptionError is about an option that has none of the values that it can have. The name is that of its flag.
+type OptionError struct {
+	Name, Value string
+	Values      []string
+}
+
+func (e *OptionError) Error() string {
+	return fmt.Sprintf("invalid %s %q, expected %s", e.Name, e.Value, strings.Join(e.Values, " or "))
+}
+
+// Unwrap returns [fault.ErrInvalid].
+func (e *OptionError) Unwrap() error { return fault.ErrInvalid }
+
+// Check returns an [*OptionError] for an option with a value that it cannot have.
+func (o *Options) Check() error {
+	for _, e := range []*OptionError{
+		{"on-missing", string(o.OnMissing), []string{string(SkipBundle), string(FailMissing)}},
+		{"catalog-base", string(o.Base), []string{string(KeepBase), string(ReplaceBase)}},
+		{"sparse", string(o.Sparse), []string{string(store.SparseKeep), string(store.SparseRefuse), string(store.SparseTrim)}},
+		{"archive-format", string(o.Medium.Form), []string{string(medium.OCI), string(medium.OCMirror)}},
+	} {
+		waits := o.PublishOnly && e.Value == "" && e.Name == "on-missing"
+		if !waits && !slices.Contains(e.Values, e.Value) {
+			return e
+		}
+	}
+	return nil
+}
+
 // withDefaults returns the options with what is used where they are zero.
 func (o Options) withDefaults() *Options {
 	o.Jobs = cmp.Or(o.Jobs, 4)
-	o.Base = cmp.Or(o.Base, KeepBase)
+	o.Base, o.Sparse, o.Medium.Form = cmp.Or(o.Base, KeepBase), cmp.Or(o.Sparse, store.SparseKeep), cmp.Or(o.Medium.Form, medium.OCI)
+	if !o.PublishOnly {
+		o.OnMissing = cmp.Or(o.OnMissing, SkipBundle)
+	}
 	return &o
 }
 

@@ -50,6 +50,9 @@ func (o Options) Run(ctx context.Context) (_ *Account, err error) {
 // newRun returns a run that has not opened anything but its temporary directory. The caller closes it.
 func newRun(ctx context.Context, options Options) (*run, error) {
 	o := options.withDefaults()
+	if err := o.Check(); err != nil {
+		return nil, err
+	}
 	work, err := images.NewWorkspace(ctx, o.Spec.Build.Dir)
 	return &run{o: o, report: newReport(o), found: &collection{}, work: work}, err
 }

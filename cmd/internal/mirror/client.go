@@ -62,7 +62,7 @@ func (o *runOptions) readResources(p *option.Session, with *resources.Options) e
 	default:
 		return cmdline.Usagef("invalid --idms-scope value %q, expected (namespace|repository)", v)
 	}
-	with.PinCatalogs, with.Policy, with.Version = o.pinCatalogs, o.icsp, version.Release()
+	with.Version = version.Release()
 	with.Lists, with.Insecure = true, p.PlainHTTP
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/program"
 	"github.com/operator-bindery/bindery/internal/printable"
 	"github.com/operator-bindery/bindery/mirror"
+	"github.com/operator-bindery/bindery/mirror/medium"
 )
 
 func mirrorPublishCommand(p *option.Session) *cli.Command {
@@ -97,6 +98,7 @@ func (o *runOptions) writeResources(ctx context.Context, p *option.Session, dest
 	if a.Mode == mirror.ToDisk {
 		return cmdline.Usagef("the files are about a registry: the destination is %s", dest)
 	}
+	o.request.Medium.Form = medium.OCI // the command has no flags of archives
 	return o.prepare(ctx, p, a, func(with mirror.Options) error {
 		if dir == "" {
 			if dir, err = with.Workspace.Resources(); err != nil {

@@ -179,12 +179,10 @@ func checkDivided(p *option.Session, o mirror.Options) error {
 
 // prepare prepares the options of a run, and calls run with them.
 func (o *runOptions) prepare(ctx context.Context, p *option.Session, a Direction, run func(mirror.Options) error) (err error) {
-	with := mirror.Options{Mode: a.Mode, Target: a.Target, Archive: a.Archive, Parts: a.parts, Config: o.Config,
-		OnMissing: mirror.OnMissing(o.onMissing), Base: mirror.Base(o.catalogBase),
-		PruneBlocked: o.pruneBlocked, Recheck: o.recheck, Jobs: o.parallelImages,
-		Layers: o.parallelLayers, Timeout: o.imageTimeout, DryRun: o.DryRun,
-		Now: time.Now().UTC().Truncate(time.Second), Log: p.Log}
-	if with.Now, err = Time(with.Now); err != nil {
+	with := o.request
+	with.Mode, with.Target, with.Archive, with.Parts, with.Config = a.Mode, a.Target, a.Archive, a.parts, o.Config
+	with.DryRun, with.Log = o.DryRun, p.Log
+	if with.Now, err = Time(time.Now().UTC().Truncate(time.Second)); err != nil {
 		return err
 	}
 	if err := o.readValues(p, &with); err != nil {

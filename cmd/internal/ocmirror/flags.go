@@ -1,8 +1,6 @@
 package ocmirror
 
 import (
-	"time"
-
 	"github.com/urfave/cli/v2"
 
 	mirrorcmd "github.com/operator-bindery/bindery/cmd/internal/mirror"
@@ -24,10 +22,10 @@ type options struct {
 	logLevel, srcCertDir, destCertDir             string
 	srcTLSVerify, destTLSVerify, securePolicy, v1 bool
 	parallelImages, parallelLayers                uint
-	imageTimeout                                  time.Duration
 
-	since, onMissing, account, catalogBase         string
-	strictArchive, manifestLists, removeSignatures bool
+	request          mirror.Options // has the values that need no reading
+	since, account   string
+	removeSignatures bool
 
 	generate, signatures, v1Images bool
 	deleteID, deleteFile, shared   string
@@ -79,19 +77,19 @@ func (o *options) commonFlags() []cli.Flag {
 func (o *options) runFlags() []cli.Flag {
 	return program.Flags(o.Releases.Flags(), []cli.Flag{
 		&cli.StringFlag{Name: "from", Destination: &o.From, Usage: "`file://DIR` with the archive"},
-		&cli.DurationFlag{Name: "image-timeout", Destination: &o.imageTimeout, Usage: "time for one image with its retries", DefaultText: "none"},
+		&cli.DurationFlag{Name: "image-timeout", Destination: &o.request.Timeout, Usage: "time for one image with its retries", DefaultText: "none"},
 		&cli.IntFlag{Name: "max-nested-paths", Destination: &o.MaxNestedPaths, Usage: "maximum number `N` of path components at the destination"},
 		&cli.StringFlag{Name: "since", Destination: &o.since, Usage: "leave out what archives before `YYYY-MM-DD` carried"},
-		&cli.BoolFlag{Name: "strict-archive", Destination: &o.strictArchive, Usage: "refuse blobs larger than a segment of the archive"},
+		&cli.BoolFlag{Name: "strict-archive", Destination: &o.request.Medium.Strict, Usage: "refuse blobs larger than a segment of the archive"},
 		&cli.BoolFlag{Name: "dry-run", Destination: &o.DryRun, Usage: "find out what would be mirrored"},
-		&cli.BoolFlag{Name: "dry-run-manifest-lists", Destination: &o.manifestLists, Usage: "as --dry-run, with the images of indexes"},
+		&cli.BoolFlag{Name: "dry-run-manifest-lists", Destination: &o.request.ManifestLists, Usage: "as --dry-run, with the images of indexes"},
 		&cli.BoolFlag{Name: "remove-signatures", Destination: &o.removeSignatures, Usage: "copy no signatures"},
-		&cli.StringFlag{Name: "on-missing", Destination: &o.onMissing, Value: string(mirror.FailMissing),
+		&cli.StringFlag{Name: "on-missing", Destination: (*string)(&o.request.OnMissing), Value: string(mirror.FailMissing),
 			Usage: "what becomes of a catalog that names images which are not available (skip-bundle|fail)"},
 		&cli.StringFlag{Name: "compat", Destination: &o.CompatWith, Usage: "keep to what another `PROGRAM` does, including its losses (oc-mirror)"},
 		&cli.BoolFlag{Name: "ignore-unsupported", Destination: &o.IgnoreUnsupported, Usage: "go on without helm"},
 		&cli.StringFlag{Name: "account", Destination: &o.account, Usage: "write the account of the run as JSON to `FILE`"},
-		&cli.StringFlag{Name: "catalog-base", Destination: &o.catalogBase, Value: string(mirror.KeepBase), Hidden: true},
+		&cli.StringFlag{Name: "catalog-base", Destination: (*string)(&o.request.Base), Value: string(mirror.KeepBase), Hidden: true},
 		&cli.StringFlag{Name: "compression", Destination: &o.Compression, Value: "gzip", Hidden: true},
 		&cli.StringFlag{Name: "server", Destination: &o.ServerName, Hidden: true},
 		&cli.IntFlag{Name: "max-layers", Destination: &o.MaxLayers, Value: 100, Hidden: true},

@@ -210,7 +210,7 @@ func (o *options) direction(p *option.Session, args []string) (a mirrorcmd.Direc
 	case from != "" && workspace != "":
 		return a, cmdline.Usagef("when destination is docker://, --from (assumes disk to mirror workflow) and " +
 			"--workspace (assumes mirror to mirror workflow) cannot be used together")
-	case o.DryRun && o.manifestLists:
+	case o.DryRun && o.request.ManifestLists:
 		return a, cmdline.Usagef("--dry-run and --dry-run-manifest-lists cannot be used together")
 	}
 	if o.since != "" {
@@ -254,13 +254,14 @@ func (o *options) mirror(ctx context.Context, p *option.Session, args []string) 
 	if len(args) > 1 {
 		return cmdline.Usagef("requires 1 arg, received %d", len(args))
 	}
-	with := mirror.Options{Mode: a.Mode, Target: a.Target, Archive: a.Archive, Config: o.Config,
-		OnMissing: mirror.OnMissing(o.onMissing), Base: mirror.Base(o.catalogBase),
-		Jobs: int(o.parallelImages), Layers: int(o.parallelLayers),
-		Timeout: o.imageTimeout,
-		DryRun:  o.DryRun || o.manifestLists, ManifestLists: o.manifestLists,
-		AllCatalogs: true, Compat: o.CompatWith != "", Sparse: store.SparseKeep, Log: p.Log,
-		Medium: medium.Options{Form: medium.OCMirror, Strict: o.strictArchive}}
+	with := o.request
+	with.Mode, with.Target, with.Archive, with.Config, with.Log = a.Mode, a.Target, a.Archive, o.Config, p.Log
+	with.Jobs, with.Layers, with.DryRun = int(o.parallelImages), int(o.parallelLayers), o.DryRun || with.ManifestLists
+	with.AllCatalogs, with.Compat, with.Medium.Form = true, o.CompatWith != "", medium.OCMirror
+	with.Sparse = store.SparseKeep
+	if err := mirrorcmd.CheckOptions(&with); err != nil {
+		return err
+	}
 	if !o.removeSignatures {
 		with.With = referrers.Kinds{Tags: true, Referrers: true}
 	}
