@@ -83,16 +83,12 @@ func (c *catalog) setDestination(dest imageset.Ref, d digest.Digest) {
 }
 
 // settle notes what became of the catalog: that it is at its destination, or why not.
-func (c *catalog) settle(err error) {
+func (c *catalog) settle() {
 	of := c.image.account
 	if c.account.DestinationDigest = of.Digest; of.Digest != "" {
 		c.account.Destination = of.Destination
 	}
-	if err != nil {
-		c.account.Error = err.Error()
-		return
-	}
-	c.account.Published, c.account.Present = true, of.Status == Present
+	c.account.Published, c.account.Present, c.account.Error = c.image.isThere(), of.Status == Present, of.Error
 }
 
 // sourceImage is the image that the catalog is read from.

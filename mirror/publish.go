@@ -44,7 +44,6 @@ func (r *run) publish(ctx context.Context) error {
 		if c := i.catalog; c != nil {
 			i.startAccount(r.report.moved)
 			name, err = c.op.Catalog.Name(), r.publishCatalog(ctx, c)
-			c.settle(err)
 		} else {
 			err = r.copyItem(ctx, i)
 		}
@@ -54,6 +53,9 @@ func (r *run) publish(ctx context.Context) error {
 		if err != nil {
 			i.fail(err)
 			r.report.unpublished(name, i.kind, err)
+		}
+		if i.catalog != nil {
+			i.catalog.settle()
 		}
 		r.report.progress.add(func(e *Event) { e.Images++; e.Image, e.Err = name, err })
 		if outage.Fatal(err) {
