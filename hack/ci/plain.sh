@@ -8,5 +8,8 @@ CGO_ENABLED=0 "${GO:-go}" vet ./...
 CGO_ENABLED=1 "${GO:-go}" list -deps ./... | { ! grep -x go.podman.io/storage/drivers/btrfs; }
 (cd hack/gpgme && GOWORK=off CGO_ENABLED=0 "${GO:-go}" test .)
 GOWORK=off "${GO:-go}" mod tidy -diff
-# A program of "go install" has neither go.work nor embedded servers.
-GOWORK=off CGO_ENABLED=0 "${GO:-go}" build -tags containers_image_openpgp -o /dev/null ./cmd/bindery
+# A program of "go install" has neither go.work nor embedded servers. A page says how large it is.
+program=$(mktemp)
+trap 'rm -f "$program"' EXIT
+GOWORK=off CGO_ENABLED=0 "${GO:-go}" build -tags containers_image_openpgp -o "$program" ./cmd/bindery
+hack/ci/size.sh installed "$program"

@@ -31,7 +31,10 @@ var Names = []string{"bindery", "opm", "grpc_health_probe", "initializer", "regi
 // name than that of a test, as by the links in BinDir, it does what the program does. What is covered by the program
 // counts for the tests of the package.
 func Main(m *testing.M) {
-	if base := filepath.Base(os.Args[0]); !strings.HasSuffix(strings.TrimSuffix(base, ".exe"), ".test") {
+	switch base := filepath.Base(os.Args[0]); {
+	case base == workerName:
+		serveRuns()
+	case !strings.HasSuffix(strings.TrimSuffix(base, ".exe"), ".test"):
 		app.Main()
 	}
 	os.Exit(func() int {
@@ -46,7 +49,7 @@ func Main(m *testing.M) {
 		if err == nil {
 			err = linkOrCopy(self, filepath.Join(dir, Names[0]))
 		}
-		for _, name := range Names[1:] {
+		for _, name := range append([]string{workerName}, Names[1:]...) {
 			err = errors.Join(err, os.Symlink(Names[0], filepath.Join(dir, name)))
 		}
 		// Go's cache is below the user's, unless the environment names it: what tests build is compiled once for all.
@@ -65,7 +68,12 @@ func Main(m *testing.M) {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
-		return m.Run()
+		status := m.Run()
+		if err := endWorkers(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		return status
 	}())
 }
 
@@ -81,17 +89,15 @@ func linkOrCopy(from, to string) error {
 	return os.WriteFile(to, text, 0o755)
 }
 
-// Build builds the program itself, for tests of what its file has: its size, and what is known of how it was built.
-func Build(t *testing.T) string {
+// BuildServer builds the program that is in catalog images.
+func BuildServer(t *testing.T, file string) {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "bindery")
-	build := exec.Command("go", "build", "-trimpath", "-tags", "containers_image_openpgp,exclude_graphdriver_btrfs", "-o", file,
-		"github.com/operator-bindery/bindery/cmd/bindery")
+	build := exec.Command("go", "build", "-trimpath", "-tags", "containers_image_openpgp,exclude_graphdriver_btrfs", "-ldflags=-s -w",
+		"-o", file, "github.com/operator-bindery/bindery/cmd/opm-server")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	return file
 }
 
 // Result is the result of a run of the program.
@@ -113,13 +119,19 @@ func Command(dir, name string, args ...string) *exec.Cmd {
 }
 
 // RunProgram runs the program to its end.
-func RunProgram(t *testing.T, dir, name string, args ...string) Result {
+func RunProgram(t testing.TB, dir, name string, args ...string) Result {
 	t.Helper()
 	return Finish(t, Command(dir, name, args...))
 }
 
-func Finish(t *testing.T, cmd *exec.Cmd) Result {
+// Finish runs a command that [Command] has prepared to its end.
+func Finish(t testing.TB, cmd *exec.Cmd) Result {
 	t.Helper()
+	if inWorker(cmd) {
+		r := runIn(t, cmd)
+		answerIsValid(t, cmd.Args, r.Stdout)
+		return r
+	}
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()
@@ -152,7 +164,7 @@ func RecordedError(t *testing.T, file string) string {
 	return ""
 }
 
-func ReadFile(t *testing.T, file string) string {
+func ReadFile(t testing.TB, file string) string {
 	t.Helper()
 	data, err := os.ReadFile(file)
 	if err != nil {

@@ -1,13 +1,13 @@
 package clitest
 
 import (
-	"errors"
 	"flag"
+	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -79,8 +79,8 @@ func exits(script *testscript.TestScript, negated bool, args []string) {
 	}
 	want, err := strconv.Atoi(args[0])
 	script.Check(err)
-	if status := statusOf(script, args[1:]); status != want {
-		script.Fatalf("exit status %d, want %d", status, want)
+	if r := runScriptLine(script, args[1:]); r.Status != want {
+		script.Fatalf("exit status %d, want %d", r.Status, want)
 	}
 }
 
@@ -91,12 +91,12 @@ func refused(script *testscript.TestScript, negated bool, args []string) {
 	}
 	message, err := regexp.Compile("(?m)" + args[0])
 	script.Check(err)
-	switch status := statusOf(script, args[1:]); {
-	case status != 1:
-		script.Fatalf("exit status %d, want 1", status)
-	case script.ReadFile("stdout") != "":
+	switch r := runScriptLine(script, args[1:]); {
+	case r.Status != 1:
+		script.Fatalf("exit status %d, want 1", r.Status)
+	case r.Stdout != "":
 		script.Fatalf("a refusal prints to standard output")
-	case !message.MatchString(script.ReadFile("stderr")):
+	case !message.MatchString(r.Stderr):
 		script.Fatalf("no match for %q in standard error", args[0])
 	}
 }
@@ -104,19 +104,25 @@ func refused(script *testscript.TestScript, negated bool, args []string) {
 // test is the key of the test of a script among its values.
 type test struct{}
 
-// statusOf runs a program, checks its answer in JSON, and returns its exit status.
-func statusOf(script *testscript.TestScript, args []string) int {
-	err := script.Exec(args[0], args[1:]...)
-	answerIsValid(script.Value(test{}).(testing.TB), args, script.ReadFile("stdout"))
-	var exit *exec.ExitError
-	switch {
-	case err == nil:
-		return 0
-	case errors.As(err, &exit):
-		return exit.ExitCode()
+// runScriptLine runs a program in the directory and environment of a script, with the script's standard input, and checks
+// its answer in JSON.
+func runScriptLine(script *testscript.TestScript, args []string) Result {
+	t := script.Value(test{}).(testing.TB)
+	// What a script has set is seen by a program alone.
+	environment := filepath.Join(t.TempDir(), "environment")
+	script.Check(script.Exec("sh", "-c", `env -0 >"$1"; cat`, "sh", environment))
+	cmd := Command(script.MkAbs("."), args[0], args[1:]...)
+	cmd.Env = strings.Split(strings.TrimSuffix(ReadFile(t, environment), "\x00"), "\x00")
+	cmd.Stdin = strings.NewReader(script.ReadFile("stdout"))
+	r := Finish(t, cmd)
+	for _, stream := range []struct {
+		to   io.Writer
+		text string
+	}{{script.Stdout(), r.Stdout}, {script.Stderr(), r.Stderr}} {
+		_, err := io.WriteString(stream.to, stream.text)
+		script.Check(err)
 	}
-	script.Fatalf("%v", err)
-	return -1
+	return r
 }
 
 // healthy asks a server at an address for its health until it serves, for at most a minute.

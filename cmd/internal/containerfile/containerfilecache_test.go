@@ -20,11 +20,8 @@ import (
 // fill, and the server accepts it.
 func TestContainerfileWithTheNativeCache(t *testing.T) {
 	dir := clitest.WorkDir(t)
-	// the command itself, which images get if the small server was not embedded
 	server := filepath.Join(dir, "opm-server")
-	if err := os.Rename(clitest.Build(t), server); err != nil {
-		t.Fatal(err)
-	}
+	clitest.BuildServer(t, server)
 	clitest.WriteFile(t, filepath.Join(dir, "Base"), "FROM scratch\nCOPY opm-server /usr/bin/opm\n")
 	clitest.Done(t, dir, "bindery", "build", "containerfile", "-f", "Base", ".", "-t", "base:v1", "--no-cache", "--compression",
 		"zstd")
