@@ -342,7 +342,7 @@ func (w *namedWorld) run(t *testing.T, l namedLine, kind string) clitest.Result 
 		name = l.name
 	}
 	cmd := clitest.Command(dir, name)
-	cmd.Env = append(cmd.Env, "HOME="+dir, "SOURCE_DATE_EPOCH=0", "BINDERY_RETRIES=0", "BINDERY_NO_CACHE=true")
+	cmd.Env = append(cmd.Env, "HOME="+w.top, "SOURCE_DATE_EPOCH=0", "BINDERY_RETRIES=0", "BINDERY_NO_CACHE=true")
 	content := l.content
 	if kind == "an empty file" {
 		content = l.null
@@ -353,16 +353,11 @@ func (w *namedWorld) run(t *testing.T, l namedLine, kind string) clitest.Result 
 		cmd.Env = append(cmd.Env, l.env+"="+file)
 	}
 	cmd.Args = append(cmd.Args, strings.Fields(strings.Replace(line, "FILE", file, 1))...)
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
+	run := clitest.Finish
+	if kind == "an endless device" || kind == "a FIFO" {
+		run = finishInTime
 	}
-	waits := time.AfterFunc(30*time.Second, func() { _ = cmd.Process.Kill() })
-	err := cmd.Wait() // the status is in the result
-	if !waits.Stop() {
-		t.Fatalf("%s, %s: %v; %s", l.line, kind, err, stderr.String())
-	}
+	got := run(t, cmd)
 	plain := func(text string) string {
 		text = strings.NewReplacer(file, "FILE", dir, "DIR").Replace(text)
 		text = regexp.MustCompile(`\b(time=)?\d{4}[/-]\d\d[/-]\d\d[T ]\d\d:\d\d:\d\d\S*`).ReplaceAllString(text, "")
@@ -373,9 +368,25 @@ func (w *namedWorld) run(t *testing.T, l namedLine, kind string) clitest.Result 
 		return text
 	}
 	if l.table {
-		stdout.Reset()
+		got.Stdout = ""
 	}
-	return clitest.Result{Stdout: plain(stdout.String()), Stderr: plain(stderr.String()), Status: cmd.ProcessState.ExitCode()}
+	return clitest.Result{Stdout: plain(got.Stdout), Stderr: plain(got.Stderr), Status: got.Status}
+}
+
+// finishInTime runs a command that could wait for ever.
+func finishInTime(t testing.TB, cmd *exec.Cmd) clitest.Result {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	waits := time.AfterFunc(30*time.Second, func() { _ = cmd.Process.Kill() })
+	err := cmd.Wait() // the status is in the result
+	if !waits.Stop() {
+		t.Fatalf("%q: %v; %s", cmd.Args, err, stderr.String())
+	}
+	return clitest.Result{Stdout: stdout.String(), Stderr: stderr.String(), Status: cmd.ProcessState.ExitCode()}
 }
 
 // However a file is named that is to be read, its content counts: it may be a link, as in mounted secrets, a pipe, as
