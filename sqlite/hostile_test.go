@@ -16,6 +16,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/edit"
 	"github.com/operator-bindery/bindery/internal/testing/cputime"
+	"github.com/operator-bindery/bindery/internal/testing/extent"
 	"github.com/operator-bindery/bindery/internal/testing/recorded"
 	"github.com/operator-bindery/bindery/sqlite"
 )
@@ -214,11 +215,8 @@ func TestHeaderMutated(t *testing.T) {
 	data, want := part.File(t, "db/small.db"), string(part.File(t, "golden/small/render.json"))
 	intact := intactWork(t)
 	path := filepath.Join(t.TempDir(), "index.db")
-	n := 300
-	switch {
-	case os.Getenv("BINDERY_TEST_ALL") != "":
-		n = 1000
-	case testing.Short():
+	n := 900 / extent.Stride(3)
+	if testing.Short() {
 		n = 50
 	}
 	random := rand.New(rand.NewSource(1))
@@ -294,7 +292,7 @@ func TestCorpus(t *testing.T) {
 				t.Fatal(err)
 			}
 			n++
-			if n%3 != 0 && os.Getenv("BINDERY_TEST_ALL") == "" {
+			if n%extent.Stride(3) != 0 {
 				continue
 			}
 			work := cputime.Once(func() {

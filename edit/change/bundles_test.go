@@ -17,6 +17,7 @@ import (
 	"github.com/operator-bindery/bindery/edit"
 	"github.com/operator-bindery/bindery/edit/change"
 	"github.com/operator-bindery/bindery/internal/testing/edittest"
+	"github.com/operator-bindery/bindery/internal/testing/extent"
 	"github.com/operator-bindery/bindery/internal/testing/recorded"
 	"github.com/operator-bindery/bindery/internal/testing/testbundles"
 )
@@ -59,8 +60,8 @@ func realAdditions(t *testing.T) map[string][]edit.Addition {
 	return packages
 }
 
-// TestRealBundles adds the bundles of each package, all at once and one by one, in one of the modes (in all of them if
-// BINDERY_TEST_ALL is set). Nothing was recorded for these: a database and a directory must agree and be valid.
+// TestRealBundles adds the bundles of each package, all at once and one by one, in one of the modes, or in as many as
+// [extent.Stride] says. Nothing was recorded for these: a database and a directory must agree and be valid.
 func TestRealBundles(t *testing.T) {
 	recorded.All(t) // or skips
 	var bundles, edits, refused atomic.Int64
@@ -72,7 +73,7 @@ func TestRealBundles(t *testing.T) {
 				t.Parallel()
 				bundles.Add(int64(len(list)))
 				for i, mode := range edit.Modes() {
-					if (n+i)%3 != 0 && os.Getenv("BINDERY_TEST_ALL") == "" {
+					if (n+i)%extent.Stride(3) != 0 {
 						continue
 					}
 					o := edit.AddOptions{Mode: mode, SubstitutesFor: true}

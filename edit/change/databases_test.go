@@ -15,6 +15,7 @@ import (
 	"github.com/operator-bindery/bindery/edit"
 	"github.com/operator-bindery/bindery/edit/change"
 	"github.com/operator-bindery/bindery/internal/testing/edittest"
+	"github.com/operator-bindery/bindery/internal/testing/extent"
 	"github.com/operator-bindery/bindery/internal/testing/recorded"
 	"github.com/operator-bindery/bindery/sqlite"
 )
@@ -83,14 +84,11 @@ func verbsFor(t testing.TB, c *declcfg.Catalog) map[string]change.Edit {
 }
 
 // TestRecordedDatabases applies edits of every kind to every recorded database and to the directory migrated from it.
-// Invalid packages are left out of both. Each database gets every thirtieth edit, with a different offset; if
-// BINDERY_TEST_ALL is set, it gets all of them.
+// Invalid packages are left out of both. Each database gets every thirtieth edit, or as many as
+// [extent.Stride] says, with a different offset.
 func TestRecordedDatabases(t *testing.T) {
 	var edits, failed atomic.Int64
-	stride := 30
-	if os.Getenv("BINDERY_TEST_ALL") != "" {
-		stride = 1
-	}
+	stride := extent.Stride(30)
 	all := recorded.All(t)
 	t.Run("databases", func(t *testing.T) {
 		for n, name := range all.Databases(t) {

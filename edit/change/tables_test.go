@@ -17,6 +17,7 @@ import (
 	"github.com/operator-bindery/bindery/edit"
 	"github.com/operator-bindery/bindery/edit/change"
 	"github.com/operator-bindery/bindery/internal/testing/edittest"
+	"github.com/operator-bindery/bindery/internal/testing/extent"
 	"github.com/operator-bindery/bindery/internal/testing/recorded"
 	"github.com/operator-bindery/bindery/sqlite"
 )
@@ -96,7 +97,10 @@ func TestRowsAreKept(t *testing.T) {
 	var databases atomic.Int64
 	all := recorded.All(t)
 	t.Run("databases", func(t *testing.T) {
-		for _, name := range all.Databases(t) {
+		for n, name := range all.Databases(t) {
+			if n%extent.Stride(1) != 0 {
+				continue
+			}
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				path := all.Database(t, name)
@@ -130,7 +134,7 @@ func TestRowsAreKept(t *testing.T) {
 			})
 		}
 	})
-	if databases.Load() < 20 {
+	if databases.Load() < int64(20/extent.Stride(1)) {
 		t.Errorf("%d databases", databases.Load())
 	}
 }
