@@ -75,7 +75,7 @@ func Run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	p.Opm = p.Name == "opm" || p.Name == "initializer" || p.Name == "registry-server"
 	p.Log = p.NewLogger(stderr, p.LogFormat(""), 0)
 	p.Embedded.Self = p.ServesItself
-	rootless.LogLibraries(func(text string) { p.Log.Warn(text) })
+	defer rootless.LogLibraries(func(text string) { p.Log.Warn(text) })()
 	p.AtEnd = append(p.AtEnd, func(a0 bool) error { return checkcmd.CountWarnings(p, a0) })
 	app := New(p)
 	if p.Name == ocmirrorcmd.Name {

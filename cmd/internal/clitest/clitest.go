@@ -124,14 +124,20 @@ func RunProgram(t testing.TB, dir, name string, args ...string) Result {
 	return Finish(t, Command(dir, name, args...))
 }
 
-// Finish runs a command that [Command] has prepared to its end.
+// Finish runs a command that [Command] has prepared to its end, in a process of its own only if it needs one.
 func Finish(t testing.TB, cmd *exec.Cmd) Result {
 	t.Helper()
-	if inWorker(cmd) {
-		r := runIn(t, cmd)
-		answerIsValid(t, cmd.Args, r.Stdout)
-		return r
+	if !inWorker(cmd) {
+		return FinishProcess(t, cmd)
 	}
+	r := runIn(t, cmd)
+	answerIsValid(t, cmd.Args, r.Stdout)
+	return r
+}
+
+// FinishProcess runs a command to its end in a process of its own, whose state can be asked afterwards.
+func FinishProcess(t testing.TB, cmd *exec.Cmd) Result {
+	t.Helper()
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()

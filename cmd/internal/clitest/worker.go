@@ -55,8 +55,8 @@ var idle struct {
 const (
 	// idleAtMost is how many workers wait. More only run while more tests run at once.
 	idleAtMost = 4
-	// runsAtMost is how many runs a worker takes: what they leave is freed by its end, as by that of the program.
-	runsAtMost = 40
+	// runsAtMost is how many runs a worker takes: what libraries keep of them is freed by its end.
+	runsAtMost = 200
 )
 
 // readOnce tells whether a variable is read when a process starts, or once by a library, for all that it does later.

@@ -26,7 +26,7 @@ func TestMigrateListMemory(t *testing.T) {
 		}
 		cmd := clitest.Command(dir, "bindery", "migrate", "--from-file", name, "--migrate-level",
 			"bundle-object-to-csv-metadata", "--quiet")
-		if got := clitest.Finish(t, cmd); got.Status != 0 {
+		if got := clitest.FinishProcess(t, cmd); got.Status != 0 {
 			t.Fatal(got.Stderr)
 		}
 		return cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss

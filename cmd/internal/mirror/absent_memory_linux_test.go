@@ -29,7 +29,7 @@ func TestMemoryOfAbsentImages(t *testing.T) {
 			"--use-http", "--no-cache", "--retries", "0", "--quiet", "--account", "account.json")
 		cmd.Env = append(cmd.Env, "GOGC=10") // as the program has it for more than 10,000 images
 		start := time.Now()
-		got := clitest.Finish(t, cmd)
+		got := clitest.FinishProcess(t, cmd)
 		if got.Status != 4 {
 			t.Fatalf("%d: %.2000s", got.Status, got.Stderr)
 		}

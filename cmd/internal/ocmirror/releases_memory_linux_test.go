@@ -36,7 +36,7 @@ func TestMemoryForRelease(t *testing.T) {
 		uploaded++
 		peak = max(peak, highWater(t, cmd.Process.Pid))
 	}
-	if got := clitest.Finish(t, cmd); got.Status != 0 {
+	if got := clitest.FinishProcess(t, cmd); got.Status != 0 {
 		t.Fatalf("%+v", got)
 	}
 	tags := len(l.Target.Tags("m/openshift/release"))

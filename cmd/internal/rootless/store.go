@@ -72,11 +72,14 @@ func namesStore(args, environ []string) bool {
 	})
 }
 
-// LogLibraries passes the warnings of the image libraries to a function.
-func LogLibraries(warn func(string)) {
+// LogLibraries passes the warnings of the image libraries to a function, until stop is called.
+func LogLibraries(warn func(string)) (stop func()) {
 	logrus.SetOutput(io.Discard)
 	logrus.SetLevel(logrus.WarnLevel)
-	logrus.AddHook(libraryLog(warn))
+	hooks := logrus.LevelHooks{}
+	hooks.Add(libraryLog(warn))
+	before := logrus.StandardLogger().ReplaceHooks(hooks)
+	return func() { logrus.StandardLogger().ReplaceHooks(before) }
 }
 
 type libraryLog func(string)

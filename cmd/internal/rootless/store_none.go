@@ -9,7 +9,7 @@ func StoreHelper() bool { return false }
 func EnterStore(args, environ []string) (status int, entered bool) { return 0, false }
 
 // LogLibraries does nothing: the libraries in this build do not log.
-func LogLibraries(func(string)) {}
+func LogLibraries(func(string)) (stop func()) { return func() {} }
 
 // StartForStore does nothing: this build has no image stores.
 func StartForStore([]byte) (status int, entered bool) { return 0, false }
