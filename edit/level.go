@@ -6,6 +6,7 @@ import (
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/declcfg/property"
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 // Level is a migration level: which conversions to newer forms are applied to the bundles of a catalog. A level
@@ -51,7 +52,7 @@ func ParseLevel(name string) (Level, error) {
 	if l := Level(name); slices.Contains(Levels(), l) {
 		return l, nil
 	}
-	return "", fmt.Errorf("unknown migration level %q", name)
+	return "", fault.Advise(fmt.Errorf("unknown migration level %q", name), fmt.Sprintf("the levels are %v", Levels()))
 }
 
 // Includes reports whether l includes the conversions of o.

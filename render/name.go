@@ -25,6 +25,12 @@ func (e *NameError) Error() string {
 		redact.Text(e.Reference), e.Reason)
 }
 
+// Hint says what a reference is.
+func (e *NameError) Hint() string {
+	return "a reference is a catalog directory, a bundle directory, an index database or an image: " +
+		"REGISTRY/NAME:TAG, docker://NAME, oci:DIR:TAG, oci-archive:FILE"
+}
+
 // OpmMessage returns opm's message for it.
 func (e *NameError) OpmMessage() string {
 	return fmt.Sprintf("failed to pull image %.300q: %v", redact.Text(e.Reference), e.Reason)

@@ -16,7 +16,8 @@ var (
 	// ErrNotDatabase is returned for a file that is not a SQLite database.
 	ErrNotDatabase = fault.New(fault.Input, "not a SQLite database")
 	// ErrDamaged is returned for a database with a broken structure.
-	ErrDamaged = fault.New(fault.Integrity, "database is damaged")
+	ErrDamaged = fault.Advise(fault.New(fault.Integrity, "database is damaged"),
+		"copy the database again from where it comes from")
 	// ErrUnsupported is returned for an intact database that is not an index database, or that has objects which an
 	// index database never has.
 	ErrUnsupported = fault.New(fault.Input, "not an index database")

@@ -6,10 +6,13 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 // ErrNotEmpty is the error of [CheckEmpty] about a directory in which something is.
-var ErrNotEmpty = errors.New("must be empty")
+var ErrNotEmpty = fault.Advise(errors.New("must be empty"),
+	"name a directory that does not exist, or remove what is in this one")
 
 // CheckEmpty returns an error unless a directory that an output is written to is empty or does not exist. The root of a new
 // file system is empty, and so is a directory with what a killed writer has left.

@@ -95,7 +95,7 @@ func NearError(kind string, known []string, err error) error {
 		return err
 	}
 	return &cmdline.Error{Class: cmdline.ClassInput, Object: name,
-		Hint: nameHint(&declcfg.NotFoundError{Kind: kind, Name: name, Known: known}), Err: err}
+		Hint: (&declcfg.NotFoundError{Kind: kind, Name: name, Known: known}).Hint(), Err: err}
 }
 
 // NearPackage wraps the function of an edit and adds such a hint to its error.

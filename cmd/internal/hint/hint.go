@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
-	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -20,14 +19,12 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/edit"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/library"
 	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/archive"
 	"github.com/operator-bindery/bindery/internal/fault"
-	"github.com/operator-bindery/bindery/internal/nearest"
 	"github.com/operator-bindery/bindery/internal/printable"
 	"github.com/operator-bindery/bindery/internal/regularfile"
 	"github.com/operator-bindery/bindery/render"
@@ -58,7 +55,8 @@ func IsBundle(dir string) bool {
 	return err == nil && kind == render.BundleDirectory
 }
 
-// Add adds advice for the user to an error of a library.
+// Add adds advice for the user to an error of a library: what a flag of the command does about it, else the hint of the
+// error itself ([fault.AdvisorOf]), else what its class has in common.
 func Add(p *program.Program, err error) error {
 	var known *cmdline.Error
 	if class := cmdline.Classify(err); class != cmdline.ClassNetwork && namesAddress(err.Error()) {
@@ -69,15 +67,13 @@ func Add(p *program.Program, err error) error {
 		return err
 	}
 	text, object := "", ""
-	var own interface{ Hint() string }
-	var missing *declcfg.NotFoundError
+	own := fault.AdvisorOf(err)
 	var limit *images.LimitError
 	var authority x509.UnknownAuthorityError
 	var expired x509.CertificateInvalidError
 	var certificate *tls.CertificateVerificationError
 	var record tls.RecordHeaderError
 	var host x509.HostnameError
-	var name *render.NameError
 	var reference *render.ReferenceError
 	var answer *registries.StatusError
 	var unauthorized docker.ErrUnauthorizedForCredentials
@@ -86,8 +82,6 @@ func Add(p *program.Program, err error) error {
 	var empty *declcfg.EmptyError
 	var policy *images.PolicyError
 	switch {
-	case errors.As(err, &own):
-		text = own.Hint()
 	case registryHint(err) != "":
 		text = registryHint(err)
 	case errors.As(err, &policy) && policyHint(policy) != "":
@@ -98,8 +92,13 @@ func Add(p *program.Program, err error) error {
 		text = editHint(p, err)
 	case errors.As(err, &empty):
 		text, object = "--allow-empty accepts a catalog without packages", empty.Catalog
-	case errors.As(err, &missing):
-		text, object = nameHint(missing), missing.Name
+	case errors.As(err, &invalid) && p.HasFlag("repair") && slices.ContainsFunc(invalid.Problems, isAboutImage):
+		text = "--repair drops or normalizes related images that are no pull specs; --keep-going skips invalid packages"
+	case own != nil: // after what flags can do
+		text = own.Hint()
+		if of, ok := own.(interface{ Object() string }); ok {
+			object = of.Object()
+		}
 	case errors.Is(err, http.ErrSchemeMismatch), errors.Is(err, registries.ErrPlainHTTP):
 		text = "the registry uses plain HTTP: set --use-http"
 	case errors.As(err, &record):
@@ -120,9 +119,6 @@ func Add(p *program.Program, err error) error {
 		text = "provide credentials with --authfile FILE or $REGISTRY_AUTH_FILE; \"" + loginCommand(answer) + "\" writes them"
 	case errors.As(err, &limit) && p.HasFlag(string(limit.Limit)):
 		text = fmt.Sprintf("--%s raises the limit", limit.Limit)
-	case errors.As(err, &name):
-		text = "a reference is a catalog directory, a bundle directory, an index database or an image: " +
-			"REGISTRY/NAME:TAG, docker://NAME, oci:DIR:TAG, oci-archive:FILE"
 	case errors.Is(err, library.ErrStore):
 		text = "without podman's storage: --to oci-archive:FILE and \"podman load -i FILE\"; to read \"podman " +
 			"save --format oci-archive -o FILE NAME\" and oci-archive:FILE"
@@ -131,16 +127,10 @@ func Add(p *program.Program, err error) error {
 	case errors.Is(err, render.ErrFileType):
 		text = "a file must be an SQLite database; a file-based catalog is given by its directory, an archive of an " +
 			"image as oci-archive:FILE or docker-archive:FILE, and a template is for \"template render\""
-	case errors.As(err, &invalid) && p.HasFlag("repair") && slices.ContainsFunc(invalid.Problems, isAboutImage):
-		text = "--repair drops or normalizes related images that are no pull specs; --keep-going skips invalid packages"
-	case errors.As(err, &invalid) && foreignHint(invalid) != "":
-		text = foreignHint(invalid)
 	case errors.Is(err, build.ErrTooFewLayers) && p.HasFlag("max-layers"):
 		text = "--max-layers allows more"
 	case errors.As(err, &reference) && OfBundle(reference.Reference) != "":
 		text, object = OfBundle(reference.Reference), reference.Reference
-	case strings.Contains(err.Error(), "unknown migration level"):
-		text = fmt.Sprintf("the levels are %v", edit.Levels())
 	case strings.Contains(err.Error(), "unknown template schema"), strings.Contains(err.Error(), "has unknown schema"):
 		text = "the schemas of templates are " + strings.Join(template.Schemas(), ", ")
 	default:
@@ -192,48 +182,6 @@ func conflictHint(e *store.ConflictError) string {
 		return "the tag already exists: inspect the image, and set --if-digest to its digest to replace it"
 	default:
 		return "the tag was changed concurrently: inspect the image, and set --if-digest to its digest"
-	}
-}
-
-// foreignHint explains how to exclude files that do not belong to a catalog, if problems are in such files: files below
-// a hidden directory, as in a checkout, and documents.
-func foreignHint(e *declcfg.ValidationError) string {
-	for _, problem := range e.Problems {
-		file := filepath.ToSlash(problem.Position.File)
-		for part := range strings.SplitSeq(file, "/") {
-			if part == ".git" || part == ".github" || part == ".svn" || part == ".hg" {
-				return fmt.Sprintf(
-					"%s is not part of a catalog: add a file %s with the line %q to the directory to exclude it", part,
-					declcfg.IgnoreFile, part)
-			}
-		}
-		if base := path.Base(file); strings.EqualFold(path.Ext(base), ".md") {
-			return fmt.Sprintf(
-				"every file in the directory is part of the catalog unless a file %s excludes it, with the line %q",
-				declcfg.IgnoreFile, base)
-		}
-	}
-	return ""
-}
-
-// nameHint suggests a similar name, or lists the existing ones.
-func nameHint(e *declcfg.NotFoundError) string {
-	const few = 10
-	known := slices.Compact(slices.Sorted(slices.Values(e.Known)))
-	if near, ok := nearest.Name(e.Name, known); ok {
-		return fmt.Sprintf("did you mean %q?", near)
-	}
-	switch n := len(known); {
-	case n == 0:
-		return "there is none"
-	case n == 1:
-		return "there is only " + known[0]
-	case n <= few:
-		return "there are " + strings.Join(known, ", ")
-	case e.Kind == "package":
-		return fmt.Sprintf("\"list packages\" shows all %d", n)
-	default:
-		return fmt.Sprintf("\"list %ss\" shows them", e.Kind)
 	}
 }
 

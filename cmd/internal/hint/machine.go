@@ -18,10 +18,8 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/registries"
-	"github.com/operator-bindery/bindery/internal/atomicfs"
 	"github.com/operator-bindery/bindery/mirror/medium"
 	"github.com/operator-bindery/bindery/mirror/releases/graphimage"
-	"github.com/operator-bindery/bindery/sqlite"
 )
 
 // machineHint advises on errors that have no closer hint: of the machine, the network, damaged content and invalid
@@ -32,10 +30,6 @@ func machineHint(p *program.Program, err error) string {
 		return hint
 	}
 	switch class := cmdline.Classify(err); {
-	case errors.Is(err, atomicfs.ErrNotEmpty):
-		return "name a directory that does not exist, or remove what is in this one"
-	case errors.Is(err, sqlite.ErrDamaged):
-		return "copy the database again from where it comes from"
 	case class == cmdline.ClassLocal:
 		return localHint(err)
 	case class == cmdline.ClassNetwork:

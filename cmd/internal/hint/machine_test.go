@@ -85,7 +85,6 @@ func TestMachineHints(t *testing.T) {
 		"too large":                {fmt.Errorf("layer: %w", fault.ErrLimit), "docs/explain/security.md"},
 		"an invalid catalog":       {inFile, "\"validate -o json\" prints every problem"},
 		"an invalid database":      {&declcfg.ValidationError{Problems: []declcfg.Problem{{}}}, ""},
-		"a damaged database":       {fmt.Errorf("x: %w", sqlite.ErrDamaged), "copy the database again"},
 		"an error without a class": {errors.New("no"), ""},
 		"an interruption":          {context.Canceled, ""},
 	} {
@@ -139,5 +138,14 @@ func TestHostHint(t *testing.T) {
 		if !errors.As(err, &with) || !strings.Contains(with.Hint, want) || strings.Contains(with.Hint, "--ca-file") {
 			t.Errorf("%v: %+v", names, with)
 		}
+	}
+}
+
+// The hint of an error comes before that of its class.
+func TestErrorsAdvise(t *testing.T) {
+	var known *cmdline.Error
+	if err := Add(&program.Program{}, fmt.Errorf("x: %w", sqlite.ErrDamaged)); !errors.As(err, &known) ||
+		!strings.Contains(known.Hint, "copy the database again") || known.Class != cmdline.ClassIntegrity {
+		t.Errorf("%#v", known)
 	}
 }

@@ -33,6 +33,18 @@ type RefusedError struct {
 	Err    error
 }
 
+// Hint is what to change at the registry.
+func (e *RefusedError) Hint() string {
+	switch e.Why {
+	case RefusedSize:
+		return fmt.Sprintf("raise the limit of the registry, or of the proxy before it, above %d bytes, such as "+
+			"nginx's client_max_body_size", e.Size)
+	case RefusedRepository:
+		return "make the repository " + e.Repository + " first, or have the registry make repositories on push"
+	}
+	return ""
+}
+
 func (e *RefusedError) Error() string {
 	switch e.Why {
 	case RefusedSize:

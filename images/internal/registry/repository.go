@@ -412,7 +412,8 @@ func (r *Repository) Can() store.Abilities {
 func (r *Repository) Commit(ctx context.Context) error { return r.Settle(ctx) }
 
 // ErrNoDelete is the error of a registry that deletes no manifests, or no tags.
-var ErrNoDelete = errors.New("the registry does not delete manifests")
+var ErrNoDelete = fault.Advise(errors.New("the registry does not delete manifests"),
+	"allow deleting in the configuration of the registry, such as REGISTRY_STORAGE_DELETE_ENABLED=true")
 
 // Delete deletes a manifest with all its tags. The error is [fs.ErrNotExist] if there is none, and [ErrNoDelete] if the
 // registry deletes none.
