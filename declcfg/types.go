@@ -2,9 +2,11 @@ package declcfg
 
 import (
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"iter"
+	"strings"
 
 	"github.com/operator-bindery/bindery/internal/problem"
 )
@@ -74,6 +76,16 @@ type Icon struct {
 	MediaType string `json:"mediatype"`
 
 	dropped string // the digest of dropped data, see Index.Stubs
+}
+
+// NewIcon returns the icon of a ClusterServiceVersion, whose data is base64; nil if it has no data. Blanks and ends of lines in
+// the data, which some catalogs have, do not count.
+func NewIcon(encoded, mediaType string) (*Icon, error) {
+	data, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(encoded), ""))
+	if err != nil || len(data) == 0 {
+		return nil, err
+	}
+	return &Icon{Data: data, MediaType: mediaType}, nil
 }
 
 // Digest returns the digest of the picture: "sha256:" and hexadecimal digits.

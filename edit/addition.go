@@ -1,11 +1,9 @@
 package edit
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/operator-bindery/bindery/bundle"
 	"github.com/operator-bindery/bindery/declcfg"
@@ -53,17 +51,8 @@ func NewAddition(b *bundle.Bundle, image string) (Addition, error) {
 			SubstitutesFor: b.CSV.SubstitutesFor},
 		SkipRange: b.CSV.SkipRange,
 	}
-	a.Icon = newIcon(b.CSV.IconData, b.CSV.IconMediaType)
+	a.Icon, _ = declcfg.NewIcon(b.CSV.IconData, b.CSV.IconMediaType) // none if that is impossible
 	return a, nil
-}
-
-// newIcon decodes the icon of a ClusterServiceVersion; nil if that is impossible.
-func newIcon(encoded, mediaType string) *declcfg.Icon {
-	data, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(encoded), ""))
-	if err != nil || len(data) == 0 {
-		return nil
-	}
-	return &declcfg.Icon{Data: data, MediaType: mediaType}
 }
 
 // Manifest has the values from a bundle's manifests that additions to its package need.
@@ -106,7 +95,7 @@ func ReadManifest(b *declcfg.Bundle) *Manifest {
 	m := &Manifest{CSV: true, Origin: Origin{Replaces: v.Spec.Replaces, Skips: clean(v.Spec.Skips)}}
 	m.SubstitutesFor, _ = v.Metadata.Annotations[declcfg.AnnotationSubstitutesFor].(string)
 	if len(v.Spec.Icon) > 0 {
-		m.Icon = newIcon(v.Spec.Icon[0].Data, v.Spec.Icon[0].MediaType)
+		m.Icon, _ = declcfg.NewIcon(v.Spec.Icon[0].Data, v.Spec.Icon[0].MediaType)
 	}
 	return m
 }

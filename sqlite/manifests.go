@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"bytes"
-	"encoding/base64"
 	stdjson "encoding/json"
 	"errors"
 	"fmt"
@@ -258,7 +257,7 @@ func readProperties(annotation string) []propertyRow {
 	return out
 }
 
-// readIcon returns the first icon of a ClusterServiceVersion, or nil. Some base64 in real catalogs contains blanks.
+// readIcon returns the first icon of a ClusterServiceVersion, or nil.
 func readIcon(object []byte) (*declcfg.Icon, error) {
 	var d struct {
 		Spec struct {
@@ -275,12 +274,8 @@ func readIcon(object []byte) (*declcfg.Icon, error) {
 		return nil, nil
 	}
 	icon := d.Spec.Icon[0]
-	data, err := base64.StdEncoding.DecodeString(icon.Data)
-	if err != nil {
-		data, err = base64.StdEncoding.DecodeString(strings.ReplaceAll(icon.Data, " ", ""))
+	if icon.Data == "" {
+		return &declcfg.Icon{Data: []byte{}, MediaType: icon.MediaType}, nil // as opm
 	}
-	if err != nil {
-		return nil, err
-	}
-	return &declcfg.Icon{Data: data, MediaType: icon.MediaType}, nil
+	return declcfg.NewIcon(icon.Data, icon.MediaType)
 }

@@ -1,7 +1,6 @@
 package template
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 
@@ -39,13 +38,10 @@ func describe(pkg *declcfg.Package, b declcfg.Bundle, warn func(declcfg.Position
 		return
 	}
 	pkg.Description = csv.Spec.Description
-	if len(csv.Spec.Icon) == 0 || csv.Spec.Icon[0].Data == "" {
+	if len(csv.Spec.Icon) == 0 {
 		return
 	}
-	data, err := base64.StdEncoding.DecodeString(csv.Spec.Icon[0].Data)
-	if err != nil {
+	if pkg.Icon, err = declcfg.NewIcon(csv.Spec.Icon[0].Data, csv.Spec.Icon[0].MediaType); err != nil {
 		tell("icon", err)
-		return
 	}
-	pkg.Icon = &declcfg.Icon{Data: data, MediaType: csv.Spec.Icon[0].MediaType}
 }

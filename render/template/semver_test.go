@@ -263,6 +263,8 @@ func TestSemverDescribesThePackage(t *testing.T) {
 		{"description only", `{"description":"d"}`, "d", "", "", "", ""},
 		{"icon only", `{"icon":[{"base64data":"` + icon + `","mediatype":"image/png"}]}`, "", "picture", "image/png",
 			"", ""},
+		{"an icon in two lines", `{"icon":[{"base64data":"` + icon[:4] + `\n ` + icon[4:] + `","mediatype":"image/png"}]}`, "", "picture", "image/png",
+			"", ""},
 		{"the first of several icons",
 			`{"icon":[{"base64data":"` + icon + `","mediatype":"a/b"},{"base64data":"AAAA","mediatype":"c/d"}]}`, "",
 			"picture", "a/b", "", ""},

@@ -3,7 +3,6 @@ package appregistry
 import (
 	"cmp"
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -192,7 +191,7 @@ func (t *Tree) readBundles(ctx context.Context) error {
 				return nil
 			}
 			if err == nil {
-				r.icon = icon(b)
+				r.icon, _ = declcfg.NewIcon(b.CSV.IconData, b.CSV.IconMediaType) // none if that is impossible
 				if r.blob, err = t.blob(b); err == nil {
 					r.blob.Reduce()
 					r.blob.Pos = c.Position
@@ -266,15 +265,6 @@ func (m Manifest) currentCSV(channel string) string {
 		}
 	}
 	return ""
-}
-
-// icon returns the icon of a bundle; nil if it has none or an undecodable one.
-func icon(b *bundle.Bundle) *declcfg.Icon {
-	data, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(b.CSV.IconData), ""))
-	if err != nil || len(data) == 0 {
-		return nil
-	}
-	return &declcfg.Icon{Data: data, MediaType: b.CSV.IconMediaType}
 }
 
 // settle validates the packages as catalogs. It leaves out invalid ones if [Options.KeepGoing] is set; otherwise they
