@@ -15,7 +15,7 @@ import (
 
 	"github.com/operator-bindery/bindery/build/internal/cataloglayer"
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/internal/testing/imagetest"
+	"github.com/operator-bindery/bindery/images/imagetest"
 	"github.com/operator-bindery/bindery/layers"
 )
 

@@ -17,7 +17,7 @@ import (
 
 	"github.com/operator-bindery/bindery/build/internal/cataloglayer"
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/internal/testing/imagetest"
+	"github.com/operator-bindery/bindery/images/imagetest"
 	"github.com/operator-bindery/bindery/layers"
 	"github.com/operator-bindery/bindery/serve/opmcache"
 )

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/operator-bindery/bindery/images"
-	"github.com/operator-bindery/bindery/internal/testing/storetest"
+	"github.com/operator-bindery/bindery/images/store/storetest"
 )
 
 // readLayers reads every layer of the first image of a survey.

@@ -11,8 +11,8 @@ import (
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
-	"github.com/operator-bindery/bindery/internal/testing/catalogdtest"
-	"github.com/operator-bindery/bindery/internal/testing/imagetest"
+	"github.com/operator-bindery/bindery/images/imagetest"
+	"github.com/operator-bindery/bindery/olmv1/catalogdtest"
 )
 
 // TestCatalogOfTheBaseIsHidden builds on images that have a catalog: neither container engines nor catalogd, which

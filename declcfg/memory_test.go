@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/internal/testing/heaptest"
+	"github.com/operator-bindery/bindery/declcfg/heaptest"
 )
 
 func TestStreamHoldsAFewBlobs(t *testing.T) {

@@ -1,6 +1,6 @@
 package edit_test
 
-import "github.com/operator-bindery/bindery/internal/testing/edittest"
+import "github.com/operator-bindery/bindery/edit/edittest"
 
 const registry = edittest.Registry
 

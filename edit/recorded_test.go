@@ -7,7 +7,7 @@ import (
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/edit"
-	"github.com/operator-bindery/bindery/internal/testing/edittest"
+	"github.com/operator-bindery/bindery/edit/edittest"
 	"github.com/operator-bindery/bindery/internal/testing/recorded"
 )
 

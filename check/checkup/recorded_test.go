@@ -47,7 +47,7 @@ func TestRecordedImages(t *testing.T) {
 		t.Skip("symbolic links")
 	}
 	layout := t.TempDir()
-	const from = "../../internal/testing/catalogdtest/testdata/"
+	const from = "../../olmv1/catalogdtest/testdata/"
 	for name, text := range recorded.Archive(t, from+"images.tar.zst") {
 		at := filepath.Join(layout, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {

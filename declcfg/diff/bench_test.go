@@ -6,7 +6,7 @@ import (
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/declcfg/diff"
-	"github.com/operator-bindery/bindery/internal/testing/heaptest"
+	"github.com/operator-bindery/bindery/declcfg/heaptest"
 )
 
 // The time grows linearly with the number of channels of a package: ns/channel must not grow.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/declcfg/diff"
-	"github.com/operator-bindery/bindery/internal/testing/heaptest"
+	"github.com/operator-bindery/bindery/declcfg/heaptest"
 )
 
 func TestCompareHoldsAPackageAtATime(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/internal/testing/heaptest"
+	"github.com/operator-bindery/bindery/declcfg/heaptest"
 )
 
 // The time grows linearly with the number of packages: ns/package must not grow.

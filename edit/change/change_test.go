@@ -10,7 +10,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/edit"
 	"github.com/operator-bindery/bindery/edit/change"
-	"github.com/operator-bindery/bindery/internal/testing/edittest"
+	"github.com/operator-bindery/bindery/edit/edittest"
 	"github.com/operator-bindery/bindery/internal/testing/recorded"
 	"github.com/operator-bindery/bindery/sqlite"
 )

@@ -13,7 +13,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/edit"
 	"github.com/operator-bindery/bindery/edit/change"
-	"github.com/operator-bindery/bindery/internal/testing/edittest"
+	"github.com/operator-bindery/bindery/edit/edittest"
 )
 
 // jobVariable is an environment variable with the arguments of a job, which the test program runs instead of the tests.

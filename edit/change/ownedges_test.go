@@ -9,7 +9,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/edit"
 	"github.com/operator-bindery/bindery/edit/change"
-	"github.com/operator-bindery/bindery/internal/testing/edittest"
+	"github.com/operator-bindery/bindery/edit/edittest"
 )
 
 // TestOwnEdges shows the columns of a database after edits. The bundles have no manifests, so that the columns are the

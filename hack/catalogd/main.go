@@ -2,7 +2,7 @@
 //
 //	catalogd IMAGE|DIR    one blob a line, as JSON with sorted keys
 //
-// An image is unpacked by the rules of catalogd, see internal/testing/catalogdtest.
+// An image is unpacked by the rules of catalogd, see olmv1/catalogdtest.
 package main
 
 import (
@@ -16,7 +16,7 @@ import (
 
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/policy"
-	"github.com/operator-bindery/bindery/internal/testing/catalogdtest"
+	"github.com/operator-bindery/bindery/olmv1/catalogdtest"
 )
 
 func main() {

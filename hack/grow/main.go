@@ -10,7 +10,7 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/operator-bindery/bindery/internal/testing/grow"
+	"github.com/operator-bindery/bindery/declcfg/growtest"
 )
 
 func main() {
@@ -34,5 +34,5 @@ func run(packages, bundles int, args []string) error {
 	for _, dir := range args[1:] {
 		from = append(from, os.DirFS(dir))
 	}
-	return grow.Catalog(args[0], packages, bundles, from...)
+	return growtest.Catalog(args[0], packages, bundles, from...)
 }

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/operator-bindery/bindery/internal/testing/grow"
+	"github.com/operator-bindery/bindery/declcfg/growtest"
 )
 
 // small is the sample catalog without the package that is as big as a hundred others.
@@ -63,7 +63,7 @@ func TestManyPackages(t *testing.T) {
 	boxOf := func(packages int) *box {
 		b := newBox(t)
 		check(t, os.Mkdir(filepath.Join(b.dir, "cat"), 0o755))
-		check(t, grow.Catalog(filepath.Join(b.dir, "cat"), packages, 0, from))
+		check(t, growtest.Catalog(filepath.Join(b.dir, "cat"), packages, 0, from))
 		return b
 	}
 	_, quarter := build(boxOf(300))

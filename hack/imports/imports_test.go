@@ -145,6 +145,8 @@ func TestViolationsAreFound(t *testing.T) {
 		{"olmv1/manifests", module + "render", "olmv1/manifests imports render"},
 		{"supply", module + "check/rules", "supply imports check/rules"},
 		{"render", module + "mirror", "render imports mirror"},
+		{"internal/testing/testregistry", module + "images", "internal/testing/testregistry imports images"},
+		{"render", module + "images/imagetest", "render imports images/imagetest"},
 		{"mirror/medium", module + "mirror", "mirror/medium imports mirror"},
 	} {
 		planted := slices.Clone(packages)
@@ -244,9 +246,9 @@ func forbidden(from, to string) string {
 	}
 	to, own := strings.CutPrefix(to, module)
 	switch {
+	case below(from, "internal/testing") && own && !isLeaf(to):
+		return "a leaf imports leaves only: helpers for tests of others stand beside them"
 	case !own || tool:
-		return ""
-	case forTests(from):
 		return ""
 	case forTests(to):
 		return "it is for tests"
@@ -272,9 +274,10 @@ func forbidden(from, to string) string {
 	return ""
 }
 
-// forTests reports whether only tests import a package, which then may import any other.
+// forTests reports whether only tests import a package: one that stands beside what it helps and may import anything, as
+// net/http/httptest, or a leaf below internal/testing.
 func forTests(name string) bool {
-	return below(name, "internal/testing") || name == "cmd/internal/clitest"
+	return below(name, "internal/testing") || strings.HasSuffix(name, "test") && !below(name, "internal")
 }
 
 // publicLeaves are the leaves that other programs may rely on: what every place of images does, how places are named and

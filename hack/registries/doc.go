@@ -1,4 +1,4 @@
-// Package registries runs the suite of places of images (internal/testing/storetest), and the program, against
+// Package registries runs the suite of places of images (images/store/storetest), and the program, against
 // registries that others have written: Debian's docker-registry, the registry of distribution 3, and that of
 // go-containerregistry, which has the referrers API.
 //

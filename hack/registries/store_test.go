@@ -8,7 +8,7 @@ import (
 
 	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/store"
-	"github.com/operator-bindery/bindery/internal/testing/storetest"
+	"github.com/operator-bindery/bindery/images/store/storetest"
 )
 
 // A repository of a real registry does what every place does.

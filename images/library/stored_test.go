@@ -14,11 +14,11 @@ import (
 	"go.podman.io/storage/pkg/reexec"
 
 	"github.com/operator-bindery/bindery/build"
+	"github.com/operator-bindery/bindery/edit/edittest"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/images/transport"
-	"github.com/operator-bindery/bindery/internal/testing/edittest"
 	"github.com/operator-bindery/bindery/internal/userns"
 )
 

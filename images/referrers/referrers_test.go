@@ -17,8 +17,8 @@ import (
 
 	"github.com/operator-bindery/bindery/images/internal/sigblob"
 	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/images/store/storetest"
 	"github.com/operator-bindery/bindery/internal/fault"
-	"github.com/operator-bindery/bindery/internal/testing/storetest"
 )
 
 // place is a repository in memory, whose lists say what a test makes them say.

@@ -14,9 +14,9 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/images/store/storetest"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/reflist"
-	"github.com/operator-bindery/bindery/internal/testing/storetest"
 )
 
 // refusing is a place that answers with an error to a manifest, or to reading one back.

@@ -22,9 +22,9 @@ import (
 	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/images/store/storetest"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/limit"
-	"github.com/operator-bindery/bindery/internal/testing/storetest"
 	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 	"github.com/operator-bindery/bindery/mirror/stock"
 )

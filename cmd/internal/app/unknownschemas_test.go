@@ -10,8 +10,8 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/cmd/internal/clitest"
-	"github.com/operator-bindery/bindery/internal/testing/catalogdtest"
 	"github.com/operator-bindery/bindery/internal/testing/testregistry"
+	"github.com/operator-bindery/bindery/olmv1/catalogdtest"
 )
 
 // Blobs of unknown schemas, unknown fields and releases pass through every verb unchanged; verbs that select packages

@@ -12,8 +12,8 @@ import (
 
 	"github.com/operator-bindery/bindery/cmd/internal/clitest"
 	"github.com/operator-bindery/bindery/images"
-	"github.com/operator-bindery/bindery/internal/testing/catalogdtest"
-	"github.com/operator-bindery/bindery/internal/testing/imagetest"
+	"github.com/operator-bindery/bindery/images/imagetest"
+	"github.com/operator-bindery/bindery/olmv1/catalogdtest"
 )
 
 // eachImage opens every image of a layout's index, also those of other platforms and of other compressions.

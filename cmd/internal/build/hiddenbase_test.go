@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/operator-bindery/bindery/cmd/internal/clitest"
-	"github.com/operator-bindery/bindery/internal/testing/catalogdtest"
 	"github.com/operator-bindery/bindery/internal/testing/testregistry"
+	"github.com/operator-bindery/bindery/olmv1/catalogdtest"
 )
 
 // Every command that adds a catalog to a base image with a catalog hides the base's from container engines and from

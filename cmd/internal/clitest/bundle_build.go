@@ -9,7 +9,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images"
-	"github.com/operator-bindery/bindery/internal/testing/imagetest"
+	"github.com/operator-bindery/bindery/images/imagetest"
 )
 
 // Done runs the program, which must succeed, and returns its standard output.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/operator-bindery/bindery/cmd/internal/clitest"
 	"github.com/operator-bindery/bindery/images"
-	"github.com/operator-bindery/bindery/internal/testing/imagetest"
+	"github.com/operator-bindery/bindery/images/imagetest"
 )
 
 // If the image has bindery's server, the cache built for a RUN has the same bytes as the one that this server would

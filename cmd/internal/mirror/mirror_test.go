@@ -9,8 +9,8 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/cmd/internal/clitest"
-	"github.com/operator-bindery/bindery/internal/testing/catalogdtest"
 	"github.com/operator-bindery/bindery/internal/testing/testregistry"
+	"github.com/operator-bindery/bindery/olmv1/catalogdtest"
 )
 
 // A rebuilt catalog keeps its source's server and base, and none of the layers that have only the source's catalog and

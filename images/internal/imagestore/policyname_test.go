@@ -9,9 +9,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/operator-bindery/bindery/images/imagetest"
 	"github.com/operator-bindery/bindery/images/internal/imagestore"
 	"github.com/operator-bindery/bindery/internal/fault"
-	"github.com/operator-bindery/bindery/internal/testing/imagetest"
 )
 
 // The names of an image in policies have the directory of its store.

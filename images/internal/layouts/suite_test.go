@@ -6,9 +6,9 @@ import (
 
 	"github.com/operator-bindery/bindery/images/internal/layouts"
 	"github.com/operator-bindery/bindery/images/referrers"
+	"github.com/operator-bindery/bindery/images/store/storetest"
 	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/limit"
-	"github.com/operator-bindery/bindery/internal/testing/storetest"
 	"github.com/operator-bindery/bindery/internal/testing/testregistry"
 )
 

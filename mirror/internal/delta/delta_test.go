@@ -11,7 +11,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images/store"
-	"github.com/operator-bindery/bindery/internal/testing/storetest"
+	"github.com/operator-bindery/bindery/images/store/storetest"
 )
 
 // blob adds a blob to a place, and returns its descriptor.

@@ -9,7 +9,7 @@ import (
 	"github.com/opencontainers/image-spec/specs-go"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
-	"github.com/operator-bindery/bindery/internal/testing/storetest"
+	"github.com/operator-bindery/bindery/images/store/storetest"
 )
 
 // add adds a manifest to a place, and returns its descriptor.

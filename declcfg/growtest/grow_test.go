@@ -1,4 +1,4 @@
-package grow
+package growtest
 
 import (
 	"os"
@@ -9,7 +9,7 @@ import (
 )
 
 func TestGrownCatalogIsValid(t *testing.T) {
-	from := os.DirFS("../../../testdata/fbc/mini")
+	from := os.DirFS("../../testdata/fbc/mini")
 	for _, c := range []struct{ packages, bundles int }{{12, 0}, {0, 150}} {
 		dir := t.TempDir()
 		if err := Catalog(dir, c.packages, c.bundles, from); err != nil {

@@ -1,5 +1,5 @@
-// Package grow makes large catalogs from real ones, for tests and benchmarks.
-package grow
+// Package growtest makes large catalogs from real ones, for tests and benchmarks.
+package growtest
 
 import (
 	"bytes"

@@ -6,7 +6,7 @@ import (
 	"github.com/opencontainers/go-digest"
 
 	"github.com/operator-bindery/bindery/images/store"
-	"github.com/operator-bindery/bindery/internal/testing/storetest"
+	"github.com/operator-bindery/bindery/images/store/storetest"
 )
 
 func TestMemory(t *testing.T) {

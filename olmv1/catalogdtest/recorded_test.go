@@ -14,9 +14,9 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images"
-	"github.com/operator-bindery/bindery/internal/testing/catalogdtest"
-	"github.com/operator-bindery/bindery/internal/testing/imagetest"
+	"github.com/operator-bindery/bindery/images/imagetest"
 	"github.com/operator-bindery/bindery/internal/testing/recorded"
+	"github.com/operator-bindery/bindery/olmv1/catalogdtest"
 )
 
 // TestRecorded compares with what the real programs unpacked of the same images and stored of their catalogs.
