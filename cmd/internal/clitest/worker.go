@@ -18,6 +18,7 @@ import (
 	"go.podman.io/image/v5/pkg/sysregistriesv2"
 
 	"github.com/operator-bindery/bindery/cmd/internal/app"
+	"github.com/operator-bindery/bindery/cmd/internal/rootless"
 )
 
 // A start of the program takes longer than most of its commands: the packages of Kubernetes and others set up their tables.
@@ -95,7 +96,7 @@ func startOf(env []string) string {
 func inWorker(cmd *exec.Cmd) bool {
 	_, file := cmd.Stdin.(*os.File)
 	return filepath.Dir(cmd.Path) == BinDir && cmd.SysProcAttr == nil && cmd.ExtraFiles == nil && cmd.Cancel == nil && !file &&
-		!slices.ContainsFunc(cmd.Args, func(arg string) bool { return strings.Contains(arg, "containers-storage:") })
+		!rootless.NamesStore(cmd.Args[1:], cmd.Env)
 }
 
 // runIn lets a worker run a command to its end.
@@ -195,6 +196,7 @@ func endWorkers() (err error) {
 // serveRuns is what the process of a worker does: it reads requests from standard input, and writes results to standard
 // output. It ends with its input, also during a run.
 func serveRuns() {
+	rootless.StoreHelper() // says to the storage library that it may start this program
 	out := os.Stdout
 	os.Stdout = os.Stderr // of what does not write to the streams that it is given
 	requests := make(chan runRequest)

@@ -24,7 +24,7 @@ func StoreHelper() bool { return reexec.Init() }
 // store and this process could not use it. If no namespace can be created, the command continues until it needs the
 // store, whose error then explains the cause.
 func EnterStore(args, environ []string) (status int, entered bool) {
-	if !namesStore(args, environ) {
+	if !NamesStore(args, environ) {
 		return 0, false
 	}
 	return StartForStore(nil)
@@ -46,9 +46,9 @@ func StartForStore(stdin []byte) (status int, entered bool) {
 	return userns.Enter(stdin)
 }
 
-// namesStore looks for --load and for references to images in a store. It only searches the words, because command
+// NamesStore looks for --load and for references to images in a store. It only searches the words, because command
 // parsing has not happened: the waiting process must not have done anything.
-func namesStore(args, environ []string) bool {
+func NamesStore(args, environ []string) bool {
 	for i, arg := range args {
 		name, value, given := strings.Cut(strings.TrimLeft(arg, "-"), "=")
 		isFlag := strings.HasPrefix(arg, "-")
