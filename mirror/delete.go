@@ -136,7 +136,7 @@ func (o *DeleteOptions) updateRecord(target imageset.Target, images []Deleted) e
 	n := len(rec.Releases)
 	rec.Releases = slices.DeleteFunc(rec.Releases, func(p workdir.Published) bool {
 		return slices.ContainsFunc(images, func(i Deleted) bool {
-			return i.Type == Release && i.Reference == p.Destination && (i.Status == "deleted" || i.Status == "absent")
+			return i.Type == Release && i.Reference == p.Destination.String() && (i.Status == "deleted" || i.Status == "absent")
 		})
 	})
 	if len(rec.Releases) == n {

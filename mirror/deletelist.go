@@ -330,9 +330,8 @@ func publishedAt(t imageset.Target, op imageset.Operator, rec *workdir.Record) (
 		return at, nil
 	}
 	for _, c := range rec.Catalogs {
-		to, err := imageset.ParseRef(c.Destination)
-		if err == nil && c.Source == op.Catalog.Name() && to.Repository() == at.Repository() {
-			return to, nil
+		if c.Source == op.Catalog.Name() && c.Destination.Repository() == at.Repository() {
+			return c.Destination, nil
 		}
 	}
 	return at, fmt.Errorf("%w: it is named by digest, and the workspace has no record of where it went; set targetTag "+

@@ -220,12 +220,12 @@ func (r *run) replacedCatalogs(ctx context.Context, list []*item) (errs []error,
 	if err != nil {
 		return nil, err
 	}
-	published := map[string]workdir.Published{}
+	published := map[imageset.Ref]workdir.Published{}
 	for _, c := range rec.Catalogs {
 		published[c.Destination] = c
 	}
 	for _, i := range list {
-		c, ok := published[i.destination.String()]
+		c, ok := published[i.destination]
 		if !ok || i.account.Status == Blocked {
 			continue
 		}

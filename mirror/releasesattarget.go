@@ -39,7 +39,7 @@ func knownReleases(ctx context.Context, o *Options, rec *workdir.Record) (out []
 			ref.Digest = files.resolved(ref)
 		}
 		for _, one := range rec.Releases {
-			if at, err := imageset.ParseRef(one.Destination); err == nil && ref.Digest == "" && at.Tag == ref.Tag {
+			if ref.Digest == "" && one.Destination.Tag == ref.Tag {
 				ref.Digest = one.Digest
 			}
 		}
@@ -78,8 +78,8 @@ func newTargetRelease(t imageset.Target, name, architecture string, source image
 
 func tagOfRecord(rec *workdir.Record, d digest.Digest) string {
 	for _, one := range rec.Releases {
-		if at, err := imageset.ParseRef(one.Destination); err == nil && one.Digest == d {
-			return at.Tag
+		if one.Digest == d {
+			return one.Destination.Tag
 		}
 	}
 	return ""

@@ -253,25 +253,25 @@ func (r *run) writeRecord() error {
 			continue
 		}
 		rec.Catalogs = workdir.Put(rec.Catalogs, workdir.Published{Source: c.op.Catalog.Name(),
-			Destination: c.account.Destination, Digest: c.account.DestinationDigest})
+			Destination: c.image.destination, Digest: c.account.DestinationDigest})
 	}
 	for _, one := range r.found.releases {
 		if one.account.Published {
 			rec.Releases = workdir.Put(rec.Releases, workdir.Published{Source: one.account.Source,
-				Destination: one.account.Destination, Digest: one.account.Digest})
+				Destination: one.image.destination, Digest: one.account.Digest})
 		}
 	}
 	for _, i := range r.found.items.list {
 		if i.kind != Additional || !i.isThere() {
 			continue
 		}
-		one := workdir.RecordedImage{Source: i.source.String(), Destination: i.destination.String()}
+		one := workdir.RecordedImage{Source: i.source, Destination: i.destination}
 		if !slices.Contains(rec.Images, one) {
 			rec.Images = append(rec.Images, one)
 		}
 	}
 	slices.SortFunc(rec.Images, func(a, b workdir.RecordedImage) int {
-		return strings.Compare(a.Destination, b.Destination)
+		return strings.Compare(a.Destination.String(), b.Destination.String())
 	})
 	return rec.Write(r.o.Workspace.files(), r.o.Target)
 }

@@ -242,22 +242,10 @@ func (o *targetCheck) listExpected() ([]imageset.Ref, error) {
 	}
 	o.Target.MaxNestedPaths = cmp.Or(o.Target.MaxNestedPaths, rec.MaxNestedPaths)
 	for _, c := range rec.Catalogs {
-		ref, err := imageset.ParseRef(c.Destination)
-		if err != nil {
-			return nil, err
-		}
-		catalogs = append(catalogs, ref)
+		catalogs = append(catalogs, c.Destination)
 	}
 	for _, i := range rec.Images {
-		to, err := imageset.ParseRef(i.Destination)
-		if err != nil {
-			return nil, err
-		}
-		from, err := atmirror.ParseSource(i.Source)
-		if err != nil {
-			return nil, err
-		}
-		o.expect(to, from, nil, "additional image")
+		o.expect(i.Destination, i.Source, nil, "additional image")
 	}
 	if o.Set != nil {
 		for _, op := range o.Set.Operators {

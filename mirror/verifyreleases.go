@@ -30,10 +30,7 @@ func (o *targetCheck) listReleases(ctx context.Context) ([]targetRelease, error)
 		}
 	}
 	for _, one := range rec.Releases {
-		at, err := imageset.ParseRef(one.Destination)
-		if err != nil {
-			return nil, err
-		}
+		at := one.Destination
 		from, err := imageset.ParseRef(one.Source)
 		if err != nil {
 			return nil, err

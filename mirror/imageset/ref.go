@@ -173,3 +173,13 @@ func (r Ref) Name() string {
 
 // String returns the reference with its transport, such as docker://... or oci://...
 func (r Ref) String() string { return r.Transport + "://" + r.Name() }
+
+// MarshalText writes the reference with its transport.
+func (r Ref) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
+
+// UnmarshalText reads what [Ref.MarshalText] has written: a reference of any transport.
+func (r *Ref) UnmarshalText(text []byte) (err error) {
+	transport, _, _ := strings.Cut(string(text), "://")
+	*r, err = ParseRef(string(text), transport)
+	return err
+}

@@ -1,6 +1,7 @@
 package imageset_test
 
 import (
+	"errors"
 	"regexp"
 	"strings"
 	"testing"
@@ -42,6 +43,11 @@ func TestParseRef(t *testing.T) {
 		got, err := imageset.ParseRef(text)
 		if err != nil || got != want {
 			t.Errorf("%s: got %+v, %v", text, got, err)
+		}
+		written, err := got.MarshalText()
+		var again imageset.Ref
+		if err := errors.Join(err, again.UnmarshalText(written)); err != nil || again != got {
+			t.Errorf("%s is written as %s, and read as %+v, %v", text, written, again, err)
 		}
 		if s := got.String(); !strings.HasSuffix(s, strings.TrimPrefix(text, "docker://")) {
 			t.Errorf("%s: got %s", text, s)

@@ -70,9 +70,9 @@ func IsAttachmentTag(tag string) bool {
 }
 
 // ParseSource parses the name of a source that an earlier run has read, whatever its transport is.
-func ParseSource(name string) (imageset.Ref, error) {
-	transport, _, _ := strings.Cut(name, "://")
-	return imageset.ParseRef(name, transport)
+func ParseSource(name string) (ref imageset.Ref, err error) {
+	err = ref.UnmarshalText([]byte(name))
+	return ref, err
 }
 
 // DigestTag returns the tag that an image at a mirror has by its digest; empty if its source is not named by one.
@@ -86,11 +86,23 @@ func DigestTag(source string) string {
 // WithHost gives a reference the name by which a command knows the registry. It is false for another registry.
 func WithHost(reference, host string) (string, bool) {
 	ref, err := imageset.ParseRef(reference)
-	if err != nil || !ref.InRegistry() || !ref.AtHost(host) {
+	if err != nil {
 		return "", false
 	}
-	ref.Host = host
+	ref, ok := AtHost(ref, host)
+	if !ok {
+		return "", false
+	}
 	return ref.String(), true
+}
+
+// AtHost does the same with a reference that was parsed.
+func AtHost(ref imageset.Ref, host string) (imageset.Ref, bool) {
+	if !ref.InRegistry() || !ref.AtHost(host) {
+		return imageset.Ref{}, false
+	}
+	ref.Host = host
+	return ref, true
 }
 
 // ImagesOf yields the images that a bundle names: its own, and those that are related to it.

@@ -266,10 +266,12 @@ func (n *Needs) readPublished(ctx context.Context, c *published) error {
 
 // publishedBy returns the catalogs that are recorded or listed and that are at the target.
 func (n *Needs) publishedBy(ctx context.Context, records []*workdir.Record) (out []*published, err error) {
-	below := map[string]string{}
+	below := map[imageset.Ref]string{}
 	for _, c := range n.o.Gone {
-		if at, ok := atmirror.WithHost(c.Reference, n.o.Target.Host); ok {
-			below[at] = n.o.Target.Path
+		if ref, err := imageset.ParseRef(c.Reference); err == nil {
+			if at, ok := atmirror.AtHost(ref, n.o.Target.Host); ok {
+				below[at] = n.o.Target.Path
+			}
 		}
 	}
 	for _, rec := range records {
@@ -277,11 +279,7 @@ func (n *Needs) publishedBy(ctx context.Context, records []*workdir.Record) (out
 			_, below[c.Destination], _ = strings.Cut(rec.Target, "/")
 		}
 	}
-	for name, path := range below {
-		ref, err := imageset.ParseRef(name)
-		if err != nil {
-			return nil, err
-		}
+	for ref, path := range below {
 		at, err := n.o.Remote.Repository(ref.Repository())
 		if err != nil {
 			return nil, err

@@ -84,7 +84,7 @@ func (n *Needs) eachRelease(ctx context.Context, path string, use func(tag strin
 		}
 		if err != nil {
 			return fmt.Errorf("release %s cannot be read, and may need the images: nothing is deleted: %w",
-				strings.TrimPrefix(n.at(path, imageset.Ref{Tag: tag}), "docker://"), err)
+				n.at(path, imageset.Ref{Tag: tag}).Name(), err)
 		}
 		use(tag, names)
 	}
@@ -99,7 +99,7 @@ func (n *Needs) keepDigest(path string, image imageset.Ref, why string) {
 }
 
 // at names an image in a repository at the target's registry.
-func (n *Needs) at(path string, image imageset.Ref) string {
+func (n *Needs) at(path string, image imageset.Ref) imageset.Ref {
 	image.Transport, image.Host, image.Path = imageset.Docker, n.o.Target.Host, path
-	return image.String()
+	return image
 }

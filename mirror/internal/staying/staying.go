@@ -137,7 +137,7 @@ func Read(ctx context.Context, o Options, items []Item) (*Needs, error) {
 		at, ok := atmirror.WithHost(k.Reference, o.Target.Host)
 		if ref, err := imageset.ParseRef(at); ok && err == nil {
 			ref.Tag = cmp.Or(atmirror.DigestTag(k.Source), ref.Tag)
-			n.keep(ref.String(), k.Reason)
+			n.keep(ref, k.Reason)
 		}
 	}
 	records, err := workdir.ReadRecords(o.Workspace, o.Target.Host)
@@ -154,7 +154,7 @@ func Read(ctx context.Context, o Options, items []Item) (*Needs, error) {
 	for _, rec := range records {
 		for _, i := range rec.Images {
 			if slices.ContainsFunc(items, func(of Item) bool {
-				return of.Additional && of.Reference == i.Destination
+				return of.Additional && of.Reference == i.Destination.String()
 			}) {
 				continue // the list has it as an additional image, to be deleted
 			}
@@ -179,7 +179,7 @@ func Read(ctx context.Context, o Options, items []Item) (*Needs, error) {
 		return nil, err
 	}
 	for _, c := range n.catalogs {
-		n.keep(c.at.String(), "it is a catalog")
+		n.keep(c.at, "it is a catalog")
 	}
 	return n, nil
 }
@@ -208,11 +208,7 @@ func (n *Needs) readAll(ctx context.Context, all []*published) error {
 }
 
 // keep adds a reference at the target that must stay.
-func (n *Needs) keep(reference, why string) {
-	ref, err := imageset.ParseRef(reference)
-	if err != nil {
-		return
-	}
+func (n *Needs) keep(ref imageset.Ref, why string) {
 	at := n.exact[ref.Path]
 	if at == nil {
 		at = map[string]string{}

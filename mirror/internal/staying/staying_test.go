@@ -55,6 +55,13 @@ func (w *world) fatal(err error) {
 	}
 }
 
+func (w *world) ref(text string) imageset.Ref {
+	w.Helper()
+	ref, err := imageset.ParseRef(text)
+	w.fatal(err)
+	return ref
+}
+
 // items are the images of some bundles, and their signatures if they have any.
 func (w *world) items(bundles ...string) (items []staying.Item) {
 	for _, i := range w.Images {
@@ -187,7 +194,7 @@ func TestOtherRoots(t *testing.T) {
 	w.Untag("extra/tool", "stable")
 
 	rec := &workdir.Record{Version: 1, Target: w.Host(),
-		Images: []workdir.RecordedImage{{Source: "docker://h/extra/tool:v1", Destination: at}}}
+		Images: []workdir.RecordedImage{{Source: w.ref("docker://h/extra/tool:v1"), Destination: w.ref(at)}}}
 	w.fatal(rec.Write(w.o.Workspace, w.o.Target))
 	o = w.o
 	o.WithoutRecord = false
@@ -215,8 +222,8 @@ func TestOtherRoots(t *testing.T) {
 func TestRecordedCatalog(t *testing.T) {
 	w := newWorld(t, shape)
 	rec := &workdir.Record{Version: 1, Target: w.Host(), Catalogs: []workdir.Published{
-		{Source: "c:v1", Destination: w.published().Reference, Digest: w.published().Digest},
-		{Source: "gone:v1", Destination: "docker://" + w.Host() + "/synthetic/gone:v1"}}}
+		{Source: "c:v1", Destination: w.ref(w.published().Reference), Digest: w.published().Digest},
+		{Source: "gone:v1", Destination: w.ref("docker://" + w.Host() + "/synthetic/gone:v1")}}}
 	w.fatal(rec.Write(w.o.Workspace, w.o.Target))
 	o := w.o
 	o.WithoutRecord = false

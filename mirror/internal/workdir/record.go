@@ -33,14 +33,14 @@ type Record struct {
 // Published is a catalog or a release image that was published.
 type Published struct {
 	Source      string        `json:"source"`
-	Destination string        `json:"destination"`
+	Destination imageset.Ref  `json:"destination"`
 	Digest      digest.Digest `json:"digest"`
 }
 
 // RecordedImage is an additional image that was copied.
 type RecordedImage struct {
-	Source      string `json:"source"`
-	Destination string `json:"destination"`
+	Source      imageset.Ref `json:"source"`
+	Destination imageset.Ref `json:"destination"`
 }
 
 const recordVersion = 1
@@ -111,10 +111,10 @@ func ReadRecords(w Dir, host string) (out []*Record, err error) {
 // moveTo gives what is recorded the name by which a command knows the registry. The error is about a record that names
 // another one: a workspace may come from elsewhere, and no host is asked because it names it.
 func (rec *Record) moveTo(host string) error {
-	move := func(at *string) error {
-		here, ok := atmirror.WithHost(*at, host)
+	move := func(at *imageset.Ref) error {
+		here, ok := atmirror.AtHost(*at, host)
 		if !ok {
-			return fmt.Errorf("%w: it names %s, which is not at %s", fault.ErrInvalid, fault.Quote(*at), host)
+			return fmt.Errorf("%w: it names %s, which is not at %s", fault.ErrInvalid, fault.Quote(at.String()), host)
 		}
 		*at = here
 		return nil
@@ -169,7 +169,7 @@ func merged(list, more []Published) []Published {
 func Put(list []Published, one Published) []Published {
 	list = slices.DeleteFunc(list, func(o Published) bool { return o.Destination == one.Destination })
 	list = append(list, one)
-	slices.SortFunc(list, func(a, b Published) int { return strings.Compare(a.Destination, b.Destination) })
+	slices.SortFunc(list, func(a, b Published) int { return strings.Compare(a.Destination.String(), b.Destination.String()) })
 	return list
 }
 

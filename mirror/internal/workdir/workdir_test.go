@@ -81,8 +81,8 @@ func TestRecords(t *testing.T) {
 	write := func(to, at string) {
 		t.Helper()
 		rec := &Record{Version: recordVersion, Target: to,
-			Catalogs: []Published{{"g/c:v1", "docker://" + at + "/c:v1", digest.FromString("c")}},
-			Images:   []RecordedImage{{"docker://g/a:" + to[:1], "docker://" + at + "/a:v1"}}}
+			Catalogs: []Published{{"g/c:v1", ref(t, at+"/c:v1"), digest.FromString("c")}},
+			Images:   []RecordedImage{{ref(t, "g/a:"+to[:1]), ref(t, at+"/a:v1")}}}
 		if err := rec.Write(d, target(t, to)); err != nil {
 			t.Fatal(err)
 		}
@@ -92,13 +92,22 @@ func TestRecords(t *testing.T) {
 	write("other/to", "other/to")
 	rec, err := ReadRecord(d, target(t, "127.0.0.1:5000/to"))
 	if err != nil || !rec.Found || len(rec.Catalogs) != 1 || len(rec.Images) != 2 ||
-		rec.Catalogs[0].Destination != "docker://127.0.0.1:5000/to/c:v1" {
+		rec.Catalogs[0].Destination.String() != "docker://127.0.0.1:5000/to/c:v1" {
 		t.Errorf("%+v, %v", rec, err)
 	}
 	all, err := ReadRecords(d, "127.0.0.1:5000")
-	if err != nil || len(all) != 2 || all[0].Images[0].Source != "docker://g/a:1" {
+	if err != nil || len(all) != 2 || all[0].Images[0].Source.String() != "docker://g/a:1" {
 		t.Errorf("%+v, %v", all, err)
 	}
+}
+
+func ref(t *testing.T, name string) imageset.Ref {
+	t.Helper()
+	ref, err := imageset.ParseRef(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ref
 }
 
 // A record that names another registry, has another name or another form is an error that says how to go on.
@@ -106,7 +115,7 @@ func TestForeignRecords(t *testing.T) {
 	to := target(t, "h/to")
 	for name, rec := range map[string]*Record{
 		"another registry": {Version: recordVersion, Target: "h/to",
-			Images: []RecordedImage{{"docker://g/a:v1", "docker://elsewhere/a:v1"}}},
+			Images: []RecordedImage{{ref(t, "g/a:v1"), ref(t, "elsewhere/a:v1")}}},
 		"another version": {Version: recordVersion + 1, Target: "h/to"},
 		"another target":  {Version: recordVersion, Target: "h/x"},
 	} {
