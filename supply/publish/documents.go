@@ -21,6 +21,7 @@ import (
 	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/guard"
 	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/internal/version"
 	"github.com/operator-bindery/bindery/supply"
@@ -196,12 +197,15 @@ func (d *documents) describe(ctx context.Context) (err error) {
 
 // programDigest begins to read this program's file, beside the build, and returns what waits for its digest.
 func programDigest(ctx context.Context) func() (digest.Digest, error) {
-	wait := sync.OnceValues(func() (digest.Digest, error) {
-		path, err := os.Executable()
-		if err != nil {
-			return "", err
-		}
-		return provenance.File(ctx, os.DirFS(filepath.Dir(path)), filepath.Base(path))
+	wait := sync.OnceValues(func() (d digest.Digest, err error) {
+		err = guard.Call(func() error {
+			path, err := os.Executable()
+			if err == nil {
+				d, err = provenance.File(ctx, os.DirFS(filepath.Dir(path)), filepath.Base(path))
+			}
+			return err
+		})
+		return d, err
 	})
 	go func() { _, _ = wait() }() // the error is returned to the one who waits
 	return wait

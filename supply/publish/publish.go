@@ -260,9 +260,9 @@ func (out *Output) copy(r *Result) (err error) {
 	return nil
 }
 
-// CopyTyped copies an image with a function. If a destination refuses the types of OCI and the image may have any, it gets Docker's types,
-// and so another digest, and is copied again. The error is that of the first copy, and also that of the second if it
-// fails for another reason: an OCI layout takes no Docker's types, for example.
+// CopyTyped copies an image with a function. If a destination refuses the types of OCI and the image may have any, it gets
+// Docker's types, and so another digest, and is copied again. The error is that of the first copy, and also that of the
+// second if it fails for another reason: an OCI layout takes no Docker's types, for example.
 func CopyTyped(ctx context.Context, image *build.Image, anyTypes bool, warn func(error),
 	copied func() ([]images.Result, error)) ([]images.Result, error) {
 	results, refused := copied()

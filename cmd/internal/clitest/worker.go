@@ -63,8 +63,8 @@ const (
 // readOnce tells whether a variable is read when a process starts, or once by a library, for all that it does later.
 func readOnce(name string) bool {
 	switch name {
-	case "HOME", "TZ", "TERM", "LANG", "SHELL", "USER", "TMPDIR", "PATH":
-		return name == "HOME" || name == "TZ"
+	case "HOME", "TZ":
+		return true
 	case "CONTAINERS_REGISTRIES_CONF":
 		return false // read again after each run
 	}
@@ -76,7 +76,7 @@ func readOnce(name string) bool {
 	return strings.HasPrefix(name, "XDG_") && name != "XDG_CACHE_HOME" || strings.HasSuffix(strings.ToLower(name), "_proxy")
 }
 
-// startOf returns the variables of an environment that [readOnce] tells of.
+// startOf returns those variables of an environment, by which a worker is found for a run.
 func startOf(env []string) string {
 	last := map[string]string{}
 	for _, pair := range env {
@@ -102,15 +102,11 @@ func inWorker(cmd *exec.Cmd) bool {
 // runIn lets a worker run a command to its end.
 func runIn(t testing.TB, cmd *exec.Cmd) Result {
 	t.Helper()
-	q := runRequest{Dir: cmd.Dir, Args: cmd.Args, Env: cmd.Env}
-	if q.Env == nil {
-		q.Env = os.Environ()
-	}
 	dir, err := filepath.Abs(cmd.Dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	q.Dir = dir
+	q := runRequest{Dir: dir, Args: cmd.Args, Env: cmd.Environ()}
 	if cmd.Stdin != nil {
 		if q.Stdin, err = io.ReadAll(cmd.Stdin); err != nil {
 			t.Fatal(err)
@@ -130,7 +126,9 @@ func runIn(t testing.TB, cmd *exec.Cmd) Result {
 		}
 		return Result{Stderr: w.own.String(), Status: exit.ExitCode()}
 	}
-	w.release()
+	if err := w.release(); err != nil {
+		t.Errorf("after its runs the program ended with: %v\n%s", err, w.own)
+	}
 	return r
 }
 
@@ -159,8 +157,8 @@ func takeWorker(start string, env []string) (*worker, error) {
 	return w, w.cmd.Start()
 }
 
-// release lets a worker wait for its next run.
-func (w *worker) release() {
+// release lets a worker wait for its next run. The error is that of one that ends, as it is old or too many wait.
+func (w *worker) release() error {
 	old := w
 	if w.runs++; w.runs < runsAtMost {
 		old = nil
@@ -172,9 +170,10 @@ func (w *worker) release() {
 		}
 		idle.Unlock()
 	}
-	if old != nil {
-		_ = old.end() // it has no run: how it ends says nothing
+	if old == nil {
+		return nil
 	}
+	return old.end()
 }
 
 // end lets a worker end, and returns how it did.
