@@ -423,7 +423,13 @@ func (f *File) Abort() error {
 		return nil
 	}
 	f.done = true
-	return errors.Join(f.Close(), os.Remove(f.Name()))
+	// While it is locked no other writer takes it for a leftover.
+	first := os.Remove(f.Name())
+	err := f.Close()
+	if first != nil && !errors.Is(first, fs.ErrNotExist) {
+		err = errors.Join(err, os.Remove(f.Name())) // Windows removes no open file
+	}
+	return err
 }
 
 // CheckFile returns the error with which [WriteFile] would fail immediately, if any. Long work whose result goes to the

@@ -89,6 +89,25 @@ func TestConcurrentWritersOfOneFile(t *testing.T) {
 	}
 }
 
+// A file that is given up is not removed by another writer before its own can do so: many check a target at once.
+func TestConcurrentChecksOfOneFile(t *testing.T) {
+	target := filepath.Join(t.TempDir(), "file")
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 100 {
+				if err := CheckFile(target); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if names := list(t, filepath.Dir(target)); len(names) != 0 {
+		t.Errorf("left: %q", names)
+	}
+}
+
 func TestAbortKeepsTheOldFile(t *testing.T) {
 	target := filepath.Join(t.TempDir(), "file")
 	check(t, WriteFile(target, []byte("old"), 0o600))
