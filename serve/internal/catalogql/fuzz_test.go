@@ -13,7 +13,7 @@ func FuzzQuery(f *testing.F) {
 		"query Q($n:Int=2){customthings(limit:$n){list objs{someKey}}}", "{...F} fragment F on Query{...F}",
 		"{__schema{types{name fields{name type{name}}}}}",
 		"{a:__typename @skip(if:true) b:__typename @include(if:false)}",
-		"mutation{x}", "{\"\"\"é\"\"\"}", "#é\n{x}", "{olmbundles(limit:[[1]]){name}}", "type A{b:Int}", "",
+		"mutation{x}", "{\"\"\"é\"\"\"}", "#é\n{x}", "{olmbundles(limit:[[1]]){name}}", "type A{b:Int}", "query($n:){x}", "",
 	} {
 		f.Add(query)
 	}

@@ -35,6 +35,24 @@ func TestSyntaxErrorsInLongLines(t *testing.T) {
 	}
 }
 
+// A variable without a whole type is an error with a place: the parser takes it for one.
+func TestVariablesWithoutType(t *testing.T) {
+	s := sampleService(t)
+	for _, typ := range []string{"", "!", "]", "]!", "[!]", "[!]!", "[[!]]", "=1"} {
+		got := answered(t, t.Context(), s, "\nquery($n: "+typ+"){summary{totalSchemas}}")
+		want := `{"data":null,"errors":[{"message":"query parse error: Syntax Error GraphQL (2:7) ` +
+			`Variable $n has no type, or a part of one","locations":[]}]}` + "\n"
+		if got != want {
+			t.Errorf("%q: %s", typ, got)
+		}
+	}
+	for _, typ := range []string{"Int", "Int!", "[Int]", "[[Int!]!]!"} {
+		if got := answered(t, t.Context(), s, "query($n: "+typ+"){summary{totalSchemas}}"); strings.Contains(got, "has no type") {
+			t.Errorf("%q: %s", typ, got)
+		}
+	}
+}
+
 // A valid query of one long line is parsed, and errors in an invalid one have their right places.
 func TestPlacesInLongLines(t *testing.T) {
 	s := sampleService(t)
