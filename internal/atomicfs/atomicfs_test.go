@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 )
 
@@ -89,19 +90,30 @@ func TestConcurrentWritersOfOneFile(t *testing.T) {
 	}
 }
 
-// A file that is given up is not removed by another writer before its own can do so: many check a target at once.
-func TestConcurrentChecksOfOneFile(t *testing.T) {
+// Giving up a file does not fail when another writer removes leftovers at that moment.
+func TestAbortWhileOthersSweep(t *testing.T) {
 	target := filepath.Join(t.TempDir(), "file")
+	var done atomic.Bool
 	var wg sync.WaitGroup
-	for range 8 {
-		wg.Go(func() {
-			for range 100 {
-				if err := CheckFile(target); err != nil {
-					t.Error(err)
-				}
+	wg.Go(func() {
+		for !done.Load() {
+			if err := Sweep(target); err != nil {
+				t.Error(err)
 			}
-		})
+		}
+	})
+	for range 20 {
+		var all []*File
+		for range 50 {
+			f, err := NewFile(target, 0o600)
+			check(t, err)
+			all = append(all, f)
+		}
+		for _, f := range all {
+			check(t, f.Abort())
+		}
 	}
+	done.Store(true)
 	wg.Wait()
 	if names := list(t, filepath.Dir(target)); len(names) != 0 {
 		t.Errorf("left: %q", names)
