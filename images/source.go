@@ -52,8 +52,8 @@ func checkManifest(text []byte, want v1.Descriptor) error {
 	if len(text) > limit.MaxManifest {
 		return fmt.Errorf("manifest: %w: %d bytes (limit %d)", fault.ErrLimit, len(text), limit.MaxManifest)
 	}
-	if got := digest.FromBytes(text); got != want.Digest {
-		return fmt.Errorf("manifest: %w: digest mismatch: %s instead of %s", fault.ErrIntegrity, got, want.Digest)
+	if err := verify.Manifest(text, want.Digest); err != nil {
+		return err
 	}
 	if int64(len(text)) != want.Size {
 		return fmt.Errorf("manifest: %w: size is %d and not %d", fault.ErrIntegrity, len(text), want.Size)
@@ -129,8 +129,8 @@ func (s *Source) Manifest(ctx context.Context, name string) ([]byte, string, err
 	if err != nil || verify.Digest(d) != nil {
 		return text, kind, redact.Error(err)
 	}
-	if got := digest.FromBytes(text); got != d {
-		return nil, "", fmt.Errorf("manifest: %w: digest mismatch: %s instead of %s", fault.ErrIntegrity, got, d)
+	if err := verify.Manifest(text, d); err != nil {
+		return nil, "", err
 	}
 	o.showManifest(text)
 	if o.verdict.accepted {

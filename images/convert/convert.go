@@ -199,7 +199,7 @@ func entriesChanged(old, now []v1.Descriptor) bool {
 // Can tells where blobs are.
 func (i *Image) Can() store.Abilities {
 	is := i.from.Can()
-	return store.Abilities{Ranges: is.Ranges, Complete: is.Complete, Repositories: is.Repositories, File: is.File}
+	return store.Abilities{Complete: is.Complete, Repositories: is.Repositories, File: is.File}
 }
 
 // HasBlob tells whether the place has a blob.

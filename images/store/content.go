@@ -10,6 +10,7 @@ import (
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/operator-bindery/bindery/internal/ctxio"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
@@ -85,6 +86,28 @@ func (b sourceBody) Read(p []byte) (int, error) {
 // Verifies tells whether the body compares itself with its digest, so that the destination need not.
 func (b sourceBody) Verifies(d digest.Digest, size int64) bool {
 	return verify.Verifies(b.ReadCloser, d, size)
+}
+
+// ReadAt is for places whose blobs are files, of a known size: it opens a blob at an offset. From the start, the reader
+// fails at its end if the digest or the size differs from the descriptor. After an error the file is closed.
+func ReadAt(ctx context.Context, d v1.Descriptor, f io.ReadSeekCloser, size, from int64) (_ io.ReadCloser, err error) {
+	err = verify.Size(d, size)
+	switch {
+	case err != nil:
+	case from < 0 || from > size:
+		err = fmt.Errorf("%s: %w: offset %d of %d bytes", d.Digest, fault.ErrInvalid, from, size)
+	case from == 0:
+		return verify.Body(ctx, f, d.Digest, d.Size), nil
+	default:
+		_, err = f.Seek(from, io.SeekStart)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return struct {
+		ctxio.Reader
+		io.Closer
+	}{ctxio.Reader{Ctx: ctx, R: f}, f}, nil
 }
 
 // Skip is for places that open a blob only at its start: it opens it and drops what is before an offset.

@@ -177,9 +177,8 @@ func (c *imageCopy) read(ctx context.Context, n *node) error {
 	if err != nil {
 		return &SourceError{err}
 	}
-	if got := digest.FromBytes(text); got != n.Digest {
-		return &SourceError{fmt.Errorf("manifest: %w: digest mismatch: %s instead of %s", fault.ErrIntegrity, got,
-			n.Digest)}
+	if err := verify.Manifest(text, n.Digest); err != nil {
+		return &SourceError{err}
 	}
 	if err := c.budget.TakeManifest(len(text)); err != nil {
 		return err

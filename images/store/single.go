@@ -9,7 +9,6 @@ import (
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
-	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
@@ -52,8 +51,8 @@ func (s Single) Manifest(ctx context.Context, name string) (text []byte, mediaTy
 	if text, mediaType, err = s.Entry(ctx, d); err != nil {
 		return nil, "", err
 	}
-	if got := digest.FromBytes(text); got != d {
-		return nil, "", fmt.Errorf("manifest: %w: digest mismatch: %s instead of %s", fault.ErrIntegrity, got, d)
+	if err := verify.Manifest(text, d); err != nil {
+		return nil, "", err
 	}
 	return text, mediaType, nil
 }

@@ -83,8 +83,6 @@ const IfNone = "none"
 
 // Abilities is what a place can do beyond what every place does.
 type Abilities struct {
-	// Ranges: a blob is opened at an offset without reading what is before it.
-	Ranges bool
 	// Tags: the tags are listed, so that a list may save requests.
 	Tags bool
 	// Attachments: manifests with a subject, and tags that are derived from digests, are kept beside an image.

@@ -168,8 +168,8 @@ func (n *Node) parse() (err error) {
 	if len(n.Text) > limit.MaxManifest {
 		return fmt.Errorf("manifest: %w: %d bytes (limit %d)", fault.ErrLimit, len(n.Text), limit.MaxManifest)
 	}
-	if got := digest.FromBytes(n.Text); got != n.Digest {
-		return fmt.Errorf("manifest: %w: digest mismatch: %s instead of %s", fault.ErrIntegrity, got, n.Digest)
+	if err := verify.Manifest(n.Text, n.Digest); err != nil {
+		return err
 	}
 	if n.Parts != nil {
 		return nil

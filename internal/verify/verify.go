@@ -9,6 +9,7 @@ import (
 	"io"
 
 	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/internal/ctxio"
 	"github.com/operator-bindery/bindery/internal/fault"
@@ -70,6 +71,22 @@ func Verifies(r any, d digest.Digest, size int64) bool {
 		Verifies(d digest.Digest, size int64) bool
 	})
 	return ok && v.Verifies(d, size)
+}
+
+// Manifest returns an error unless the text of a manifest has a digest.
+func Manifest(text []byte, want digest.Digest) error {
+	if got := digest.FromBytes(text); got != want {
+		return fmt.Errorf("manifest: %w: digest mismatch: %s instead of %s", fault.ErrIntegrity, got, want)
+	}
+	return nil
+}
+
+// Size returns an error unless the size of a blob is that of its descriptor.
+func Size(d v1.Descriptor, size int64) error {
+	if size != d.Size {
+		return fmt.Errorf("%s: %w: size is %d and not %d", d.Digest, fault.ErrIntegrity, size, d.Size)
+	}
+	return nil
 }
 
 // Digest returns an error for anything but a well-formed sha256 digest.

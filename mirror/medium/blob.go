@@ -11,6 +11,7 @@ import (
 
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/verify"
 )
 
 const (
@@ -54,14 +55,14 @@ func (w *Writer) writeBlob(ctx context.Context, by *writerRepository, d v1.Descr
 		w.blobs[k] = p
 	}
 	w.mu.Unlock()
-	switch {
-	case has && p.size != d.Size:
-		return fmt.Errorf("%s: %w: size is %d and not %d", d.Digest, fault.ErrIntegrity, p.size, d.Size)
-	case has:
-		w.event(store.Event{Kind: store.EventBlobReused, Blob: d.Digest, Size: d.Size})
-		return nil
+	if !has {
+		return w.writeNew(ctx, k, by, d, open)
 	}
-	return w.writeNew(ctx, k, by, d, open)
+	if err := verify.Size(d, p.size); err != nil {
+		return err
+	}
+	w.event(store.Event{Kind: store.EventBlobReused, Blob: d.Digest, Size: d.Size})
+	return nil
 }
 
 // roomFor returns an error if there are as many blobs or repositories as readers take.
@@ -91,10 +92,8 @@ func (w *Writer) leave(k key, by *writerRepository, d v1.Descriptor) (left bool,
 	if w.leftOut[k] == nil {
 		w.leftOut[k] = &absent{by: by, size: d.Size}
 	}
-	if size := w.leftOut[k].size; size != d.Size {
-		return false, fmt.Errorf("%s: %w: size is %d and not %d", d.Digest, fault.ErrIntegrity, size, d.Size)
-	}
-	return true, nil
+	err = verify.Size(d, w.leftOut[k].size)
+	return err == nil, err
 }
 
 func (w *Writer) writeNew(ctx context.Context, k key, by *writerRepository, d v1.Descriptor,

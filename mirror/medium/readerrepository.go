@@ -2,7 +2,6 @@ package medium
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -13,8 +12,6 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images/store"
-	"github.com/operator-bindery/bindery/internal/ctxio"
-	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/keyed"
 	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/reflist"
@@ -28,7 +25,7 @@ type readerRepository struct {
 	path  string
 	index *repositoryIndex
 
-	subjects keyed.Memo[struct{}, map[key][]v1.Descriptor]
+	subjects keyed.Memo[struct{}, map[digest.Digest][]v1.Descriptor]
 }
 
 var _ store.Reader = (*readerRepository)(nil)
@@ -43,7 +40,7 @@ func (r *Reader) Repository(path string) store.Reader {
 		index = &repositoryIndex{}
 	}
 	return &readerRepository{r: r, path: path, index: index,
-		subjects: keyed.Memo[struct{}, map[key][]v1.Descriptor]{KeepErrors: true}}
+		subjects: keyed.Memo[struct{}, map[digest.Digest][]v1.Descriptor]{KeepErrors: true}}
 }
 
 // resolve returns the digest that a digest or a tag stands for.
@@ -110,7 +107,7 @@ func (p *readerRepository) absent(k key) error {
 
 // Can tells what an archive can do. It may name what it does not hold.
 func (p *readerRepository) Can() store.Abilities {
-	return store.Abilities{Ranges: true, Tags: true, Attachments: true}
+	return store.Abilities{Tags: true, Attachments: true}
 }
 
 // Tags returns the tags of the repository in order.
@@ -139,9 +136,8 @@ func (p *readerRepository) manifest(ctx context.Context, k key) (text []byte, me
 	if text, err = p.r.readSpan(span{found.segment, found.at, found.size}, limit.MaxManifest); err != nil {
 		return nil, "", fmt.Errorf("manifest %s: %w", k.digest(), err)
 	}
-	if got := digest.FromBytes(text); got != k.digest() {
-		return nil, "", fmt.Errorf("manifest: %w: digest mismatch: %s instead of %s", fault.ErrIntegrity, got,
-			k.digest())
+	if err := verify.Manifest(text, k.digest()); err != nil {
+		return nil, "", err
 	}
 	return text, typeOf(text, p.index.described[k].MediaType), nil
 }
@@ -167,34 +163,11 @@ func (p *readerRepository) Blob(ctx context.Context, d v1.Descriptor, from int64
 	if !ok {
 		return nil, p.absent(k)
 	}
-	return openBlob(ctx, d, found.size, from, func() (io.ReadCloser, error) {
-		return p.r.openSpan(span{found.segment, found.at + from, found.size - from})
-	})
-}
-
-// openBlob opens a blob of a size at an offset, for methods named Blob.
-func openBlob(ctx context.Context, d v1.Descriptor, size, from int64,
-	open func() (io.ReadCloser, error)) (io.ReadCloser, error) {
-	if size != d.Size {
-		return nil, fmt.Errorf("%s: %w: size is %d and not %d", d.Digest, fault.ErrIntegrity, size, d.Size)
-	}
-	if from < 0 || from > size {
-		return nil, fmt.Errorf("%s: %w: offset %d of %d bytes", d.Digest, fault.ErrInvalid, from, size)
-	}
-	f, err := open()
+	f, err := p.r.openSpan(span{found.segment, found.at, found.size})
 	if err != nil {
 		return nil, err
 	}
-	if from == 0 {
-		return verify.Body(ctx, f, d.Digest, d.Size), nil
-	}
-	return blobReader{ctxio.Reader{Ctx: ctx, R: f}, f}, nil
-}
-
-// blobReader reads a blob from an offset.
-type blobReader struct {
-	io.Reader
-	io.Closer
+	return store.ReadAt(ctx, d, f, found.size, from)
 }
 
 // Referrers returns the descriptors of the manifests whose subject is an image: those that the archive lists, and those
@@ -210,61 +183,22 @@ func (p *readerRepository) Referrers(ctx context.Context, subject digest.Digest,
 	if err != nil {
 		return nil, err
 	}
-	found := slices.Concat(p.index.referrers[k], subjects[k])
-	list, tagged := p.index.tags[reflist.Tag(subject)]
-	if !tagged || list == k {
-		return found, nil // the tag sha256-HEX is also how an image is named that is mirrored by its digest
+	listed := slices.Concat(p.index.referrers[k], subjects[subject])
+	if p.index.tags[reflist.Tag(subject)] == k {
+		return store.Once(listed), nil // the tag sha256-HEX is also how an image is named that is mirrored by its digest
 	}
-	text, _, err := p.manifest(ctx, list)
-	if errors.Is(err, fs.ErrNotExist) {
-		return found, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	listed, err := reflist.Parse(text)
-	if err != nil && !errors.Is(err, reflist.ErrNotList) {
-		return nil, err
-	}
-	for _, d := range listed {
-		if !slices.ContainsFunc(found, func(h v1.Descriptor) bool { return h.Digest == d.Digest }) {
-			found = append(found, d)
-		}
-	}
-	return found, nil
+	return store.WithTagged(listed, subject, func(tag string) ([]byte, string, error) { return p.Manifest(ctx, tag) })
 }
 
-// maxSubjects is how many bytes of manifests are read for the referrers of a repository.
-const maxSubjects = 256 << 20
-
 // readSubjects returns the manifests of a repository that have a subject, by the subject.
-func (p *readerRepository) readSubjects(ctx context.Context) (map[key][]v1.Descriptor, error) {
-	found := map[key][]v1.Descriptor{}
-	seen := map[key]bool{}
-	total := int64(0)
-	for _, k := range p.index.revisions {
-		at, has := p.r.find(k)
-		if seen[k] || !has || at.size > limit.MaxManifest {
-			continue
-		}
-		seen[k] = true
-		if total += at.size; total > maxSubjects {
-			return nil, fmt.Errorf("%s: %w: manifests of more than %d bytes", p.path, fault.ErrLimit, maxSubjects)
-		}
-		text, mediaType, err := p.manifest(ctx, k)
-		if err != nil {
-			return nil, err
-		}
-		// What is no manifest has no subject.
-		if d, of, err := reflist.Describe(text, mediaType); err == nil && of != nil {
-			s, err := keyOf(of.Digest)
-			if err != nil {
-				return nil, err
+func (p *readerRepository) readSubjects(ctx context.Context) (map[digest.Digest][]v1.Descriptor, error) {
+	return store.Subjects(ctx, p.path, func(yield func(digest.Digest) bool) {
+		for _, k := range p.index.revisions {
+			if at, has := p.r.find(k); has && at.size <= limit.MaxManifest && !yield(k.digest()) {
+				return
 			}
-			found[s] = append(found[s], d)
 		}
-	}
-	return found, nil
+	}, p.Manifest)
 }
 
 func compare(a, b digest.Digest) int {

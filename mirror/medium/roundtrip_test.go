@@ -143,6 +143,21 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
+// What two archives of both forms list is listed once.
+func TestReferrersOfBothForms(t *testing.T) {
+	s := newSample(t)
+	var dirs []string
+	for _, form := range bothForms {
+		dir := t.TempDir()
+		w := create(t, dir, medium.Options{Form: form})
+		s.write(t, w)
+		finish(t, w, medium.Contents{})
+		dirs = append(dirs, dir)
+	}
+	s.same(t, read(t, dirs[0], dirs[1]))
+	s.same(t, read(t, dirs[1], dirs[0]))
+}
+
 // members lists the members of a segment: regular files, none twice.
 func members(t testing.TB, content []byte, seen map[string]bool) {
 	t.Helper()

@@ -90,7 +90,7 @@ func (r *writerRepository) Head(_ context.Context, name string) (v1.Descriptor, 
 
 // Can tells what an archive can do. It is Complete: blobs that it does not hold are at its destination.
 func (r *writerRepository) Can() store.Abilities {
-	return store.Abilities{Ranges: true, Tags: true, Attachments: true, Complete: true, Staged: true}
+	return store.Abilities{Tags: true, Attachments: true, Complete: true, Staged: true}
 }
 
 // Tags returns the tags of the repository in order.
@@ -139,7 +139,7 @@ func (w *Writer) manifest(k key) ([]byte, error) {
 }
 
 // openPlace opens the content of a blob in its segment.
-func (w *Writer) openPlace(p place) (io.ReadCloser, error) {
+func (w *Writer) openPlace(p place) (io.ReadSeekCloser, error) {
 	f, err := w.root.Open(partial(p.segment))
 	if err != nil {
 		return nil, err
@@ -176,10 +176,11 @@ func (r *writerRepository) Blob(ctx context.Context, d v1.Descriptor, from int64
 	if !has {
 		return nil, fmt.Errorf("%w: the archive has no blob %s", fs.ErrNotExist, d.Digest)
 	}
-	return openBlob(ctx, d, p.size, from, func() (io.ReadCloser, error) {
-		p.at, p.size = p.at+from, p.size-from
-		return r.w.openPlace(p)
-	})
+	f, err := r.w.openPlace(p)
+	if err != nil {
+		return nil, err
+	}
+	return store.ReadAt(ctx, d, f, p.size, from)
 }
 
 // Referrers returns the descriptors of the manifests with a subject that were written to the repository.

@@ -436,8 +436,8 @@ func read(ctx context.Context, at store.Reader, name string) (parsed, error) {
 		return parsed{}, err
 	}
 	d := digest.FromBytes(text)
-	if verify.Digest(digest.Digest(name)) == nil && d.String() != name {
-		return parsed{}, fmt.Errorf("manifest: %w: digest mismatch: %s instead of %s", fault.ErrIntegrity, d, name)
+	if want := digest.Digest(name); verify.Digest(want) == nil && d != want {
+		return parsed{}, verify.Manifest(text, want)
 	}
 	if _, err = verify.ManifestKind(text, kind); err != nil {
 		return parsed{}, fmt.Errorf("manifest %s: %w", d, err)

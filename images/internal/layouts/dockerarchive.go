@@ -77,7 +77,7 @@ func (o *oneImage) openDockerArchive(ctx context.Context, name string, limits li
 		return err
 	}
 	o.Single = store.NewSingle(text, m.MediaType)
-	o.blob = func(d digest.Digest) string { return names[d] }
+	o.name = func(d digest.Digest) string { return names[d] }
 	return nil
 }
 

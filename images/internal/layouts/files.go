@@ -12,8 +12,10 @@ import (
 	"path"
 	"path/filepath"
 
+	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/archive"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
@@ -22,12 +24,13 @@ import (
 	"github.com/operator-bindery/bindery/internal/guard"
 	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/regularfile"
+	"github.com/operator-bindery/bindery/internal/verify"
 )
 
 // fileStore has the files of an image. Its methods are safe for concurrent use.
 type fileStore interface {
 	// open opens a regular file and returns its size. The error is [fs.ErrNotExist] if there is none.
-	open(name string) (io.ReadCloser, int64, error)
+	open(name string) (io.ReadSeekCloser, int64, error)
 	io.Closer
 }
 
@@ -37,6 +40,40 @@ func openFiles(ctx context.Context, p transport.Destination, limits limit.Limits
 		return openDirFiles(p.Path)
 	}
 	return openTarFiles(ctx, p.Path, limits, temp)
+}
+
+// blobFiles are files that are blobs, each in the file that name returns for its digest.
+type blobFiles struct {
+	files fileStore
+	name  func(digest.Digest) string
+}
+
+// HasBlob tells whether there is a file for the blob, of its size, whatever its content.
+func (b blobFiles) HasBlob(_ context.Context, d v1.Descriptor) (bool, error) {
+	if err := verify.Digest(d.Digest); err != nil {
+		return false, err
+	}
+	f, size, err := b.files.open(b.name(d.Digest))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return size == d.Size, f.Close()
+}
+
+// Blob opens a blob at an offset. From the start, the reader fails at its end if the digest or the size differs from
+// the descriptor.
+func (b blobFiles) Blob(ctx context.Context, d v1.Descriptor, from int64) (io.ReadCloser, error) {
+	if err := verify.Digest(d.Digest); err != nil {
+		return nil, err
+	}
+	f, size, err := b.files.open(b.name(d.Digest))
+	if err != nil {
+		return nil, err
+	}
+	return store.ReadAt(ctx, d, f, size, from)
 }
 
 // dirFiles are the files in a directory. Links out of it are errors.
@@ -60,7 +97,7 @@ func openDirFiles(dir string) (*dirFiles, error) {
 
 func (d *dirFiles) Close() error { return d.root.Close() }
 
-func (d *dirFiles) open(name string) (io.ReadCloser, int64, error) {
+func (d *dirFiles) open(name string) (io.ReadSeekCloser, int64, error) {
 	name = filepath.FromSlash(name)
 	info, err := d.root.Lstat(name)
 	if err != nil {
@@ -208,7 +245,7 @@ func (t *tarFiles) index(ctx context.Context, limits limit.Limits) error {
 }
 
 // open follows one link, as docker's archives have for layers that occur twice.
-func (t *tarFiles) open(name string) (io.ReadCloser, int64, error) {
+func (t *tarFiles) open(name string) (io.ReadSeekCloser, int64, error) {
 	e, ok := t.entries[name]
 	if ok && e.link != "" {
 		if e, ok = t.entries[e.link]; ok && e.link != "" {
@@ -218,5 +255,10 @@ func (t *tarFiles) open(name string) (io.ReadCloser, int64, error) {
 	if !ok {
 		return nil, 0, &fs.PathError{Op: "open", Path: t.file.Name() + ":" + name, Err: fs.ErrNotExist}
 	}
-	return io.NopCloser(io.NewSectionReader(t.file, e.at, e.size)), e.size, nil
+	return tarFile{io.NewSectionReader(t.file, e.at, e.size)}, e.size, nil
 }
+
+// tarFile is a file of an archive, which stays open.
+type tarFile struct{ *io.SectionReader }
+
+func (tarFile) Close() error { return nil }

@@ -4,32 +4,27 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"strings"
 
 	"github.com/opencontainers/go-digest"
-	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"go.podman.io/image/v5/manifest"
 
 	"github.com/operator-bindery/bindery/images/internal/sigblob"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
-	"github.com/operator-bindery/bindery/internal/verify"
 )
 
 // oneImage reads files that hold one image: a directory of the containers tools ("dir:"), or an image of an archive of
 // "docker save". It is a [store.Reader].
 type oneImage struct {
 	store.Single
-	files fileStore
-	// blob returns the name of the file of a blob.
-	blob func(digest.Digest) string
+	blobFiles
 }
 
 // openDirectory opens a directory of the containers tools: a manifest, and blobs named by their digests.
 func (o *oneImage) openDirectory() error {
-	o.blob = func(d digest.Digest) string { return d.Encoded() }
+	o.name = func(d digest.Digest) string { return d.Encoded() }
 	version, err := readFile(o.files, "version")
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -51,20 +46,6 @@ func (o *oneImage) openDirectory() error {
 		return text, manifest.GuessMIMEType(text), err
 	}
 	return nil
-}
-
-func (o *oneImage) HasBlob(_ context.Context, d v1.Descriptor) (bool, error) {
-	if err := verify.Digest(d.Digest); err != nil {
-		return false, err
-	}
-	return hasFile(o.files, o.blob(d.Digest), d)
-}
-
-func (o *oneImage) Blob(ctx context.Context, d v1.Descriptor, from int64) (io.ReadCloser, error) {
-	if err := verify.Digest(d.Digest); err != nil {
-		return nil, err
-	}
-	return store.Skip(func() (io.ReadCloser, error) { return fileIn(ctx, o.files, o.blob(d.Digest), d) }, from)
 }
 
 // signatures reads the signatures in a directory of the containers tools.

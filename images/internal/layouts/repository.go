@@ -18,7 +18,6 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/keyed"
 	"github.com/operator-bindery/bindery/internal/limit"
-	"github.com/operator-bindery/bindery/internal/reflist"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
@@ -28,7 +27,7 @@ import (
 //
 // Referrers are listed in index.json, as ORAS writes them, or by the fallback tag, as regclient does; both are read.
 type Repository struct {
-	files fileStore
+	blobFiles
 	index *layoutIndex
 
 	subjects keyed.Memo[struct{}, map[digest.Digest][]v1.Descriptor]
@@ -45,12 +44,18 @@ func OpenRepository(ctx context.Context, p transport.Destination, limits limit.L
 	if err != nil {
 		return nil, err
 	}
-	r := &Repository{files: files}
-	r.subjects.KeepErrors = true
-	if r.index, err = readLayout(files); err != nil {
+	index, err := readLayout(files)
+	if err != nil {
 		return nil, errors.Join(err, files.Close())
 	}
+	r := newRepository(files, index)
+	r.subjects.KeepErrors = true
 	return r, nil
+}
+
+// newRepository returns the repository of a layout by its files and its index.
+func newRepository(files fileStore, index *layoutIndex) *Repository {
+	return &Repository{blobFiles: blobFiles{files, blobName}, index: index}
 }
 
 // readLayout checks the version of a layout and reads its index.
@@ -126,10 +131,7 @@ func readManifest(files fileStore, name string, want digest.Digest) ([]byte, err
 	if err != nil {
 		return nil, err
 	}
-	if got := digest.FromBytes(text); got != want {
-		return nil, fmt.Errorf("manifest: %w: digest mismatch: %s instead of %s", fault.ErrIntegrity, got, want)
-	}
-	return text, nil
+	return text, verify.Manifest(text, want)
 }
 
 // tagged returns the number of the entry with a tag; -1 if there is none.
@@ -173,48 +175,6 @@ func (x *layoutIndex) tags() (tags []string) {
 	return tags
 }
 
-// HasBlob tells whether the layout has a blob of that digest and size, whatever its content.
-func (r *Repository) HasBlob(_ context.Context, d v1.Descriptor) (bool, error) {
-	if err := verify.Digest(d.Digest); err != nil {
-		return false, err
-	}
-	return hasFile(r.files, blobName(d.Digest), d)
-}
-
-// hasFile reports whether there is a file of that name with the size of the descriptor.
-func hasFile(files fileStore, name string, d v1.Descriptor) (bool, error) {
-	f, size, err := files.open(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	return size == d.Size, f.Close()
-}
-
-// Blob opens a blob at an offset. From the start, the reader fails at its end if the digest or the size differs from
-// the descriptor.
-func (r *Repository) Blob(ctx context.Context, d v1.Descriptor, from int64) (io.ReadCloser, error) {
-	if err := verify.Digest(d.Digest); err != nil {
-		return nil, err
-	}
-	return store.Skip(func() (io.ReadCloser, error) { return fileIn(ctx, r.files, blobName(d.Digest), d) }, from)
-}
-
-// fileIn opens a blob at its start, in the file of that name.
-func fileIn(ctx context.Context, files fileStore, name string, d v1.Descriptor) (io.ReadCloser, error) {
-	f, size, err := files.open(name)
-	if err != nil {
-		return nil, err
-	}
-	if size != d.Size {
-		return nil, errors.Join(fmt.Errorf("%s: %w: size is %d and not %d", d.Digest, fault.ErrIntegrity, size, d.Size),
-			f.Close())
-	}
-	return verify.Body(ctx, f, d.Digest, d.Size), nil
-}
-
 // Referrers returns the descriptors of the manifests whose subject is an image: first those in index.json, then those
 // that the fallback tag lists, each digest once. What the fallback tag lists is not checked; a fallback tag that is no
 // OCI index lists nothing.
@@ -227,51 +187,21 @@ func (r *Repository) Referrers(ctx context.Context, subject digest.Digest,
 	if err != nil {
 		return nil, err
 	}
-	found := slices.Clone(subjects[subject])
-	text, _, err := r.Manifest(ctx, reflist.Tag(subject))
-	if errors.Is(err, fs.ErrNotExist) {
-		return found, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	listed, err := reflist.ParseTag(text, subject)
-	if err != nil && !errors.Is(err, reflist.ErrNotList) {
-		return nil, err
-	}
-	return store.Once(append(found, listed...)), nil
+	return store.WithTagged(subjects[subject], subject, func(tag string) ([]byte, string, error) {
+		return r.Manifest(ctx, tag)
+	})
 }
-
-// maxManifests is how many bytes the manifests of a layout that may be referrers have together.
-const maxManifests = 256 << 20
 
 // withSubjects returns the descriptors of the manifests in the index that have a subject, by its digest. A manifest
 // that is not in the layout is passed over: layouts may be sparse. One with another digest than its entry is an error.
 func (r *Repository) withSubjects(ctx context.Context) (map[digest.Digest][]v1.Descriptor, error) {
-	found := map[digest.Digest][]v1.Descriptor{}
-	seen := map[digest.Digest]bool{}
-	total := 0
-	for _, entry := range r.index.Entries {
-		if verify.Digest(entry.Digest) != nil || seen[entry.Digest] || entry.Size > limit.MaxManifest {
-			continue
+	return store.Subjects(ctx, indexFile, func(yield func(digest.Digest) bool) {
+		for _, e := range r.index.Entries {
+			if verify.Digest(e.Digest) == nil && e.Size <= limit.MaxManifest && !yield(e.Digest) {
+				return
+			}
 		}
-		seen[entry.Digest] = true
-		text, mediaType, err := r.Manifest(ctx, entry.Digest.String())
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		if total += len(text); total > maxManifests {
-			return nil, fmt.Errorf("%s: %w: manifests of more than %d bytes", indexFile, fault.ErrLimit, maxManifests)
-		}
-		// What is no manifest has no subject.
-		if d, subject, err := reflist.Describe(text, mediaType); err == nil && subject != nil {
-			found[subject.Digest] = append(found[subject.Digest], d)
-		}
-	}
-	return found, nil
+	}, r.Manifest)
 }
 
 // signatures reads the signatures in a layout.

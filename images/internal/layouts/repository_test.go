@@ -355,3 +355,51 @@ func TestSeveralImages(t *testing.T) {
 		t.Errorf("@0: %v, %v", top, err)
 	}
 }
+
+// tail counts the bytes that are read of files.
+type tail struct {
+	fileStore
+	read *int
+}
+
+type tailFile struct {
+	io.ReadSeekCloser
+	read *int
+}
+
+func (f tailFile) Read(p []byte) (int, error) {
+	n, err := f.ReadSeekCloser.Read(p)
+	*f.read += n
+	return n, err
+}
+
+func (t tail) open(name string) (io.ReadSeekCloser, int64, error) {
+	f, size, err := t.fileStore.open(name)
+	return tailFile{f, t.read}, size, err
+}
+
+// A transfer that is resumed reads nothing of a blob that was sent before; beyond the end of a blob is nothing.
+func TestBlobsAreReadFromAnOffset(t *testing.T) {
+	for _, format := range []transport.Name{transport.OCI, transport.OCIArchive} {
+		p, d := newLayout(t, format)
+		r := openRepository(t, p)
+		text, _, err := r.Manifest(t.Context(), d.String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		blob := v1.Descriptor{Digest: d, Size: int64(len(text))}
+		read := 0
+		r.files = tail{r.files, &read}
+		body, err := r.Blob(t.Context(), blob, blob.Size-2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rest, err := io.ReadAll(body)
+		if err = errors.Join(err, body.Close()); err != nil || string(rest) != string(text[len(text)-2:]) || read != 2 {
+			t.Errorf("%s: %q with %d bytes read: %v", format, rest, read, err)
+		}
+		if _, err := r.Blob(t.Context(), blob, blob.Size+1); !errors.Is(err, fault.ErrInvalid) {
+			t.Errorf("%s: an offset behind the end: %v", format, err)
+		}
+	}
+}

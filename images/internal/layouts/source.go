@@ -40,7 +40,7 @@ func OpenSource(ctx context.Context, p transport.Destination, limits limit.Limit
 	if err != nil {
 		return nil, err
 	}
-	one := &oneImage{files: files}
+	one := &oneImage{blobFiles: blobFiles{files: files}}
 	at := &transport.Place{Reader: one, Close: files.Close}
 	if p.Transport == transport.Directory {
 		at.Signatures = signatures(one.signatures)

@@ -136,7 +136,7 @@ func (w *Writer) close() error {
 	return err
 }
 
-func (w *Writer) layout() *Repository { return &Repository{files: w.staged, index: w.now()} }
+func (w *Writer) layout() *Repository { return newRepository(w.staged, w.now()) }
 
 // now returns the staged index, which is not changed any more: changes replace it.
 func (w *Writer) now() *layoutIndex {
@@ -413,7 +413,7 @@ func (w *Writer) reapplyTags(ctx context.Context, dir string, index *layoutIndex
 		return err
 	}
 	defer files.Close()
-	now := Repository{files: files, index: index}
+	now := newRepository(files, index)
 	w.tags.Lock()
 	defer w.tags.Unlock()
 	texts := map[string][]byte{} // of the tags that others have written

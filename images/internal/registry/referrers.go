@@ -80,17 +80,13 @@ func (r *Repository) Referrers(ctx context.Context, subject digest.Digest,
 	if has != nil && !has(reflist.Tag(subject)) {
 		return nil, nil
 	}
-	text, _, err := r.Manifest(ctx, reflist.Tag(subject))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("referrers of %s: %w", subject, err)
-	}
-	if found, err = reflist.ParseTag(text, subject); errors.Is(err, reflist.ErrNotList) {
-		return nil, nil
-	}
-	return found, err
+	return store.WithTagged(nil, subject, func(tag string) ([]byte, string, error) {
+		text, kind, err := r.Manifest(ctx, tag)
+		if err != nil {
+			err = fmt.Errorf("referrers of %s: %w", subject, err)
+		}
+		return text, kind, err
+	})
 }
 
 // listed lists the referrers with the referrers API. More pages than most are an error. The error is errNoAPI if the

@@ -397,7 +397,7 @@ func (r *Repository) HasBlob(ctx context.Context, d v1.Descriptor) (there bool, 
 
 // Can tells what registries can do: whether one does is found out by asking it.
 func (r *Repository) Can() store.Abilities {
-	can := store.Abilities{Ranges: true, Tags: true, Attachments: true, Complete: true, Mounts: true,
+	can := store.Abilities{Tags: true, Attachments: true, Complete: true, Mounts: true,
 		Conditions: true}
 	if refused := r.repo.host.noSparse.Load(); refused != nil {
 		can.NoSparse = *refused
