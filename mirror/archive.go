@@ -158,7 +158,7 @@ func (a *archive) checkLeftOut(ctx context.Context, o *Options) error {
 	for _, c := range a.about.Catalogs {
 		catalogs[c.Path] = true
 	}
-	jobs := max(o.Jobs, requestsAtOnce)
+	jobs := max(o.ParallelImages, requestsAtOnce)
 	err := guard.Each(ctx, jobs, a.about.LeftOut, func(ctx context.Context, _ int, l medium.LeftOut) error {
 		// Of catalogs the sources may be on media, and are never at a target.
 		if len(l.Repositories) == 0 || slices.ContainsFunc(l.Repositories,

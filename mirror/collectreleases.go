@@ -40,7 +40,7 @@ func (r *run) collectReleases(ctx context.Context) error {
 	}
 	r.found.releases = chosen
 	names := make([]*payload.Payload, len(chosen))
-	err = guard.Each(ctx, r.o.Jobs, chosen, func(ctx context.Context, n int, one *release) error {
+	err = guard.Each(ctx, r.o.ParallelImages, chosen, func(ctx context.Context, n int, one *release) error {
 		if one.failed == nil {
 			names[n], one.failed = r.readRelease(ctx, one)
 		}

@@ -104,7 +104,7 @@ func (r *run) markCarried(ctx context.Context, list []*item) error {
 	if r.writing() {
 		return nil
 	}
-	return guard.Each(ctx, max(r.o.Jobs, requestsAtOnce), list, func(ctx context.Context, _ int, i *item) error {
+	return guard.Each(ctx, max(r.o.ParallelImages, requestsAtOnce), list, func(ctx context.Context, _ int, i *item) error {
 		was := r.isCarried(i, i.source.Digest)
 		if !i.byDigest() {
 			was = i.source.InRegistry() && r.carried.HasPlace(r.carriedLine(i, ""))
@@ -136,7 +136,7 @@ func (r *run) markCarried(ctx context.Context, list []*item) error {
 // keepTags looks at the tags of images that are named by a tag and a digest: where one stands for another image, of an
 // earlier run, it is moved only if it stands for this one at the source. Else the image gets the tag of its digest.
 func (r *run) keepTags(ctx context.Context, list []*item) error {
-	return guard.Each(ctx, max(r.o.Jobs, requestsAtOnce), list, func(ctx context.Context, _ int, i *item) error {
+	return guard.Each(ctx, max(r.o.ParallelImages, requestsAtOnce), list, func(ctx context.Context, _ int, i *item) error {
 		if !i.byDigest() || i.source.Tag == "" || i.destination.Tag == imageset.DigestTag(i.source.Digest) ||
 			i.account.Status == Blocked || i.ofRelease() {
 			return nil

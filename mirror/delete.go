@@ -48,13 +48,20 @@ type Deleted struct {
 //
 // An item that is not below the target makes the whole list an error, before anything is deleted, as do a catalog that
 // cannot be read and [ErrNoRecord]. The error [registries.ErrNoDelete] ends the work; others are in the result, and
-// joined.
-func (o DeleteOptions) Delete(ctx context.Context, list *DeleteList, target imageset.Target) (*Deletion, error) {
+// joined. Without a workspace the list names it.
+func (o DeleteOptions) Delete(ctx context.Context, list *DeleteList, target imageset.Target) (_ *Deletion, err error) {
+	shared := o.Shared == DeleteShared || o.Shared == "" && list.Shared
+	if o.Workspace == nil && !shared {
+		if o.Workspace, err = list.openWorkspace(target); err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, o.Workspace.Close()) }()
+	}
 	prefix := "docker://" + target.String() + "/"
 	var outside []error
 	items := slices.Clone(list.Items)
 	for _, k := range list.Kept {
-		if k.Untag && !o.Shared { // with Shared it is not asked whether tags stay
+		if k.Untag && !shared { // with Shared it is not asked whether tags stay
 			items = append(items, DeleteItem{Name: k.Name, Reference: k.Reference, Type: ReleaseContent})
 		}
 	}
@@ -78,7 +85,7 @@ func (o DeleteOptions) Delete(ctx context.Context, list *DeleteList, target imag
 	}
 	// Release images go first: a release that is there is whole.
 	slices.SortStableFunc(items, func(a, b DeleteItem) int { return cmp.Compare(deleteRank(a), deleteRank(b)) })
-	decisions, err := decideAll(ctx, items, &DeleteList{Catalogs: list.Catalogs, Kept: list.Kept, Shared: o.Shared},
+	decisions, err := decideAll(ctx, items, &DeleteList{Catalogs: list.Catalogs, Kept: list.Kept, Shared: shared},
 		staying.Options{Remote: o.Remote, Target: target, Workspace: o.Workspace.files(), Render: o.Render,
 			WithoutRecord: o.WithoutRecord, Warn: newLogger(o.Log).warn})
 	if err != nil {

@@ -83,14 +83,31 @@ type keptItem struct {
 // of what was mirrored. DryRun looks for the images and measures them, and deletes nothing.
 type DeleteOptions struct {
 	Options
-	// Shared deletes images that other bundles and catalogs need, too.
-	Shared bool
+	// Shared is KeepShared if empty; a deletion then does as its list says.
+	Shared Shared
 	// Signatures lists the signatures of the images, too.
 	Signatures bool
 	// WithoutRecord goes on where the workspace has no record of what was mirrored to the target.
 	WithoutRecord bool
 	// Done, unless nil, is called after each image that is deleted.
 	Done func(Deleted)
+}
+
+// Shared says what becomes of images that other bundles and catalogs need.
+type Shared string
+
+// What becomes of images that others need.
+const (
+	KeepShared   Shared = "keep"
+	DeleteShared Shared = "delete"
+)
+
+// Check returns an error that names the fields, of the class [fault.Usage], for options with a value that they cannot have.
+func (o *DeleteOptions) Check() error {
+	if !slices.Contains([]Shared{"", KeepShared, DeleteShared}, o.Shared) {
+		return fault.Fieldf("invalid {Shared} value %q, expected (keep|delete)", o.Shared)
+	}
+	return o.Target.Check()
 }
 
 // ListDeletions lists the images that an image set of the kind DeleteImageSetConfiguration names and that nothing else
@@ -111,9 +128,9 @@ func (o DeleteOptions) ListDeletions(ctx context.Context) (_ *DeleteList, proble
 		return nil, nil, err
 	}
 	o.Target.MaxNestedPaths = cmp.Or(o.Target.MaxNestedPaths, rec.MaxNestedPaths)
-	list := &DeleteList{APIVersion: imageset.APIVersion, Kind: deleteKind, Items: []DeleteItem{}, Shared: o.Shared,
+	list := &DeleteList{APIVersion: imageset.APIVersion, Kind: deleteKind, Items: []DeleteItem{}, Shared: o.Shared == DeleteShared,
 		Catalogs: []deleteCatalog{}}
-	if o.Workspace != nil && !o.Shared {
+	if o.Workspace != nil && !list.Shared {
 		if list.Workspace, err = filepath.Abs(o.Workspace.Dir()); err != nil {
 			return nil, nil, err
 		}
@@ -338,9 +355,9 @@ func publishedAt(t imageset.Target, op imageset.Operator, rec *workdir.Record) (
 		"to the tag at %s", fault.ErrInvalid, at.Repository())
 }
 
-// OpenWorkspace opens the workspace with which the list was made; nil if it is not here, or has no record of the
+// openWorkspace opens the workspace with which the list was made; nil if it is not here, or has no record of the
 // target. Nothing is made: the list may have been carried here.
-func (l *DeleteList) OpenWorkspace(t imageset.Target) (*Workspace, error) {
+func (l *DeleteList) openWorkspace(t imageset.Target) (*Workspace, error) {
 	if !filepath.IsAbs(l.Workspace) || filepath.Base(l.Workspace) != workingDir {
 		return nil, nil
 	}

@@ -132,7 +132,7 @@ func (r *run) resolveShared(ctx context.Context,
 	}
 	var mu sync.Mutex
 	contents := map[*item]digest.Digest{}
-	err := guard.Each(ctx, r.o.Jobs, shared, func(ctx context.Context, _ int, i *item) error {
+	err := guard.Each(ctx, r.o.ParallelImages, shared, func(ctx context.Context, _ int, i *item) error {
 		d := contentOf(ctx, r.places.from, i)
 		mu.Lock()
 		defer mu.Unlock()

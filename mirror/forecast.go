@@ -46,7 +46,7 @@ func (r *run) forecast(ctx context.Context) (err error) {
 	}
 	r.report.progress.add(func(e *Event) { e.AllImages = len(list) })
 	total := &sizes.Total{} // what would be sent
-	err = guard.Each(ctx, r.o.Jobs, list, func(ctx context.Context, _ int, i *item) error {
+	err = guard.Each(ctx, r.o.ParallelImages, list, func(ctx context.Context, _ int, i *item) error {
 		if i.account.Status == Blocked {
 			return nil
 		}

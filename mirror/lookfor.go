@@ -55,7 +55,7 @@ func (r *run) findAll(ctx context.Context, list []*item, more int) (err error) {
 			}
 		}
 	}
-	_, err = stock.Check(ctx, at, wanted, stock.CheckOptions{ManifestsOnly: r.o.Mode != ToDisk, Jobs: max(r.o.Jobs, 8),
+	_, err = stock.Check(ctx, at, wanted, stock.CheckOptions{ManifestsOnly: r.o.Mode != ToDisk, Jobs: max(r.o.ParallelImages, 8),
 		Done: func(f stock.Finding) {
 			for _, i := range byName[f.Repository+":"+f.Name] {
 				i.account.Status, i.account.Digest = Present, f.Found
@@ -94,7 +94,7 @@ func (r *run) findAll(ctx context.Context, list []*item, more int) (err error) {
 // judgeFound asks the policy about the sources of the images that were found, and fails those that it refuses, or that
 // are not what their source is.
 func (r *run) judgeFound(ctx context.Context, list []*item) error {
-	return guard.Each(ctx, r.o.Jobs, list, func(ctx context.Context, _ int, i *item) error {
+	return guard.Each(ctx, r.o.ParallelImages, list, func(ctx context.Context, _ int, i *item) error {
 		if i.account.Status != Present {
 			return nil
 		}
@@ -160,7 +160,7 @@ func (r *run) judgeOne(ctx context.Context, i *item) (err error) {
 // markPending finds out which of the images that are not at the target their sources have: a run that has not ended
 // copies them, and their bundles are not to be left out.
 func (r *run) markPending(ctx context.Context, list []*item) error {
-	return guard.Each(ctx, r.o.Jobs, list, func(ctx context.Context, _ int, i *item) error {
+	return guard.Each(ctx, r.o.ParallelImages, list, func(ctx context.Context, _ int, i *item) error {
 		if i.account.Status != Failed || i.kind == Additional {
 			return nil
 		}

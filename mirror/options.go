@@ -78,8 +78,8 @@ type Options struct {
 	// Spec is how catalogs are rebuilt, Render how they are read; its client reads catalogs.
 	Spec   indeximage.Spec
 	Render render.Options
-	// Base is what a rebuilt catalog stands on.
-	Base Base
+	// CatalogBase is what a rebuilt catalog stands on.
+	CatalogBase Base
 	// Replace are the catalogs that are read in place of others, by the reference in the image set.
 	Replace map[string]string
 
@@ -97,8 +97,8 @@ type Options struct {
 	PruneBlocked bool
 	// Sparse is what happens to an index of which only some platforms are copied.
 	Sparse store.Sparse
-	// Jobs is how many images are copied at once, and Layers how many blobs of each; four and five if zero.
-	Jobs, Layers int
+	// ParallelImages is how many images are copied at once, and ParallelLayers how many blobs of each; four and five if zero.
+	ParallelImages, ParallelLayers int
 	// Timeout, unless zero, is the time for one image with its retries.
 	Timeout time.Duration
 	// Recheck looks for new attachments of images that are at the destination already.
@@ -135,39 +135,40 @@ type Options struct {
 	Log    *slog.Logger
 }
 
-// OptionError is about an option that has none of the values that it can have. The name is that of its flag.
-type OptionError struct {
-	Name, Value string
-	Values      []string
-}
-
-func (e *OptionError) Error() string {
-	return fmt.Sprintf("invalid %s %q, expected %s", e.Name, e.Value, strings.Join(e.Values, " or "))
-}
-
-// Unwrap returns [fault.ErrInvalid].
-func (e *OptionError) Unwrap() error { return fault.ErrInvalid }
-
-// Check returns an [*OptionError] for an option with a value that it cannot have.
+// Check returns an error that names the fields, of the class [fault.Usage], for options with a value that they cannot have.
+// Zero values, which a run replaces, are refused too, but for OnMissing with PublishOnly.
 func (o *Options) Check() error {
-	for _, e := range []*OptionError{
-		{"on-missing", string(o.OnMissing), []string{string(SkipBundle), string(FailMissing)}},
-		{"catalog-base", string(o.Base), []string{string(KeepBase), string(ReplaceBase)}},
-		{"sparse", string(o.Sparse), []string{string(store.SparseKeep), string(store.SparseRefuse), string(store.SparseTrim)}},
-		{"archive-format", string(o.Medium.Form), []string{string(medium.OCI), string(medium.OCMirror)}},
+	for _, e := range []struct {
+		field, value string
+		values       []string
+	}{
+		{"OnMissing", string(o.OnMissing), []string{string(SkipBundle), string(FailMissing)}},
+		{"CatalogBase", string(o.CatalogBase), []string{string(KeepBase), string(ReplaceBase)}},
+		{"Sparse", string(o.Sparse), []string{string(store.SparseKeep), string(store.SparseRefuse), string(store.SparseTrim)}},
+		{"Form", string(o.Medium.Form), []string{string(medium.OCI), string(medium.OCMirror)}},
 	} {
-		waits := o.PublishOnly && e.Value == "" && e.Name == "on-missing"
-		if !waits && !slices.Contains(e.Values, e.Value) {
-			return e
+		waits := o.PublishOnly && e.value == "" && e.field == "OnMissing"
+		if !waits && !slices.Contains(e.values, e.value) {
+			return fault.Fieldf("invalid {"+e.field+"} value %q, expected (%s)", e.value, strings.Join(e.values, "|"))
 		}
 	}
-	return nil
+	switch divided := o.Mode == ToDisk && o.isPart(); {
+	case min(o.ParallelImages, o.ParallelLayers) < 1, max(o.ParallelImages, o.ParallelLayers) > 64:
+		return fault.Fieldf("{ParallelImages} and {ParallelLayers} are numbers from 1 to 64")
+	case divided && o.Medium.Form == medium.OCMirror:
+		return fault.Fieldf("oc-mirror reads no archives of several runs: {Shard} is for {Form} oci")
+	case divided && !o.Since.IsZero():
+		return fault.Fieldf("archives of shards carry all but what {Against} names: {Since} is for those of whole runs")
+	case o.Against != nil && (o.All || !o.Since.IsZero()):
+		return fault.Fieldf("{Against} excludes {Since} and {All}")
+	}
+	return o.Target.Check()
 }
 
 // withDefaults returns the options with what is used where they are zero.
 func (o Options) withDefaults() *Options {
-	o.Jobs = cmp.Or(o.Jobs, 4)
-	o.Base, o.Sparse, o.Medium.Form = cmp.Or(o.Base, KeepBase), cmp.Or(o.Sparse, store.SparseKeep), cmp.Or(o.Medium.Form, medium.OCI)
+	o.ParallelImages, o.ParallelLayers = cmp.Or(o.ParallelImages, 4), cmp.Or(o.ParallelLayers, 5)
+	o.CatalogBase, o.Sparse, o.Medium.Form = cmp.Or(o.CatalogBase, KeepBase), cmp.Or(o.Sparse, store.SparseKeep), cmp.Or(o.Medium.Form, medium.OCI)
 	if !o.PublishOnly {
 		o.OnMissing = cmp.Or(o.OnMissing, SkipBundle)
 	}

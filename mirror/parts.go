@@ -134,7 +134,7 @@ func (f *collection) keepShard(ctx context.Context, o *Options, from origin) ([]
 		return list, nil
 	}
 	parts := make([][]v1.Descriptor, len(list))
-	err := guard.Each(ctx, max(o.Jobs, 8), list, func(ctx context.Context, n int, i *item) error {
+	err := guard.Each(ctx, max(o.ParallelImages, 8), list, func(ctx context.Context, n int, i *item) error {
 		parts[n] = layersOf(ctx, from, i)
 		return context.Cause(ctx)
 	})

@@ -214,7 +214,7 @@ func rebuildCatalog(ctx context.Context, options *Options, c *catalog, dir strin
 		if spec.Platforms = of; len(of) == 0 {
 			return nil, errors.New("the catalog has none of the platforms that are requested")
 		}
-		if options.Base == KeepBase {
+		if options.CatalogBase == KeepBase {
 			spec.Build.TrimBase = true
 			if spec.Build.Base, err = build.NamedBase(spec.Images, c.name); err != nil {
 				return nil, err

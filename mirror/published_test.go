@@ -301,7 +301,7 @@ func TestDeleteKeeps(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 	if all, _ := w.deletions("{name: op0, minVersion: 1.0.0, maxVersion: 1.0.0}",
-		func(o *mirror.DeleteOptions) { o.Shared = true }); len(all.Kept) != 0 || !all.Shared {
+		func(o *mirror.DeleteOptions) { o.Shared = mirror.DeleteShared }); len(all.Kept) != 0 || !all.Shared {
 		t.Errorf("%+v", all.Kept)
 	}
 }
@@ -322,11 +322,13 @@ func TestDeleteRefuses(t *testing.T) {
 	}
 	without := mirror.DeleteOptions{Options: o}
 	without.Workspace = nil
-	if _, err := without.Delete(t.Context(), list, o.Target); !errors.Is(err, mirror.ErrNoRecord) {
-		t.Errorf("got %v", err)
+	if _, err := without.Delete(t.Context(), list, o.Target); !errors.Is(err, mirror.ErrBusy) {
+		t.Errorf("the workspace that the list names, which is open: %v", err)
 	}
-	if at, err := list.OpenWorkspace(elsewhere); at != nil || err != nil {
-		t.Errorf("%v, %v", at, err)
+	alone := *list
+	alone.Workspace = ""
+	if _, err := without.Delete(t.Context(), &alone, o.Target); !errors.Is(err, mirror.ErrNoRecord) {
+		t.Errorf("got %v", err)
 	}
 	file := filepath.Join(w.dir, "list.yaml")
 	for _, text := range []string{"kind: Other\n", "kind: DeleteImageList\nitems: 1\n", "{"} {

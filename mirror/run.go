@@ -164,7 +164,7 @@ func (r *run) close() error {
 // checkSources returns an error with the additional images that are not there; of an archive, with all images that it
 // lacks.
 func (r *run) checkSources(ctx context.Context, list []*item) error {
-	errs := guard.TryEach(ctx, r.o.Jobs, 0, list, func(ctx context.Context, _ int, i *item) error {
+	errs := guard.TryEach(ctx, r.o.ParallelImages, 0, list, func(ctx context.Context, _ int, i *item) error {
 		if i.account.Status == Blocked || i.kind != Additional && r.o.Mode != FromDisk {
 			return nil
 		}

@@ -84,7 +84,7 @@ func (r *run) copyKind(ctx context.Context, list []*item) error {
 		groups[n] = append(groups[n], i)
 	}
 	groupOf = nil // it is large, and not needed while images are copied
-	return guard.Each(ctx, r.o.Jobs, groups, func(gctx context.Context, _ int, together []*item) error {
+	return guard.Each(ctx, r.o.ParallelImages, groups, func(gctx context.Context, _ int, together []*item) error {
 		for _, i := range together {
 			if gctx.Err() != nil {
 				return context.Cause(gctx)
@@ -165,7 +165,7 @@ func (r *run) copyFrom(ctx context.Context, i *item, d decision) error {
 	}
 	var attached referrers.Account
 	done, err := store.CopyOne(ctx, from.Reader, from.top, to, i.destination.Tag, store.CopyOptions{
-		Platforms: i.platforms, Sparse: r.o.Sparse, ByDigest: i.byDigest(), Jobs: r.o.Layers, Named: !built,
+		Platforms: i.platforms, Sparse: r.o.Sparse, ByDigest: i.byDigest(), Jobs: r.o.ParallelLayers, Named: !built,
 		Absent: i.there != nil && d.there.Digest == "" && !(built && r.writing()), Elsewhere: r.places.input.reposElsewhere,
 		Attach: func(ctx context.Context, to store.Writer, image store.Image) (err error) {
 			if image.Name = i.destination.Name(); r.writing() {

@@ -17,6 +17,7 @@ import (
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/guard"
 	"github.com/operator-bindery/bindery/mirror/filter"
 	"github.com/operator-bindery/bindery/mirror/imageset"
@@ -53,6 +54,19 @@ type VerifyOptions struct {
 	Jobs   int
 	// Events, unless nil, receives the progress, from one goroutine at a time.
 	Events func(Event)
+}
+
+// Check returns an error that names the fields, of the class [fault.Usage], for options that an archive cannot have.
+func (o *VerifyOptions) Check() error {
+	for _, f := range []struct {
+		field string
+		given bool
+	}{{"Workspace", o.Workspace != nil}, {"Catalogs", len(o.Catalogs) > 0}, {"ManifestsOnly", o.ManifestsOnly}} {
+		if o.Archive != "" && f.given {
+			return fault.Fieldf("{" + f.field + "} is for a registry")
+		}
+	}
+	return o.Target.Check()
 }
 
 // Verification is what [VerifyOptions.Verify] has found.

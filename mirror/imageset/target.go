@@ -21,6 +21,14 @@ type Target struct {
 	MaxNestedPaths int
 }
 
+// Check returns an error that names the field, of the class [fault.Usage], for a number of parts that there cannot be.
+func (t Target) Check() error {
+	if t.MaxNestedPaths < 0 {
+		return fault.Fieldf("invalid {MaxNestedPaths} value %d, expected a positive number", t.MaxNestedPaths)
+	}
+	return nil
+}
+
 // ParseTarget parses [docker://]HOST[:PORT][/PATH].
 func ParseTarget(text string) (Target, error) {
 	rest := strings.TrimPrefix(text, Docker+"://")

@@ -89,7 +89,7 @@ func (o *runOptions) throttle() (*registries.Throttle, error) {
 // createClients creates the clients that read images and catalogs, and how catalogs are rebuilt.
 func (o *runOptions) createClients(ctx context.Context, p *option.Session, with *mirror.Options,
 	throttle *registries.Throttle) (err error) {
-	spec, err := CatalogSpec(ctx, p, &o.Image, with.Base)
+	spec, err := CatalogSpec(ctx, p, &o.Image, with.CatalogBase)
 	if err != nil {
 		return err
 	}

@@ -29,12 +29,12 @@ import (
 // deleteOptions are the flags of "mirror delete".
 type deleteOptions struct {
 	SetOptions
-	Releases
 	option.Images
 	option.Answer
-	workspace, list, shared                string
-	withoutRecord, signatures, dryRun, yes bool
-	maxNestedPaths, jobs                   int
+	with mirror.DeleteOptions // has the values that need no reading, but for those of Request
+	list string
+	yes  bool
+	jobs int
 }
 
 func mirrorDeleteCommand(p *option.Session) *cli.Command {
@@ -58,17 +58,17 @@ deleted bundles is to be mirrored again without them.` +
 				"docker://registry.example.com/olm",
 				"bindery mirror delete --list delete-images.yaml --dry-run docker://registry.example.com/olm"),
 		Flags: program.Flags(o.SetOptions.flags(), []cli.Flag{
-			&cli.StringFlag{Name: "workspace", Destination: &o.workspace, Usage: "`DIR` of earlier runs, which knows what else was mirrored (default " +
+			&cli.StringFlag{Name: "workspace", Destination: &o.Workspace, Usage: "`DIR` of earlier runs, which knows what else was mirrored (default " +
 				"with --list: that of the list)"},
-			&cli.BoolFlag{Name: "without-record", Destination: &o.withoutRecord, Usage: "go on without a record of what was mirrored to the registry: " +
+			&cli.BoolFlag{Name: "without-record", Destination: &o.with.WithoutRecord, Usage: "go on without a record of what was mirrored to the registry: " +
 				"compare with the catalogs and tags there alone"},
 			&cli.StringFlag{Name: "list", Destination: &o.list, Usage: "`FILE` with the images to delete"},
-			&cli.StringFlag{Name: "shared", Destination: &o.shared, Value: "keep",
+			&cli.StringFlag{Name: "shared", Destination: (*string)(&o.with.Shared), Value: string(mirror.KeepShared),
 				Usage: "what becomes of images that other bundles and catalogs need (keep|delete)"},
-			&cli.BoolFlag{Name: "delete-signatures", Destination: &o.signatures, Usage: "list the signatures of the images, too"},
-			&cli.BoolFlag{Name: "dry-run", Destination: &o.dryRun, Usage: "print what would be done", EnvVars: program.Env("dry-run")},
+			&cli.BoolFlag{Name: "delete-signatures", Destination: &o.with.Signatures, Usage: "list the signatures of the images, too"},
+			&cli.BoolFlag{Name: "dry-run", Destination: &o.Request.DryRun, Usage: "print what would be done", EnvVars: program.Env("dry-run")},
 			&cli.BoolFlag{Name: "yes", Destination: &o.yes, Aliases: []string{"y"}, Usage: "do not ask before deleting"},
-			maxNestedPathsFlag(&o.maxNestedPaths), option.JobsFlag(&o.jobs, "work"), o.CrossChannelFlag(),
+			o.maxNestedPathsFlag(), option.JobsFlag(&o.jobs, "work"), o.CrossChannelFlag(),
 		}, o.filterFlags(), o.Answer.Flags(), o.Images.Flags()),
 		Action: program.Exactly(1, p.Action(func(ctx context.Context, args []string) error { return o.run(ctx, p, args[0]) })),
 	}
@@ -79,29 +79,28 @@ func (o *deleteOptions) run(ctx context.Context, p *option.Session, dest string)
 	if err != nil {
 		return err
 	}
-	t, err := mirrorTarget(dest, o.maxNestedPaths, false)
-	if err != nil {
+	if err := o.setTarget(dest, false); err != nil {
 		return err
 	}
-	if s := o.shared; s != "keep" && s != "delete" {
-		return cmdline.Usagef("invalid --shared value %q, expected (keep|delete)", s)
+	if err := o.with.Check(); err != nil {
+		return err
 	}
-	if o.Config == "" && o.list == "" {
+	if o.Request.Config == "" && o.list == "" {
 		return cmdline.Usagef("--config FILE lists images to delete, and --list FILE deletes those of a list")
 	}
 	// The catalogs of all who use the registry are read, for whatever platform they are.
 	p.ReadPlatform, p.ReadAny = v1.Platform{OS: "linux", Architecture: runtime.GOARCH}, true
-	if o.Config != "" {
-		list, absent, err := o.listDeletions(ctx, p, t)
+	if o.Request.Config != "" {
+		list, absent, err := o.listDeletions(ctx, p)
 		if err != nil {
 			return err
 		}
 		if err := o.writeList(p, dest, list, format); err != nil || len(absent) == 0 {
 			return err
 		}
-		return &cmdline.ExitStatus{Status: 4, Err: &cmdline.Error{Class: cmdline.ClassInput, Object: o.Config,
+		return &cmdline.ExitStatus{Status: 4, Err: &cmdline.Error{Class: cmdline.ClassInput, Object: o.Request.Config,
 			Err:  errors.New("the list is without what the catalogs do not have"),
-			Hint: mendNames(o.Config), List: slices.Values(absent)}}
+			Hint: mendNames(o.Request.Config), List: slices.Values(absent)}}
 	}
 	list, err := mirror.ReadDeleteList(ctx, o.list)
 	if errors.Is(err, fault.ErrInvalid) {
@@ -111,31 +110,15 @@ func (o *deleteOptions) run(ctx context.Context, p *option.Session, dest string)
 	if err != nil {
 		return err
 	}
-	if err := o.confirm(p, len(list.Items), t); err != nil {
+	if err := o.confirm(p, len(list.Items)); err != nil {
 		return err
 	}
-	return o.deleteImages(ctx, p, list, t, format)
+	return o.deleteImages(ctx, p, list, format)
 }
 
 // bundles is how catalogs are read.
 func (o *deleteOptions) bundles() *option.Bundles {
 	return &option.Bundles{Images: o.Images, Jobs: o.jobs}
-}
-
-// DeletionOptions are how the images of a list are deleted, with the workspace and the value of --shared (keep or delete)
-// of the flags, or else those of the list. The caller closes the workspace.
-func DeletionOptions(p *option.Session, list *mirror.DeleteList, t imageset.Target, workspace, shared string) (
-	o mirror.DeleteOptions, err error) {
-	o = mirror.DeleteOptions{Options: mirror.Options{Log: p.Log}, Shared: list.Shared}
-	if p.Given("shared") {
-		o.Shared = shared == "delete"
-	}
-	if dir := strings.TrimPrefix(workspace, FileScheme); dir != "" {
-		o.Workspace, err = mirror.OpenWorkspace(dir)
-	} else if !o.Shared {
-		o.Workspace, err = list.OpenWorkspace(t)
-	}
-	return o, err
 }
 
 // withoutRecord says what to do about a record that is missing.
@@ -167,25 +150,17 @@ func KeptStatus(d *mirror.Deletion) error {
 }
 
 // listDeletions lists what --config names.
-func (o *deleteOptions) listDeletions(ctx context.Context, p *option.Session, t imageset.Target) (_ *mirror.DeleteList,
+func (o *deleteOptions) listDeletions(ctx context.Context, p *option.Session) (_ *mirror.DeleteList,
 	absent []string, err error) {
-	with := mirror.DeleteOptions{Options: mirror.Options{Target: t, Log: p.Log}, Shared: o.shared == "delete",
-		Signatures: o.signatures, WithoutRecord: o.withoutRecord}
-	if with.Releases, err = o.Releases.Options(ctx, p, "", 0); err != nil {
+	with := &o.with
+	if with.Options, err = o.Prepare(ctx, p, imageset.Delete, &o.Registry); err != nil {
 		return nil, nil, err
 	}
-	if with.Set, err = o.Read(ctx, p, imageset.Delete); err != nil {
-		return nil, nil, err
-	}
-	if with.Filter, err = o.Filter(); err != nil {
-		return nil, nil, err
-	}
-	with.Compat = with.Filter.Compat
 	if with.Render, err = o.bundles().Options(ctx, p); err != nil {
 		return nil, nil, err
 	}
-	if dir := o.workspace; dir != "" {
-		if with.Workspace, err = mirror.ReadWorkspace(strings.TrimPrefix(dir, FileScheme)); err != nil {
+	if dir := o.workspace(); dir != "" {
+		if with.Workspace, err = mirror.ReadWorkspace(dir); err != nil {
 			return nil, nil, err
 		}
 		defer func() { err = errors.Join(err, with.Workspace.Close()) }()
@@ -219,7 +194,7 @@ func (o *deleteOptions) writeList(p *option.Session, dest string, list *mirror.D
 		return err
 	}
 	file := o.list
-	if file == "" || o.dryRun {
+	if file == "" || o.Request.DryRun {
 		if format.IsDocument() {
 			return nil
 		}
@@ -235,7 +210,7 @@ func (o *deleteOptions) writeList(p *option.Session, dest string, list *mirror.D
 	p.Log.Info(fmt.Sprintf("%s: %s to delete, %d kept", file, program.Count(len(list.Items), "image"), len(list.Kept)))
 	if len(list.Items) > 0 {
 		without := ""
-		if o.withoutRecord {
+		if o.with.WithoutRecord {
 			without = " --without-record"
 		}
 		p.Log.Info(fmt.Sprintf("next: look at the list, and run: bindery mirror delete --list %s%s %s", file, without, dest))
@@ -244,12 +219,12 @@ func (o *deleteOptions) writeList(p *option.Session, dest string, list *mirror.D
 }
 
 // confirm asks on a terminal.
-func (o *deleteOptions) confirm(p *option.Session, n int, t imageset.Target) error {
+func (o *deleteOptions) confirm(p *option.Session, n int) error {
 	in, ok := p.Stdin.(*os.File)
-	if o.yes || o.dryRun || !ok || !term.IsTerminal(int(in.Fd())) {
+	if o.yes || o.Request.DryRun || !ok || !term.IsTerminal(int(in.Fd())) {
 		return nil
 	}
-	fmt.Fprintf(p.Stderr, "delete %s at %s? [y/N] ", program.Count(n, "image"), t)
+	fmt.Fprintf(p.Stderr, "delete %s at %s? [y/N] ", program.Count(n, "image"), o.Request.Target)
 	var answer string
 	if _, err := fmt.Fscanln(p.Stdin, &answer); err != nil || !strings.EqualFold(answer, "y") {
 		return errors.New("nothing is deleted")
@@ -257,14 +232,18 @@ func (o *deleteOptions) confirm(p *option.Session, n int, t imageset.Target) err
 	return nil
 }
 
-func (o *deleteOptions) deleteImages(ctx context.Context, p *option.Session, list *mirror.DeleteList, t imageset.Target,
-	format program.Format) (err error) {
-	with, err := DeletionOptions(p, list, t, o.workspace, o.shared)
-	if err != nil {
-		return err
+func (o *deleteOptions) deleteImages(ctx context.Context, p *option.Session, list *mirror.DeleteList, format program.Format) (err error) {
+	with, t := &o.with, o.Request.Target
+	with.Log, with.DryRun = p.Log, o.Request.DryRun
+	if !p.Given("shared") {
+		with.Shared = ""
 	}
-	defer func() { err = errors.Join(err, with.Workspace.Close()) }()
-	with.WithoutRecord = o.withoutRecord
+	if dir := o.workspace(); dir != "" {
+		if with.Workspace, err = mirror.OpenWorkspace(dir); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, with.Workspace.Close()) }()
+	}
 	if with.Render, err = o.bundles().Options(ctx, p); err != nil {
 		return err
 	}
@@ -274,7 +253,7 @@ func (o *deleteOptions) deleteImages(ctx context.Context, p *option.Session, lis
 	progress := p.Progress()
 	defer progress.Close()
 	n, what := 0, "deleting"
-	if with.DryRun = o.dryRun; o.dryRun {
+	if with.DryRun {
 		what = "looking"
 	}
 	with.Done = func(d mirror.Deleted) {
@@ -298,7 +277,7 @@ func (o *deleteOptions) deleteImages(ctx context.Context, p *option.Session, lis
 	}
 	_, failed := p.Stdout.Write([]byte(printable.Text(repositoriesText(done.Repositories))))
 	WarnKept(p, done)
-	for _, line := range deletionSummary(done, o.dryRun) {
+	for _, line := range deletionSummary(done, with.DryRun) {
 		p.Log.Info(line)
 	}
 	return errors.Join(failed, err)

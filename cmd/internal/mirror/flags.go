@@ -2,9 +2,7 @@ package mirror
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/opencontainers/go-digest"
@@ -23,11 +21,8 @@ import (
 // runOptions are the flags of the commands that run, or prepare a run.
 type runOptions struct {
 	SetOptions
-	Ends
-	Releases
 	option.Image
 	option.Answer
-	request                     mirror.Options // has the values that need no reading
 	account, shard, bandwidth   string
 	with                        cli.StringSlice
 	perHost                     int
@@ -43,7 +38,7 @@ func (o *runOptions) fileFlags() []cli.Flag {
 			Usage: "`DIR` for files of runs, in DIR/working-dir (default that of the archive)"},
 		&cli.StringFlag{Name: "from", Destination: &o.From, Usage: "`DIR` with the archive to read"},
 	}, o.sourceFlags(), []cli.Flag{
-		&cli.BoolFlag{Name: "dry-run", Destination: &o.DryRun, Usage: "find out what would be copied, with sizes, and copy nothing",
+		&cli.BoolFlag{Name: "dry-run", Destination: &o.Request.DryRun, Usage: "find out what would be copied, with sizes, and copy nothing",
 			EnvVars: program.Env("dry-run")},
 		&cli.StringFlag{Name: "account", Destination: &o.account, Usage: "write the account of the run as JSON to `FILE`"},
 	})
@@ -53,27 +48,27 @@ func (o *runOptions) fileFlags() []cli.Flag {
 func (o *runOptions) copyFlags() []cli.Flag {
 	const group = "copying"
 	return []cli.Flag{
-		&cli.StringFlag{Name: "on-missing", Destination: (*string)(&o.request.OnMissing), Value: string(mirror.SkipBundle), Category: group,
+		&cli.StringFlag{Name: "on-missing", Destination: (*string)(&o.Request.OnMissing), Value: string(mirror.SkipBundle), Category: group,
 			Usage: "what becomes of a catalog that names images which are not available (skip-bundle|fail)"},
 		&cli.StringSliceFlag{Name: "with", Destination: &o.with, Value: cli.NewStringSlice("signatures", "referrers"), Category: group,
 			DefaultText: "signatures,referrers", Usage: "copy `KINDS` of attachments (signatures|referrers|none)"},
-		&cli.BoolFlag{Name: "recheck", Destination: &o.request.Recheck, Category: group,
+		&cli.BoolFlag{Name: "recheck", Destination: &o.Request.Recheck, Category: group,
 			Usage: "look for new signatures of images that were mirrored before"},
-		&cli.StringFlag{Name: "sparse", Destination: (*string)(&o.request.Sparse), Value: string(store.SparseKeep), Category: group,
+		&cli.StringFlag{Name: "sparse", Destination: (*string)(&o.Request.Sparse), Value: string(store.SparseKeep), Category: group,
 			Usage: "an index of which only some platforms are copied is written unchanged, refused or rewritten " +
 				"(keep|error|trim)"},
-		&cli.IntFlag{Name: "max-nested-paths", Destination: &o.MaxNestedPaths, Category: group, DefaultText: "no limit",
+		&cli.IntFlag{Name: "max-nested-paths", Destination: &o.Request.Target.MaxNestedPaths, Category: group, DefaultText: "no limit",
 			Usage: "maximum number `N` of path components at the destination; the rest are joined with dashes"},
-		&cli.BoolFlag{Name: "prune-blocked", Destination: &o.request.PruneBlocked, Category: group,
+		&cli.BoolFlag{Name: "prune-blocked", Destination: &o.Request.PruneBlocked, Category: group,
 			Usage: "take bundles that name blocked images out of their catalogs"},
-		&cli.IntFlag{Name: "parallel-images", Destination: &o.request.Jobs, Value: 4, Category: "work", Usage: "copy `N` images at once"},
-		&cli.IntFlag{Name: "parallel-layers", Destination: &o.request.Layers, Value: 5, Category: "work",
+		&cli.IntFlag{Name: "parallel-images", Destination: &o.Request.ParallelImages, Value: 4, Category: "work", Usage: "copy `N` images at once"},
+		&cli.IntFlag{Name: "parallel-layers", Destination: &o.Request.ParallelLayers, Value: 5, Category: "work",
 			Usage: "copy `N` blobs of each image at once"},
 		&cli.IntFlag{Name: "per-host", Destination: &o.perHost, Category: "work", DefaultText: "no limit",
 			Usage: "send at most `N` requests at once to each registry"},
 		&cli.StringFlag{Name: "max-bandwidth", Destination: &o.bandwidth, Category: "work", DefaultText: "no limit",
 			Usage: "transfer at most `SIZE` a second, such as 20MiB"},
-		&cli.DurationFlag{Name: "image-timeout", Destination: &o.request.Timeout, Category: "work", DefaultText: "none",
+		&cli.DurationFlag{Name: "image-timeout", Destination: &o.Request.Timeout, Category: "work", DefaultText: "none",
 			Usage: "give up on an image after `DURATION`; an image that moves no bytes is given up after two minutes"},
 		option.JobsFlag(&o.Jobs, "work"),
 	}
@@ -83,17 +78,17 @@ func (o *runOptions) copyFlags() []cli.Flag {
 func (o *runOptions) mediumFlags() []cli.Flag {
 	const group = "archive"
 	return []cli.Flag{
-		&cli.StringFlag{Name: "archive-format", Destination: (*string)(&o.request.Medium.Form), Value: string(medium.OCI), Category: group,
+		&cli.StringFlag{Name: "archive-format", Destination: (*string)(&o.Request.Medium.Form), Value: string(medium.OCI), Category: group,
 			Usage: "`FORM` of the archive (oci|oc-mirror): an OCI layout, or what oc-mirror reads"},
 		&cli.StringFlag{Name: "archive-size", Destination: &o.archiveSize, Category: group, DefaultText: "archiveSize of the image set, else 500GiB",
 			Usage: "maximum `SIZE` of a segment of the archive"},
-		&cli.BoolFlag{Name: "strict-archive", Destination: &o.request.Medium.Strict, Category: group,
+		&cli.BoolFlag{Name: "strict-archive", Destination: &o.Request.Medium.Strict, Category: group,
 			Usage: "refuse an image with a layer larger than a segment"},
 		&cli.StringFlag{Name: "against", Destination: &o.against, Category: group,
 			Usage: "pack only what is not in the inventory `FILE` (see mirror inventory)"},
 		&cli.StringFlag{Name: "since", Destination: &o.since, Category: group,
 			Usage: "leave out what archives before `YYYY-MM-DD` carried (default what all earlier ones carried)"},
-		&cli.BoolFlag{Name: "all", Destination: &o.request.All, Category: group, Usage: "leave nothing out, whatever earlier archives carried"},
+		&cli.BoolFlag{Name: "all", Destination: &o.Request.All, Category: group, Usage: "leave nothing out, whatever earlier archives carried"},
 		&cli.BoolFlag{Name: "include-trusted-root", Destination: &o.includeRoot, Category: group,
 			Usage: "put the trusted root (--trusted-root) into the archive; the other side uses it with --trusted-root sha256:HEX"},
 	}
@@ -103,7 +98,7 @@ func (o *runOptions) mediumFlags() []cli.Flag {
 func (o *runOptions) catalogFlags() []cli.Flag {
 	const group = "catalogs"
 	return []cli.Flag{
-		&cli.StringFlag{Name: "catalog-base", Destination: (*string)(&o.request.Base), Value: string(mirror.KeepBase), Category: group,
+		&cli.StringFlag{Name: "catalog-base", Destination: (*string)(&o.Request.CatalogBase), Value: string(mirror.KeepBase), Category: group,
 			Usage: "rebuild catalogs on the layers of their source, with its server, or on this program's " +
 				"(keep|replace)"},
 		&cli.StringFlag{Name: "server", Destination: &o.ServerName, Category: group, DefaultText: "that of the source",
@@ -113,31 +108,19 @@ func (o *runOptions) catalogFlags() []cli.Flag {
 			Category: group},
 		&cli.StringFlag{Name: "idms-scope", Destination: &o.idmsScope, Value: "namespace", Category: "cluster resources",
 			Usage: "mirror sets name namespaces or repositories (namespace|repository)"},
-		&cli.BoolFlag{Name: "pin-catalogs", Destination: &o.request.Resources.PinCatalogs, Category: "cluster resources", Usage: "name catalogs by digest"},
-		&cli.BoolFlag{Name: "icsp", Destination: &o.request.Resources.Policy, Category: "cluster resources",
+		&cli.BoolFlag{Name: "pin-catalogs", Destination: &o.Request.Resources.PinCatalogs, Category: "cluster resources", Usage: "name catalogs by digest"},
+		&cli.BoolFlag{Name: "icsp", Destination: &o.Request.Resources.Policy, Category: "cluster resources",
 			Usage: "also write an ImageContentSourcePolicy, for clusters before 4.13"},
 	}
 }
 
-// CheckOptions makes an error of the command of what is wrong with the options of a run.
-func CheckOptions(with *mirror.Options) error {
-	var wrong *mirror.OptionError
-	if err := with.Check(); errors.As(err, &wrong) {
-		return cmdline.Usagef("invalid --%s value %q, expected (%s)", wrong.Name, wrong.Value, strings.Join(wrong.Values, "|"))
-	}
-	return nil
-}
-
 // readValues reads the flags with few values.
 func (o *runOptions) readValues(p *option.Session, with *mirror.Options) (err error) {
-	if err := CheckOptions(with); err != nil {
-		return err
-	}
 	if with.With, err = option.AttachmentKinds(o.with.Value()); err != nil {
 		return err
 	}
-	if with.Jobs < 1 || with.Jobs > 64 || with.Layers < 1 || with.Layers > 64 {
-		return cmdline.Usagef("--parallel-images and --parallel-layers are numbers from 1 to 64")
+	if with.Shard, err = option.ReadShard(o.shard); err != nil {
+		return err
 	}
 	switch server := o.ServerName; server {
 	case "", "base", "none", build.ServerEmbedded:
@@ -150,13 +133,6 @@ func (o *runOptions) readValues(p *option.Session, with *mirror.Options) (err er
 			return &cmdline.Error{Class: cmdline.ClassLocal, Object: server, Err: fmt.Errorf("--server: %w", err)}
 		}
 	}
-	if n := o.MaxNestedPaths; n < 0 {
-		return cmdline.Usagef("invalid --max-nested-paths value %d, expected a positive number", n)
-	}
-	if with.Filter, err = o.Filter(); err != nil {
-		return err
-	}
-	with.Compat = with.Filter.Compat
 	return o.readResources(p, &with.Resources)
 }
 
@@ -193,9 +169,6 @@ func (o *runOptions) readMedium(ctx context.Context, p *option.Session, with *mi
 		with.Since = at
 	}
 	if file := o.against; file != "" {
-		if with.All || !with.Since.IsZero() {
-			return cmdline.Usagef("--against excludes --since and --all")
-		}
 		var err error
 		if with.Against, with.AgainstDigest, err = readInventory(ctx, file); err != nil {
 			return &cmdline.Error{Class: cmdline.ClassInput, Object: file,

@@ -33,11 +33,10 @@ type inventoryOptions struct {
 	SetOptions
 	option.Images
 	option.Answer
-	to             string
-	repositories   cli.StringSlice
-	plain, dryRun  bool
-	maxNestedPaths int
-	jobs           int
+	to           string
+	repositories cli.StringSlice
+	plain        bool
+	jobs         int
 }
 
 func mirrorInventoryCommand(p *option.Session) *cli.Command {
@@ -59,9 +58,9 @@ A registry that does not list its repositories is asked for those of the image s
 			&cli.StringSliceFlag{Name: "repository", Destination: &o.repositories,
 				Usage: "`PATH` of a repository below the given one; can be repeated"},
 			&cli.BoolFlag{Name: "plain", Destination: &o.plain, Usage: "write JSON and not JSON in gzip"},
-			&cli.BoolFlag{Name: "dry-run", Destination: &o.dryRun, Usage: "list the repositories with their sizes, and write no inventory",
+			&cli.BoolFlag{Name: "dry-run", Destination: &o.Request.DryRun, Usage: "list the repositories with their sizes, and write no inventory",
 				EnvVars: program.Env("dry-run")},
-			maxNestedPathsFlag(&o.maxNestedPaths), option.JobsFlag(&o.jobs, "work"),
+			o.maxNestedPathsFlag(), option.JobsFlag(&o.jobs, "work"),
 		}, o.Answer.Flags(), o.FlagsWithoutPolicy()),
 		Action: program.Exactly(1, p.Action(func(ctx context.Context, args []string) error { return o.run(ctx, p, args[0]) })),
 	}
@@ -73,14 +72,14 @@ func isTerminal(w *cmdline.Pipe) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-func maxNestedPathsFlag(at *int) cli.Flag {
-	return &cli.IntFlag{Name: "max-nested-paths", Destination: at, DefaultText: "no limit",
+func (o *SetOptions) maxNestedPathsFlag() cli.Flag {
+	return &cli.IntFlag{Name: "max-nested-paths", Destination: &o.Request.Target.MaxNestedPaths, DefaultText: "no limit",
 		Usage: "maximum number `N` of path components at the mirror, as it was mirrored with"}
 }
 
-// mirrorTarget reads docker://REGISTRY[/PATH]. Where archives are accepted too, directories are the way out of a
+// setTarget reads docker://REGISTRY[/PATH]. Where archives are accepted too, directories are the way out of a
 // mistake.
-func mirrorTarget(text string, maxNestedPaths int, archives bool) (imageset.Target, error) {
+func (o *SetOptions) setTarget(text string, archives bool) error {
 	if !strings.HasPrefix(text, dockerScheme) {
 		expected := dockerScheme + "REGISTRY[/PATH]"
 		if archives {
@@ -88,7 +87,7 @@ func mirrorTarget(text string, maxNestedPaths int, archives bool) (imageset.Targ
 		}
 		e := cmdline.Usagef("invalid argument %q, expected %s", text, expected)
 		if strings.Contains(text, "://") {
-			return imageset.Target{}, e
+			return e
 		}
 		e.Hint = fmt.Sprintf("did you mean %q?", dockerScheme+text)
 		if archives && (hint.IsDir(text) || !strings.ContainsAny(strings.SplitN(text, "/", 2)[0], ".:")) {
@@ -97,38 +96,32 @@ func mirrorTarget(text string, maxNestedPaths int, archives bool) (imageset.Targ
 		if archives && strings.HasSuffix(text, ".tar") {
 			e.Hint = fmt.Sprintf("an archive is named by the directory that has its segments: %q", FileScheme+filepath.Dir(text))
 		}
-		return imageset.Target{}, e
+		return e
 	}
 	t, err := imageset.ParseTarget(text)
 	if err != nil {
-		return t, program.Usage(err)
+		return program.Usage(err)
 	}
-	if t.MaxNestedPaths = maxNestedPaths; t.MaxNestedPaths < 0 {
-		return t, cmdline.Usagef("invalid --max-nested-paths value %d, expected a positive number", t.MaxNestedPaths)
-	}
-	return t, nil
+	t.MaxNestedPaths = o.Request.Target.MaxNestedPaths
+	o.Request.Target = t
+	return t.Check()
 }
 
 func (o *inventoryOptions) run(ctx context.Context, p *option.Session, dest string) error {
-	t, err := mirrorTarget(dest, o.maxNestedPaths, false)
-	if err != nil {
+	if err := o.setTarget(dest, false); err != nil {
 		return err
 	}
+	t := o.Request.Target
 	names := o.repositories.Value()
-	if o.Config != "" {
-		set, err := o.Read(ctx, p, imageset.Image)
+	if o.Request.Config != "" {
+		with, err := o.Prepare(ctx, p, imageset.Image, &o.Registry)
 		if err != nil {
 			return err
 		}
-		ro, err := (&option.Bundles{Images: o.Images, Jobs: o.jobs}).Options(ctx, p)
-		if err != nil {
+		if with.Render, err = (&option.Bundles{Images: o.Images, Jobs: o.jobs}).Options(ctx, p); err != nil {
 			return err
 		}
-		fo, err := o.Filter()
-		if err != nil {
-			return err
-		}
-		of, err := mirror.Options{Set: set, Render: ro, Filter: fo, Target: t, Log: p.Log}.Repositories(ctx)
+		of, err := with.Repositories(ctx)
 		if err != nil {
 			return err
 		}
@@ -191,7 +184,7 @@ func (o *inventoryOptions) write(ctx context.Context, p *option.Session, t image
 	if err != nil {
 		return err
 	}
-	to, dry := o.to, o.dryRun
+	to, dry := o.to, o.Request.DryRun
 	answer := Inventoried{File: to, DryRun: dry}
 	take := func(w io.Writer) error {
 		progress := p.Task()

@@ -4,6 +4,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/cmd/internal/option"
+	"github.com/operator-bindery/bindery/mirror"
 )
 
 // Command returns the group of commands that carry catalogs and their images to other registries.
@@ -25,18 +26,23 @@ const mirrorHelp = "The configuration is an ImageSetConfiguration of mirror.open
 	"each the packages, channels and versions that are wanted. Without versions each channel's head is kept, of all " +
 	"channels."
 
-// SetOptions name the configuration and say how it is read and how its catalogs are filtered. Each command has those of
-// the flags that it needs.
+// SetOptions name the configuration and say what is done with it. Each command has those of the flags that it needs.
 type SetOptions struct {
-	Config, CompatWith                       string
-	IgnoreUnsupported                        bool
-	dependencies, autoDefaultChannel, strict bool
-	catalogs, installed                      cli.StringSlice
+	// Request has the values that need no reading; [SetOptions.Prepare] reads the others.
+	Request             mirror.Options
+	CompatWith          string
+	IgnoreUnsupported   bool
+	catalogs, installed cli.StringSlice
+	// From and Workspace are where a run reads and where its files are.
+	From, Workspace string
+	// About releases.
+	key, crossChannel string
+	sources           cli.StringSlice
 }
 
 func (o *SetOptions) flags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "config", Aliases: []string{"c"}, Usage: "configuration `FILE`", Destination: &o.Config},
+		&cli.StringFlag{Name: "config", Aliases: []string{"c"}, Usage: "configuration `FILE`", Destination: &o.Request.Config},
 		&cli.BoolFlag{Name: "ignore-unsupported", Destination: &o.IgnoreUnsupported,
 			Usage: "go on without the stanza helm, which is not mirrored"},
 		&cli.StringFlag{Name: "compat", Destination: &o.CompatWith,
@@ -48,11 +54,11 @@ func (o *SetOptions) flags() []cli.Flag {
 func (o *SetOptions) filterFlags() []cli.Flag {
 	const group = "filter"
 	return []cli.Flag{
-		&cli.BoolFlag{Name: "with-dependencies", Category: group, Destination: &o.dependencies,
+		&cli.BoolFlag{Name: "with-dependencies", Category: group, Destination: &o.Request.Filter.Dependencies,
 			Usage: "add the heads of channels that satisfy the dependencies of kept bundles"},
-		&cli.BoolFlag{Name: "auto-default-channel", Category: group, Destination: &o.autoDefaultChannel,
+		&cli.BoolFlag{Name: "auto-default-channel", Category: group, Destination: &o.Request.Filter.AutoDefaultChannel,
 			Usage: "where the default channel is not kept, take the kept channel with the highest head"},
-		&cli.BoolFlag{Name: "strict", Category: group, Destination: &o.strict,
+		&cli.BoolFlag{Name: "strict", Category: group, Destination: &o.Request.Filter.Strict,
 			Usage: "fail before anything is copied if a package, channel, version or additional image is not there"},
 	}
 }

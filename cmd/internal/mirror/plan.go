@@ -25,10 +25,8 @@ import (
 // planOptions are the flags of "mirror plan".
 type planOptions struct {
 	SetOptions
-	Releases
 	option.Reading
 	output string
-	dryRun bool
 }
 
 func mirrorPlanCommand(p *option.Session) *cli.Command {
@@ -54,9 +52,9 @@ image is copied.` +
 		Flags: program.Flags(o.SetOptions.flags(), []cli.Flag{
 			program.AnswerFlag(&o.output),
 		}, o.sourceFlags(), []cli.Flag{
-			&cli.BoolFlag{Name: "dry-run", Destination: &o.dryRun, Usage: "also read the manifests of the images, for the size of each repository",
+			&cli.BoolFlag{Name: "dry-run", Destination: &o.Request.DryRun, Usage: "also read the manifests of the images, for the size of each repository",
 				EnvVars: program.Env("dry-run")},
-		}, o.Releases.Flags(), o.filterFlags(), o.Reading.Flags()),
+		}, o.ReleaseFlags(), o.filterFlags(), o.Reading.Flags()),
 		Action: program.Exactly(0, p.Action(func(ctx context.Context, _ []string) error { return o.run(ctx, p) })),
 	}
 }
@@ -66,23 +64,11 @@ func (o *planOptions) run(ctx context.Context, p *option.Session) error {
 	if err != nil {
 		return err
 	}
-	set, err := o.Read(ctx, p, imageset.Image)
+	with, err := o.Prepare(ctx, p, imageset.Image, &o.Registry)
 	if err != nil {
 		return err
 	}
-	policy, err := o.Filter()
-	if err != nil {
-		return err
-	}
-	sources, err := o.catalogSources(set)
-	if err != nil {
-		return err
-	}
-	if err := checkTemplates(ctx, set); err != nil {
-		return err
-	}
-	with := mirror.Options{Set: set, Replace: sources, Filter: policy, Compat: policy.Compat}
-	if with.Releases, err = o.Releases.Options(ctx, p, o.Given.Registry.CAFile, o.Given.Retries); err != nil {
+	if err := checkTemplates(ctx, with.Set); err != nil {
 		return err
 	}
 	if with.Render, err = o.bundles().Options(ctx, p); err != nil {
@@ -92,23 +78,23 @@ func (o *planOptions) run(ctx context.Context, p *option.Session) error {
 	if err != nil {
 		return planError(err)
 	}
-	for _, problem := range plan.Problems[len(set.Warnings):] {
+	for _, problem := range plan.Problems[len(with.Set.Warnings):] {
 		p.Log.Warn(problem.Error())
 	}
 	var incomplete error
-	if o.dryRun {
+	if with.DryRun {
 		if plan.Repositories, incomplete = o.planSizes(ctx, p, with); plan.Repositories == nil {
 			return incomplete
 		}
 	}
 	if incomplete == nil && len(absent) > 0 {
-		hint := mendNames(o.Config)
-		if len(absent) == 1 && len(plan.Catalogs) == len(set.Operators) {
+		hint := mendNames(with.Config)
+		if len(absent) == 1 && len(plan.Catalogs) == len(with.Set.Operators) {
 			hint = "" // the line about releases has its own
 		}
-		incomplete = &cmdline.ExitStatus{Status: 4, Err: &cmdline.Error{Class: cmdline.ClassInput, Object: o.Config,
+		incomplete = &cmdline.ExitStatus{Status: 4, Err: &cmdline.Error{Class: cmdline.ClassInput, Object: with.Config,
 			Hint: hint, List: slices.Values(absent),
-			Err: errors.New("a run would not deliver all that " + o.Config + " asks for")}}
+			Err: errors.New("a run would not deliver all that " + with.Config + " asks for")}}
 	}
 	if err := p.SaveLock(); err != nil {
 		return err
@@ -120,23 +106,18 @@ func (o *planOptions) run(ctx context.Context, p *option.Session) error {
 }
 
 // planSizes reads the manifests of the images, as a dry run to an archive does.
-func (o *planOptions) planSizes(ctx context.Context, p *option.Session, of mirror.Options) (_ []mirror.RepositoryBytes,
+func (o *planOptions) planSizes(ctx context.Context, p *option.Session, with mirror.Options) (_ []mirror.RepositoryBytes,
 	err error) {
 	dir, manifests, err := WorkDirectory(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	with := mirror.Options{Mode: mirror.ToDisk, Set: of.Set, Config: o.Config, Replace: of.Replace, Filter: of.Filter,
-		Releases: of.Releases, DryRun: true, All: true, Jobs: o.Jobs, Now: time.Now().UTC(),
-		Log: slog.New(slog.DiscardHandler)} // the plan has what it would say
+	with.Mode, with.All, with.ParallelImages, with.Now = mirror.ToDisk, true, min(o.Jobs, 64), time.Now().UTC()
+	with.Log = slog.New(slog.DiscardHandler) // the plan has what it would say
 	if with.Images, err = mirrorSource(ctx, p, &o.Images, nil, manifests); err != nil {
 		return nil, err
 	}
 	p.AtEnd = append(p.AtEnd, func(bool) error { return with.Images.Close() })
-	if with.Render, err = o.bundles().Options(ctx, p); err != nil {
-		return nil, err
-	}
-	with.Base = mirror.KeepBase
 	with.Spec = indeximage.Spec{Embedded: &p.Embedded, Registry: o.Access(p).Registry, Program: version.Program(), Log: p.Log,
 		Images: with.Render.Images, Build: build.Options{MaxLayers: 100, Jobs: o.Jobs, Dir: dir,
 			Compression: layers.Gzip}}

@@ -33,34 +33,15 @@ has failed. With --on-missing skip-bundle the bundles are left out in this case,
 			program.Examples("bindery mirror publish -c imageset.yaml --workspace mirror docker://registry.example.com/olm",
 				"bindery mirror publish -c imageset.yaml --from media docker://registry.example.com/olm -o json",
 				"bindery mirror publish -c imageset.yaml --from parts file://parts/catalogs"),
-		Flags: program.Flags(o.flags(), o.fileFlags(), o.copyFlags(), o.Releases.Flags(), o.mediumFlags(), o.filterFlags(),
+		Flags: program.Flags(o.flags(), o.fileFlags(), o.copyFlags(), o.ReleaseFlags(), o.mediumFlags(), o.filterFlags(),
 			o.catalogFlags(), o.Answer.Flags(), o.Signing.Flags(), o.EndsFlags(), o.Images.Flags()),
-		Action: program.Exactly(1, p.Action(func(ctx context.Context, args []string) error { return o.publish(ctx, p, args[0]) })),
+		Action: program.Exactly(1, p.Action(func(ctx context.Context, args []string) error {
+			if o.Request.PublishOnly = true; !p.Given("on-missing") {
+				o.Request.OnMissing = ""
+			}
+			return o.run(ctx, p, args[0])
+		})),
 	}
-}
-
-func (o *runOptions) publish(ctx context.Context, p *option.Session, dest string) error {
-	format, err := o.Format()
-	if err != nil {
-		return err
-	}
-	a, err := o.Direction(dest, true)
-	if err != nil {
-		return err
-	}
-	return o.prepare(ctx, p, a, func(with mirror.Options) error {
-		if with.PublishOnly = true; !p.Given("on-missing") {
-			with.OnMissing = ""
-		}
-		if err := o.readMedium(ctx, p, &with); err != nil {
-			return err
-		}
-		if err := checkDivided(p, with); err != nil {
-			return err
-		}
-		account, err := RunMirror(ctx, p, with)
-		return o.report(p, with, account, format, err)
-	})
 }
 
 func mirrorResourcesCommand(p *option.Session) *cli.Command {
@@ -78,7 +59,7 @@ objects of an image set for docker://REGISTRY[/PATH], a mapping of all images an
 					"docker://registry.example.com/olm"),
 		Flags: program.Flags(o.flags(), o.fileFlags(), []cli.Flag{
 			&cli.StringFlag{Name: "to", Destination: &to, Usage: "`DIR` to write to (default WORKSPACE/working-dir/cluster-resources)"},
-		}, o.copyFlags(), o.Releases.Flags(), o.filterFlags(), o.catalogFlags(), o.Answer.Flags(), o.Images.Flags()),
+		}, o.copyFlags(), o.ReleaseFlags(), o.filterFlags(), o.catalogFlags(), o.Answer.Flags(), o.Images.Flags()),
 		Action: program.Exactly(1, p.Action(func(ctx context.Context, args []string) error {
 			return o.writeResources(ctx, p, args[0], to)
 		})),
@@ -87,19 +68,11 @@ objects of an image set for docker://REGISTRY[/PATH], a mapping of all images an
 
 // writeResources writes the files for clusters to a directory, or else to that of the workspace.
 func (o *runOptions) writeResources(ctx context.Context, p *option.Session, dest, dir string) error {
-	format, err := o.Format()
-	if err != nil {
-		return err
-	}
-	a, err := o.Direction(dest, false)
-	if err != nil {
-		return err
-	}
-	if a.Mode == mirror.ToDisk {
+	if strings.HasPrefix(dest, FileScheme) {
 		return cmdline.Usagef("the files are about a registry: the destination is %s", dest)
 	}
-	o.request.Medium.Form = medium.OCI // the command has no flags of archives
-	return o.prepare(ctx, p, a, func(with mirror.Options) error {
+	o.Request.Medium.Form = medium.OCI // the command has no flags of archives
+	return o.prepare(ctx, p, dest, func(with mirror.Options, format program.Format) (err error) {
 		if dir == "" {
 			if dir, err = with.Workspace.Resources(); err != nil {
 				return err

@@ -49,25 +49,9 @@ workspace, the archive or --from gets the files for clusters and the account for
 				"bindery mirror run -c imageset.yaml file://media",
 				"bindery mirror run -c imageset.yaml --from media docker://registry.example.com/olm --dry-run -o json"),
 		Flags: program.Flags(o.flags(), o.fileFlags(), o.copyFlags(), []cli.Flag{option.MirrorShardFlag(&o.shard)},
-			o.Releases.Flags(), o.mediumFlags(), o.filterFlags(), o.catalogFlags(), o.Answer.Flags(), o.Signing.Flags(), o.EndsFlags(), o.Images.Flags()),
+			o.ReleaseFlags(), o.mediumFlags(), o.filterFlags(), o.catalogFlags(), o.Answer.Flags(), o.Signing.Flags(), o.EndsFlags(), o.Images.Flags()),
 		Action: program.Exactly(1, p.Action(func(ctx context.Context, args []string) error { return o.run(ctx, p, args[0]) })),
 	}
-}
-
-// Ends say where a run reads and where its files are.
-type Ends struct {
-	From, Workspace string
-	MaxNestedPaths  int
-}
-
-// Direction is what the arguments of a run ask for.
-type Direction struct {
-	Mode               mirror.Mode
-	Target             imageset.Target
-	workspace, Archive string
-	ownWorkspace       bool // whether --workspace names it
-	// parts has the archives of shards, for publishing into an archive.
-	parts string
 }
 
 const (
@@ -77,65 +61,42 @@ const (
 
 // Direction reads DESTINATION, --from and --workspace. Directories may be written with file:// or without. To publish into
 // an archive, --from has the archives of shards.
-func (o *Ends) Direction(dest string, publish bool) (a Direction, err error) {
-	from := strings.TrimPrefix(o.From, FileScheme)
-	a.ownWorkspace = o.Workspace != ""
-	a.workspace = strings.TrimPrefix(o.Workspace, FileScheme)
+func (o *SetOptions) Direction(dest string) error {
+	r, from := &o.Request, strings.TrimPrefix(o.From, FileScheme)
 	if dir, ok := strings.CutPrefix(dest, FileScheme); ok {
-		if a.parts = from; publish && from == "" {
-			return a, cmdline.Usagef("--from DIR is needed, with the archives of the shards: the destination is %s",
-				dest)
-		} else if !publish && from != "" {
-			return a, cmdline.Usagef("--from is for copying from an archive to a registry: the destination is %s", dest)
+		if r.PublishOnly && from == "" {
+			return cmdline.Usagef("--from DIR is needed, with the archives of the shards: the destination is %s", dest)
+		} else if !r.PublishOnly && from != "" {
+			return cmdline.Usagef("--from is for copying from an archive to a registry: the destination is %s", dest)
 		}
-		a.Mode, a.Archive = mirror.ToDisk, dir
-		if a.workspace == "" {
-			a.workspace = dir
+		if r.Mode, r.Archive, r.Parts = mirror.ToDisk, dir, from; dir == "" {
+			return cmdline.Usagef("the destination %s names no directory", dest)
 		}
-		if dir == "" {
-			return a, cmdline.Usagef("the destination %s names no directory", dest)
-		}
-		return a, nil
+		return nil
 	}
-	if a.Target, err = mirrorTarget(dest, o.MaxNestedPaths, true); err != nil {
-		return a, err
+	if err := o.setTarget(dest, true); err != nil {
+		return err
 	}
-	switch a.Mode = mirror.ToMirror; {
+	switch r.Mode = mirror.ToMirror; {
 	case from != "":
-		a.Mode, a.Archive = mirror.FromDisk, from
+		r.Mode, r.Archive = mirror.FromDisk, from
 		if _, err := os.ReadDir(from); err != nil {
-			return a, &cmdline.Error{Class: cmdline.ClassLocal, Object: from, Err: fmt.Errorf("--from: %w", err)}
+			return &cmdline.Error{Class: cmdline.ClassLocal, Object: from, Err: fmt.Errorf("--from: %w", err)}
 		}
-		if a.workspace == "" {
-			a.workspace = from
-		}
-	case a.workspace == "":
-		return a,
-			cmdline.Usagef("--workspace DIR is needed for copying from registries to a registry, and --from DIR " +
-				"for copying from an archive")
+	case o.workspace() == "":
+		return cmdline.Usagef("--workspace DIR is needed for copying from registries to a registry, and --from DIR " +
+			"for copying from an archive")
 	}
-	return a, nil
+	return nil
+}
+
+// workspace is the directory for files of runs: that of the archive unless --workspace names one.
+func (o *SetOptions) workspace() string {
+	return cmp.Or(strings.TrimPrefix(o.Workspace, FileScheme), o.Request.Archive)
 }
 
 func (o *runOptions) run(ctx context.Context, p *option.Session, dest string) error {
-	format, err := o.Format()
-	if err != nil {
-		return err
-	}
-	a, err := o.Direction(dest, false)
-	if err != nil {
-		return err
-	}
-	return o.prepare(ctx, p, a, func(with mirror.Options) error {
-		if err := o.readMedium(ctx, p, &with); err != nil {
-			return err
-		}
-		if with.Shard, err = option.ReadShard(o.shard); err != nil {
-			return err
-		}
-		if err := checkDivided(p, with); err != nil {
-			return err
-		}
+	return o.prepare(ctx, p, dest, func(with mirror.Options, format program.Format) error {
 		account, err := RunMirror(ctx, p, with)
 		return o.report(p, with, account, format, err)
 	})
@@ -162,74 +123,64 @@ func trustedRoot(ctx context.Context, o *option.TrustedRoot, dir string) (err er
 		"and says its digest", Err: fmt.Errorf("the archive in %s has no trusted root with the digest %s", dir, wanted)}
 }
 
-// checkDivided refuses what the archives of shards cannot be: they are one medium, and each can be written again.
-func checkDivided(p *option.Session, o mirror.Options) error {
-	if o.Mode != mirror.ToDisk || o.Shard.Count == 0 && !o.PublishOnly {
-		return nil
-	}
-	if o.Medium.Form == medium.OCMirror {
-		return cmdline.Usagef("oc-mirror reads no archives of several runs: --shard is for --archive-format oci")
-	}
-	if p.Given("since") {
-		return cmdline.Usagef(
-			"archives of shards carry all but what --against names: --since is for those of whole runs")
-	}
-	return nil
-}
-
 // prepare prepares the options of a run, and calls run with them.
-func (o *runOptions) prepare(ctx context.Context, p *option.Session, a Direction, run func(mirror.Options) error) (err error) {
-	with := o.request
-	with.Mode, with.Target, with.Archive, with.Parts, with.Config = a.Mode, a.Target, a.Archive, a.parts, o.Config
-	with.DryRun, with.Log = o.DryRun, p.Log
+func (o *runOptions) prepare(ctx context.Context, p *option.Session, dest string, run func(mirror.Options, program.Format) error) (err error) {
+	format, err := o.Format()
+	if err != nil {
+		return err
+	}
+	if err := o.Direction(dest); err != nil {
+		return err
+	}
+	with := &o.Request
 	if with.Now, err = Time(time.Now().UTC().Truncate(time.Second)); err != nil {
 		return err
 	}
-	if err := o.readValues(p, &with); err != nil {
+	if err := o.readValues(p, with); err != nil {
 		return err
 	}
-	if with.Set, err = o.Read(ctx, p, imageset.Image); err != nil {
+	if err := o.readMedium(ctx, p, with); err != nil {
 		return err
 	}
-	if with.Replace, err = o.catalogSources(with.Set); err != nil {
+	if err := with.Check(); err != nil {
 		return err
 	}
-	if with.Releases, err = o.Releases.Options(ctx, p, o.Given.Registry.CAFile, o.Given.Retries); err != nil {
+	if *with, err = o.Prepare(ctx, p, imageset.Image, &o.Registry); err != nil {
 		return err
 	}
 	throttle, err := o.throttle()
 	if err != nil {
 		return err
 	}
-	if a.Mode == mirror.FromDisk {
-		if err := trustedRoot(ctx, &o.TrustedRoot, a.Archive); err != nil {
+	if with.Mode == mirror.FromDisk {
+		if err := trustedRoot(ctx, &o.TrustedRoot, with.Archive); err != nil {
 			return err
 		}
 	}
-	if err := o.createClients(ctx, p, &with, throttle); err != nil {
+	if err := o.createClients(ctx, p, with, throttle); err != nil {
 		return err
 	}
-	if err := o.prepareSigning(ctx, p, &with); err != nil {
+	if err := o.prepareSigning(ctx, p, with); err != nil {
 		return err
 	}
-	if with.Workspace, err = a.OpenWorkspace(""); err != nil {
+	if with.Workspace, err = o.OpenWorkspace(""); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, with.Workspace.Close()) }()
-	if err := o.createRemote(ctx, p, &with, throttle); err != nil {
+	if err := o.createRemote(ctx, p, with, throttle); err != nil {
 		return err
 	}
-	return run(with)
+	return run(*with, format)
 }
 
 // OpenWorkspace opens the workspace of a run. That of an archive may be on a medium that cannot be written, or have what
 // a workspace must not have. hint, unless empty, is the advice in this case.
-func (a Direction) OpenWorkspace(hint string) (*mirror.Workspace, error) {
-	w, err := mirror.OpenWorkspace(a.workspace)
-	if err == nil || a.Mode != mirror.FromDisk || a.ownWorkspace || errors.Is(err, mirror.ErrBusy) {
+func (o *SetOptions) OpenWorkspace(hint string) (*mirror.Workspace, error) {
+	w, err := mirror.OpenWorkspace(o.workspace())
+	if err == nil || o.Request.Mode != mirror.FromDisk || o.Workspace != "" || errors.Is(err, mirror.ErrBusy) {
 		return w, err
 	}
-	return nil, &cmdline.Error{Class: cmdline.Classify(err), Object: a.workspace, Err: err,
+	return nil, &cmdline.Error{Class: cmdline.Classify(err), Object: o.workspace(), Err: err,
 		Hint: cmp.Or(hint, "--workspace DIR keeps the files of runs in DIR, and not beside the archive")}
 }
 

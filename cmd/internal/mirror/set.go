@@ -10,23 +10,41 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/internal/nearest"
+	"github.com/operator-bindery/bindery/mirror"
 	"github.com/operator-bindery/bindery/mirror/filter"
 	"github.com/operator-bindery/bindery/mirror/imageset"
 	"github.com/operator-bindery/bindery/mirror/resources"
 )
 
-// Read reads the configuration, and logs the remarks about it.
-func (o *SetOptions) Read(ctx context.Context, p *option.Session, kind imageset.Kind) (*imageset.Set, error) {
-	file := o.Config
+// Prepare returns the request of the flags, with the image set and what is read for it.
+func (o *SetOptions) Prepare(ctx context.Context, p *option.Session, kind imageset.Kind, at *option.Registry) (with mirror.Options, err error) {
+	with = o.Request
+	with.Log = p.Log
+	if with.Set, err = o.read(ctx, p, kind); err != nil {
+		return with, err
+	}
+	with.Compat, with.Filter.Compat = o.CompatWith != "", o.CompatWith != ""
+	if with.Filter.Installed, err = o.installedVersions(); err != nil {
+		return with, err
+	}
+	if with.Replace, err = o.catalogSources(with.Set); err != nil {
+		return with, err
+	}
+	with.Releases, err = o.Releases(ctx, at)
+	return with, err
+}
+
+// read reads the configuration, and logs the remarks about it.
+func (o *SetOptions) read(ctx context.Context, p *option.Session, kind imageset.Kind) (*imageset.Set, error) {
+	file := o.Request.Config
 	if file == "" {
 		return nil, cmdline.Usagef(`required flag(s) "config" not set`)
 	}
-	compat, err := o.compat()
-	if err != nil {
-		return nil, err
+	if c := o.CompatWith; c != "" && c != "oc-mirror" {
+		return nil, cmdline.Usagef("invalid --compat value %q, expected (oc-mirror)", c)
 	}
 	set, err := imageset.Read(ctx, file, kind, imageset.Options{IgnoreUnsupported: o.IgnoreUnsupported,
-		Compat: compat})
+		Compat: o.CompatWith != ""})
 	var wrong *imageset.Error
 	switch {
 	case errors.As(err, &wrong):
@@ -67,36 +85,18 @@ func checkTemplates(ctx context.Context, set *imageset.Set) error {
 	return errors.Join(errs...)
 }
 
-// compat reports whether --compat oc-mirror is set.
-func (o *SetOptions) compat() (bool, error) {
-	switch v := o.CompatWith; v {
-	case "":
-		return false, nil
-	case "oc-mirror":
-		return true, nil
-	default:
-		return false, cmdline.Usagef("invalid --compat value %q, expected (oc-mirror)", v)
-	}
-}
-
-// Filter returns how catalogs are filtered.
-func (o *SetOptions) Filter() (filter.Options, error) {
-	compat, err := o.compat()
-	with := filter.Options{Dependencies: o.dependencies, Strict: o.strict,
-		AutoDefaultChannel: o.autoDefaultChannel, Compat: compat}
-	if err != nil {
-		return with, err
-	}
+// installedVersions reads --installed.
+func (o *SetOptions) installedVersions() (all []filter.Installed, err error) {
 	for _, text := range o.installed.Value() {
 		for _, pair := range strings.Split(text, ",") {
 			name, version, ok := strings.Cut(pair, "=")
 			if !ok || name == "" || version == "" {
-				return with, cmdline.Usagef("invalid --installed value %q, expected PACKAGE=VERSION", pair)
+				return nil, cmdline.Usagef("invalid --installed value %q, expected PACKAGE=VERSION", pair)
 			}
-			with.Installed = append(with.Installed, filter.Installed{Package: name, Version: version})
+			all = append(all, filter.Installed{Package: name, Version: version})
 		}
 	}
-	return with, nil
+	return all, nil
 }
 
 // catalogSources returns the catalogs to be read in place of those in a configuration, by the reference as it is

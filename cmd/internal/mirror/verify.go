@@ -20,13 +20,10 @@ import (
 // verifyOptions are the flags of "mirror verify".
 type verifyOptions struct {
 	SetOptions
-	Releases
 	option.Images
 	option.Answer
-	workspace             string
-	catalogs              cli.StringSlice
-	manifestsOnly, dryRun bool
-	maxNestedPaths, jobs  int
+	with     mirror.VerifyOptions // has the values that need no reading
+	catalogs cli.StringSlice
 }
 
 func mirrorVerifyCommand(p *option.Session) *cli.Command {
@@ -44,14 +41,14 @@ that they name must be there with all manifests and blobs, and with --policy, --
 				"bindery mirror verify docker://registry.example.com/olm --workspace mirror -o json",
 				"bindery mirror verify file://media"),
 		Flags: program.Flags(o.SetOptions.flags(), []cli.Flag{
-			&cli.StringFlag{Name: "workspace", Destination: &o.workspace, Usage: "`DIR` of earlier runs"},
+			&cli.StringFlag{Name: "workspace", Destination: &o.Workspace, Usage: "`DIR` of earlier runs"},
 			&cli.StringSliceFlag{Name: "catalog", Destination: &o.catalogs,
 				Usage: "`NAME` of a catalog at the mirror, REGISTRY/PATH:TAG; can be repeated"},
-			&cli.BoolFlag{Name: "manifests-only", Destination: &o.manifestsOnly, Usage: "do not ask for blobs"},
-			&cli.BoolFlag{Name: "dry-run", Destination: &o.dryRun, Usage: "find out what would be verified, with sizes, from the manifests alone",
+			&cli.BoolFlag{Name: "manifests-only", Destination: &o.with.ManifestsOnly, Usage: "do not ask for blobs"},
+			&cli.BoolFlag{Name: "dry-run", Destination: &o.with.DryRun, Usage: "find out what would be verified, with sizes, from the manifests alone",
 				EnvVars: program.Env("dry-run")},
-			maxNestedPathsFlag(&o.maxNestedPaths), option.JobsFlag(&o.jobs, "work"),
-		}, o.Releases.verifyFlags(), []cli.Flag{o.UnsignedFlag(false), o.CrossChannelFlag()}, o.Answer.Flags(), o.Images.Flags()),
+			o.maxNestedPathsFlag(), option.JobsFlag(&o.with.Jobs, "work"),
+		}, o.verifyFlags(), []cli.Flag{o.UnsignedFlag(false), o.CrossChannelFlag()}, o.Answer.Flags(), o.Images.Flags()),
 		Action: program.Exactly(1, p.Action(func(ctx context.Context, args []string) error { return o.run(ctx, p, args[0]) })),
 	}
 }
@@ -79,24 +76,36 @@ func (o *verifyOptions) run(ctx context.Context, p *option.Session, dest string)
 func (o *verifyOptions) verify(ctx context.Context, p *option.Session, dest string) (_ *mirror.Verification, err error) {
 	progress := p.Task()
 	defer progress.Close()
-	with := mirror.VerifyOptions{Jobs: o.jobs, ManifestsOnly: o.manifestsOnly, DryRun: o.dryRun,
-		Events: func(e mirror.Event) {
-			progress.Set(cmdline.State{What: "verifying", Done: e.Images, All: e.AllImages, Units: "images",
-				Bytes: e.Bytes, AllBytes: e.AllBytes})
-		}}
-	if o.Config != "" {
-		if with.Set, err = o.Read(ctx, p, imageset.Image); err != nil {
+	with := &o.with
+	with.Events = func(e mirror.Event) {
+		progress.Set(cmdline.State{What: "verifying", Done: e.Images, All: e.AllImages, Units: "images",
+			Bytes: e.Bytes, AllBytes: e.AllBytes})
+	}
+	if o.Request.Config != "" {
+		if with.Set, err = o.read(ctx, p, imageset.Image); err != nil {
 			return nil, err
 		}
 	}
-	if with.Releases, err = o.Releases.Options(ctx, p, o.Given.Registry.CAFile, o.Given.Retries); err != nil {
+	if with.Releases, err = o.Releases(ctx, &o.Registry); err != nil {
 		return nil, err
 	}
+	for _, name := range o.catalogs.Value() {
+		ref, err := imageset.ParseRef(name)
+		if err != nil {
+			return nil, cmdline.Usagef("invalid --catalog value: %v", err)
+		}
+		with.Catalogs = append(with.Catalogs, ref)
+	}
+	if dir := o.workspace(); dir != "" {
+		if with.Workspace, err = mirror.ReadWorkspace(dir); err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, with.Workspace.Close()) }()
+	}
 	if dir, ok := strings.CutPrefix(dest, FileScheme); ok {
-		for _, name := range []string{"workspace", "catalog", "manifests-only"} {
-			if p.Given(name) {
-				return nil, cmdline.Usagef("--%s is for a registry", name)
-			}
+		with.Archive = dir
+		if err := with.Check(); err != nil {
+			return nil, err
 		}
 		if err := trustedRoot(ctx, &o.TrustedRoot, dir); err != nil {
 			return nil, err
@@ -112,26 +121,13 @@ func (o *verifyOptions) verify(ctx context.Context, p *option.Session, dest stri
 			}
 			defer func() { err = errors.Join(err, with.Policy.Close()) }()
 		}
-		with.Archive = dir
 		return with.Verify(ctx)
 	}
-	if with.Target, err = mirrorTarget(dest, o.maxNestedPaths, true); err != nil {
+	if err := o.setTarget(dest, true); err != nil {
 		return nil, err
 	}
-	for _, name := range o.catalogs.Value() {
-		ref, err := imageset.ParseRef(name)
-		if err != nil {
-			return nil, cmdline.Usagef("invalid --catalog value: %v", err)
-		}
-		with.Catalogs = append(with.Catalogs, ref)
-	}
-	if dir := o.workspace; dir != "" {
-		if with.Workspace, err = mirror.ReadWorkspace(strings.TrimPrefix(dir, FileScheme)); err != nil {
-			return nil, err
-		}
-		defer func() { err = errors.Join(err, with.Workspace.Close()) }()
-	}
-	if with.Render, err = (&option.Bundles{Images: o.Images, Jobs: o.jobs}).Options(ctx, p); err != nil {
+	with.Target = o.Request.Target
+	if with.Render, err = (&option.Bundles{Images: o.Images, Jobs: with.Jobs}).Options(ctx, p); err != nil {
 		return nil, err
 	}
 	if o.asksPolicy() {

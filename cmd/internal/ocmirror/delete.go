@@ -1,6 +1,7 @@
 package ocmirror
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,14 +40,18 @@ func (o *options) delete(ctx context.Context, p *option.Session, args []string) 
 	if err != nil {
 		return program.Usage(err)
 	}
-	t.MaxNestedPaths = o.MaxNestedPaths
+	t.MaxNestedPaths = o.Request.Target.MaxNestedPaths
+	o.Request.Target = t
+	if err := cmp.Or(t.Check(), o.deletion.Check()); err != nil {
+		return err
+	}
 	switch {
 	case o.v1Images:
 		return cmdline.Usagef("--delete-v1-images is not supported: the tags of oc-mirror v1 are not known")
 	case o.generate && o.Workspace == "":
 		return cmdline.Usagef("the --workspace flag is mandatory when using the --generate flag")
 	case o.generate:
-		return o.listDeletions(ctx, p, t)
+		return o.listDeletions(ctx, p)
 	case o.deleteFile == "":
 		return cmdline.Usagef("the --delete-yaml-file flag is mandatory when not using the --generate flag")
 	}
@@ -58,7 +63,7 @@ func (o *options) delete(ctx context.Context, p *option.Session, args []string) 
 	if err != nil {
 		return err
 	}
-	done, err := o.deleteImages(ctx, p, l, t)
+	done, err := o.deleteImages(ctx, p, l)
 	if done == nil {
 		return err
 	}
@@ -92,40 +97,38 @@ func (o *options) delete(ctx context.Context, p *option.Session, args []string) 
 
 // deleteImages deletes what others do not need. Without a record of what was mirrored, which oc-mirror does not
 // have, there is a warning.
-func (o *options) deleteImages(ctx context.Context, p *option.Session, l *mirror.DeleteList, t imageset.Target) (
-	_ *mirror.Deletion, err error) {
-	with, err := mirrorcmd.DeletionOptions(p, l, t, o.Workspace, o.shared)
-	if err != nil {
+func (o *options) deleteImages(ctx context.Context, p *option.Session, l *mirror.DeleteList) (_ *mirror.Deletion, err error) {
+	with := &o.deletion
+	with.WithoutRecord, with.Log = true, p.Log
+	if !p.Given("shared") {
+		with.Shared = ""
+	}
+	if o.Workspace != "" {
+		if with.Workspace, err = o.OpenWorkspace(""); err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, with.Workspace.Close()) }()
+	}
+	if err := o.createClients(ctx, p, &with.Options, program.Destination); err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, with.Workspace.Close()) }()
-	with.WithoutRecord = true
-	var clients mirror.Options
-	if err := o.createClients(ctx, p, &clients, program.Destination); err != nil {
-		return nil, err
-	}
-	with.Render = clients.Render
 	if with.Remote, err = o.newRemote(ctx, p, program.Destination, nil); err != nil {
 		return nil, err
 	}
-	return with.Delete(ctx, l, t)
+	return with.Delete(ctx, l, o.Request.Target)
 }
 
 // listDeletions writes the list of images to delete, and the configuration beside it.
-func (o *options) listDeletions(ctx context.Context, p *option.Session, t imageset.Target) (err error) {
-	with := mirror.DeleteOptions{Options: mirror.Options{Target: t, Log: p.Log}, Shared: o.shared == "delete",
-		Signatures: o.signatures, WithoutRecord: true}
-	if with.Set, err = o.Read(ctx, p, imageset.Delete); err != nil {
+func (o *options) listDeletions(ctx context.Context, p *option.Session) (err error) {
+	with := &o.deletion
+	if with.Options, err = o.Prepare(ctx, p, imageset.Delete, &o.Registry); err != nil {
 		return err
 	}
-	if with.Releases, err = o.Releases.Options(ctx, p, "", 0); err != nil {
-		return err
-	}
-	with.Compat = o.CompatWith != ""
+	with.WithoutRecord = true
 	if err := o.createClients(ctx, p, &with.Options, program.Destination); err != nil {
 		return err
 	}
-	if with.Workspace, err = mirror.OpenWorkspace(strings.TrimPrefix(o.Workspace, mirrorcmd.FileScheme)); err != nil {
+	if with.Workspace, err = o.OpenWorkspace(""); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, with.Workspace.Close()) }()

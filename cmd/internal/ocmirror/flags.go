@@ -16,19 +16,16 @@ var ocMirrorCredentials = []string{"src-creds", "dest-creds", "src-username", "s
 // options are the flags of the commands of oc-mirror.
 type options struct {
 	mirrorcmd.SetOptions
-	mirrorcmd.Ends
-	mirrorcmd.Releases
 	option.Image
 	logLevel, srcCertDir, destCertDir             string
 	srcTLSVerify, destTLSVerify, securePolicy, v1 bool
-	parallelImages, parallelLayers                uint
 
-	request          mirror.Options // has the values that need no reading
 	since, account   string
 	removeSignatures bool
 
-	generate, signatures, v1Images bool
-	deleteID, deleteFile, shared   string
+	deletion                       mirror.DeleteOptions // has the values that need no reading
+	generate, v1Images             bool
+	deleteID, deleteFile           string
 	catalogs, channels             bool
 	architectures                  cli.StringSlice
 	catalog, pkg, channel, version string
@@ -44,7 +41,7 @@ func (o *options) commonFlags() []cli.Flag {
 		return out
 	}
 	return program.Flags([]cli.Flag{
-		&cli.StringFlag{Name: "config", Destination: &o.Config, Aliases: []string{"c"}, Usage: "image set configuration `FILE`"},
+		&cli.StringFlag{Name: "config", Destination: &o.Request.Config, Aliases: []string{"c"}, Usage: "image set configuration `FILE`"},
 		&cli.StringFlag{Name: "workspace", Destination: &o.Workspace, Usage: "`file://DIR` of the workspace"},
 		&cli.StringFlag{Name: "src-authfile", Destination: &o.SrcAuthFile, Usage: "credentials `FILE` of sources"},
 		&cli.StringFlag{Name: "dest-authfile", Destination: &o.DestAuthFile, Usage: "credentials `FILE` of the destination"},
@@ -52,8 +49,8 @@ func (o *options) commonFlags() []cli.Flag {
 		&cli.StringFlag{Name: "cache-dir", Usage: "accepted, and not used: blobs are kept once"},
 		&cli.BoolFlag{Name: "src-tls-verify", Destination: &o.srcTLSVerify, Value: true, Usage: "verify the certificates of sources"},
 		&cli.BoolFlag{Name: "dest-tls-verify", Destination: &o.destTLSVerify, Value: true, Usage: "verify the certificates of the destination"},
-		&cli.UintFlag{Name: "parallel-images", Destination: &o.parallelImages, Value: 4, Usage: "copy `N` images at once (1 to 10)"},
-		&cli.UintFlag{Name: "parallel-layers", Destination: &o.parallelLayers, Value: 5, Usage: "copy `N` blobs of each image at once (1 to 10)"},
+		&cli.IntFlag{Name: "parallel-images", Destination: &o.Request.ParallelImages, Value: 4, Usage: "copy `N` images at once (1 to 10)"},
+		&cli.IntFlag{Name: "parallel-layers", Destination: &o.Request.ParallelLayers, Value: 5, Usage: "copy `N` blobs of each image at once (1 to 10)"},
 		&cli.IntFlag{Name: "retry-times", Destination: &o.Given.Retries, Value: 5, Usage: "retry failed requests up to `N` times"},
 		&cli.DurationFlag{Name: "retry-delay", Destination: &o.Given.Backoff, Usage: "`DURATION` between retries; 0 is one second, doubled each time"},
 		&cli.BoolFlag{Name: "secure-policy", Destination: &o.securePolicy, Usage: "verify the signatures of images that are fetched"},
@@ -75,21 +72,21 @@ func (o *options) commonFlags() []cli.Flag {
 }
 
 func (o *options) runFlags() []cli.Flag {
-	return program.Flags(o.Releases.Flags(), []cli.Flag{
+	return program.Flags(o.ReleaseFlags(), []cli.Flag{
 		&cli.StringFlag{Name: "from", Destination: &o.From, Usage: "`file://DIR` with the archive"},
-		&cli.DurationFlag{Name: "image-timeout", Destination: &o.request.Timeout, Usage: "time for one image with its retries", DefaultText: "none"},
-		&cli.IntFlag{Name: "max-nested-paths", Destination: &o.MaxNestedPaths, Usage: "maximum number `N` of path components at the destination"},
+		&cli.DurationFlag{Name: "image-timeout", Destination: &o.Request.Timeout, Usage: "time for one image with its retries", DefaultText: "none"},
+		&cli.IntFlag{Name: "max-nested-paths", Destination: &o.Request.Target.MaxNestedPaths, Usage: "maximum number `N` of path components at the destination"},
 		&cli.StringFlag{Name: "since", Destination: &o.since, Usage: "leave out what archives before `YYYY-MM-DD` carried"},
-		&cli.BoolFlag{Name: "strict-archive", Destination: &o.request.Medium.Strict, Usage: "refuse blobs larger than a segment of the archive"},
-		&cli.BoolFlag{Name: "dry-run", Destination: &o.DryRun, Usage: "find out what would be mirrored"},
-		&cli.BoolFlag{Name: "dry-run-manifest-lists", Destination: &o.request.ManifestLists, Usage: "as --dry-run, with the images of indexes"},
+		&cli.BoolFlag{Name: "strict-archive", Destination: &o.Request.Medium.Strict, Usage: "refuse blobs larger than a segment of the archive"},
+		&cli.BoolFlag{Name: "dry-run", Destination: &o.Request.DryRun, Usage: "find out what would be mirrored"},
+		&cli.BoolFlag{Name: "dry-run-manifest-lists", Destination: &o.Request.ManifestLists, Usage: "as --dry-run, with the images of indexes"},
 		&cli.BoolFlag{Name: "remove-signatures", Destination: &o.removeSignatures, Usage: "copy no signatures"},
-		&cli.StringFlag{Name: "on-missing", Destination: (*string)(&o.request.OnMissing), Value: string(mirror.FailMissing),
+		&cli.StringFlag{Name: "on-missing", Destination: (*string)(&o.Request.OnMissing), Value: string(mirror.FailMissing),
 			Usage: "what becomes of a catalog that names images which are not available (skip-bundle|fail)"},
 		&cli.StringFlag{Name: "compat", Destination: &o.CompatWith, Usage: "keep to what another `PROGRAM` does, including its losses (oc-mirror)"},
 		&cli.BoolFlag{Name: "ignore-unsupported", Destination: &o.IgnoreUnsupported, Usage: "go on without helm"},
 		&cli.StringFlag{Name: "account", Destination: &o.account, Usage: "write the account of the run as JSON to `FILE`"},
-		&cli.StringFlag{Name: "catalog-base", Destination: (*string)(&o.request.Base), Value: string(mirror.KeepBase), Hidden: true},
+		&cli.StringFlag{Name: "catalog-base", Destination: (*string)(&o.Request.CatalogBase), Value: string(mirror.KeepBase), Hidden: true},
 		&cli.StringFlag{Name: "compression", Destination: &o.Compression, Value: "gzip", Hidden: true},
 		&cli.StringFlag{Name: "server", Destination: &o.ServerName, Hidden: true},
 		&cli.IntFlag{Name: "max-layers", Destination: &o.MaxLayers, Value: 100, Hidden: true},
@@ -101,13 +98,13 @@ func (o *options) deleteFlags() []cli.Flag {
 		&cli.BoolFlag{Name: "generate", Destination: &o.generate, Usage: "list the images to delete"},
 		&cli.StringFlag{Name: "delete-id", Destination: &o.deleteID, Usage: "`ID` in the name of the list"},
 		&cli.StringFlag{Name: "delete-yaml-file", Destination: &o.deleteFile, Usage: "delete the images of the list in `FILE`"},
-		&cli.BoolFlag{Name: "delete-signatures", Destination: &o.signatures, Usage: "list signatures, too"},
+		&cli.BoolFlag{Name: "delete-signatures", Destination: &o.deletion.Signatures, Usage: "list signatures, too"},
 		&cli.BoolFlag{Name: "delete-v1-images", Destination: &o.v1Images, Usage: "refused: tags of oc-mirror v1 are not known"},
 		o.UnsignedFlag(true), // no signature is looked up
 		o.CrossChannelFlag(),
-		&cli.IntFlag{Name: "max-nested-paths", Destination: &o.MaxNestedPaths, Usage: "maximum number `N` of path components at the destination"},
+		&cli.IntFlag{Name: "max-nested-paths", Destination: &o.Request.Target.MaxNestedPaths, Usage: "maximum number `N` of path components at the destination"},
 		&cli.BoolFlag{Name: "force-cache-delete", Usage: "accepted: there is no cache to delete from"},
-		&cli.StringFlag{Name: "shared", Destination: &o.shared, Value: "keep", Usage: "images that others need (keep|delete)"},
+		&cli.StringFlag{Name: "shared", Destination: (*string)(&o.deletion.Shared), Value: string(mirror.KeepShared), Usage: "images that others need (keep|delete)"},
 		&cli.BoolFlag{Name: "ignore-unsupported", Destination: &o.IgnoreUnsupported, Usage: "go on without helm"},
 		&cli.StringFlag{Name: "compat", Destination: &o.CompatWith, Hidden: true},
 	}

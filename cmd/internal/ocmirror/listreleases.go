@@ -17,7 +17,7 @@ import (
 
 // listReleasesFlags are those of "oc-mirror list releases".
 func (o *options) listReleasesFlags() []cli.Flag {
-	return program.Flags(o.Releases.ChooseFlags(), []cli.Flag{
+	return program.Flags(o.ChooseFlags(), []cli.Flag{
 		&cli.StringFlag{Name: "channel", Destination: &o.channel, Usage: "list the versions of the channel `NAME`"},
 		&cli.StringFlag{Name: "version", Destination: &o.version, Usage: "list the versions of stable-`X.Y`"},
 		&cli.BoolFlag{Name: "channels", Destination: &o.channels, Usage: "list the channels that have versions of --version"},
@@ -37,7 +37,7 @@ func (o *options) listReleases(ctx context.Context, p *option.Session, args []st
 	if len(args) > 0 {
 		return cmdline.Usagef("\"list releases\" takes no arguments, such as %q", args[0])
 	}
-	with, err := o.Releases.Options(ctx, p, "", o.Given.Retries)
+	with, err := o.Releases(ctx, &o.Registry)
 	if err != nil {
 		return err
 	}

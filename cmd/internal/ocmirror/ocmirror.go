@@ -180,54 +180,57 @@ func (o *options) setLog(p *option.Session) error {
 }
 
 // direction reads the arguments as oc-mirror does, with its sentences.
-func (o *options) direction(p *option.Session, args []string) (a mirrorcmd.Direction, err error) {
-	if o.Config == "" {
-		return a, cmdline.Usagef("use the --config flag it is mandatory")
+func (o *options) direction(p *option.Session, args []string) error {
+	if o.Request.Config == "" {
+		return cmdline.Usagef("use the --config flag it is mandatory")
 	}
 	if len(args) < 1 {
-		return a, cmdline.Usagef("requires at least 1 arg(s), only received 0")
+		return cmdline.Usagef("requires at least 1 arg(s), only received 0")
 	}
 	dest, from, workspace := args[0], o.From, o.Workspace
 	for name, value := range map[string]string{"from": from, "workspace": workspace} {
 		if value != "" && !strings.HasPrefix(value, mirrorcmd.FileScheme) {
-			return a, cmdline.Usagef("when --%s is used, it must have file:// prefix", name)
+			return cmdline.Usagef("when --%s is used, it must have file:// prefix", name)
 		}
 	}
 	switch {
 	case strings.HasPrefix(dest, mirrorcmd.FileScheme) && from != "":
-		return a,
-			cmdline.Usagef("when destination is file://, mirrorToDisk workflow is assumed, and the --from argument " +
-				"is not needed")
+		return cmdline.Usagef("when destination is file://, mirrorToDisk workflow is assumed, and the --from argument " +
+			"is not needed")
 	case strings.HasPrefix(dest, mirrorcmd.FileScheme) && workspace != "":
-		return a, cmdline.Usagef("when destination is file://, mirrorToDisk workflow is assumed, and the --workspace " +
+		return cmdline.Usagef("when destination is file://, mirrorToDisk workflow is assumed, and the --workspace " +
 			"argument is not needed")
 	case !strings.HasPrefix(dest, mirrorcmd.FileScheme) && !strings.HasPrefix(dest, "docker://"):
-		return a, cmdline.Usagef("destination must have either file:// (mirror to disk) or docker:// (diskToMirror) " +
+		return cmdline.Usagef("destination must have either file:// (mirror to disk) or docker:// (diskToMirror) " +
 			"protocol prefixes")
 	case strings.HasPrefix(dest, "docker://") && from == "" && workspace == "":
-		return a, cmdline.Usagef("when destination is docker://, either --from (assumes disk to mirror workflow) or " +
+		return cmdline.Usagef("when destination is docker://, either --from (assumes disk to mirror workflow) or " +
 			"--workspace (assumes mirror to mirror workflow) need to be provided")
 	case from != "" && workspace != "":
-		return a, cmdline.Usagef("when destination is docker://, --from (assumes disk to mirror workflow) and " +
+		return cmdline.Usagef("when destination is docker://, --from (assumes disk to mirror workflow) and " +
 			"--workspace (assumes mirror to mirror workflow) cannot be used together")
-	case o.DryRun && o.request.ManifestLists:
-		return a, cmdline.Usagef("--dry-run and --dry-run-manifest-lists cannot be used together")
+	case o.Request.DryRun && o.Request.ManifestLists:
+		return cmdline.Usagef("--dry-run and --dry-run-manifest-lists cannot be used together")
 	}
 	if o.since != "" {
-		if _, err := time.Parse(time.DateOnly, o.since); err != nil {
-			return a, cmdline.Usagef("--since flag needs to be in format yyyy-MM-dd")
+		since, err := time.Parse(time.DateOnly, o.since)
+		if err != nil {
+			return cmdline.Usagef("--since flag needs to be in format yyyy-MM-dd")
+		}
+		if strings.HasPrefix(dest, mirrorcmd.FileScheme) {
+			o.Request.Since = since
 		}
 	}
 	if p.Given("cache-dir") && os.Getenv("OC_MIRROR_CACHE") != "" {
-		return a, cmdline.Usagef("either OC_MIRROR_CACHE or --cache-dir can be used but not both")
+		return cmdline.Usagef("either OC_MIRROR_CACHE or --cache-dir can be used but not both")
 	}
 	switch {
-	case o.parallelImages < 1, o.parallelImages > 10:
-		return a, cmdline.Usagef("the flag parallel-images must be between the range 1 to 10")
-	case o.parallelLayers < 1, o.parallelLayers > 10:
-		return a, cmdline.Usagef("the flag parallel-layers must be between the range 1 to 10")
+	case o.Request.ParallelImages < 1, o.Request.ParallelImages > 10:
+		return cmdline.Usagef("the flag parallel-images must be between the range 1 to 10")
+	case o.Request.ParallelLayers < 1, o.Request.ParallelLayers > 10:
+		return cmdline.Usagef("the flag parallel-layers must be between the range 1 to 10")
 	}
-	return o.Direction(dest, false)
+	return o.Direction(dest)
 }
 
 // access is how [program.Source] or [program.Destination] is reached.
@@ -247,51 +250,39 @@ func (o *options) mirror(ctx context.Context, p *option.Session, args []string) 
 	if err := o.setLog(p); err != nil {
 		return err
 	}
-	a, err := o.direction(p, args)
-	if err != nil {
+	if err := o.direction(p, args); err != nil {
 		return err
 	}
 	if len(args) > 1 {
 		return cmdline.Usagef("requires 1 arg, received %d", len(args))
 	}
-	with := o.request
-	with.Mode, with.Target, with.Archive, with.Config, with.Log = a.Mode, a.Target, a.Archive, o.Config, p.Log
-	with.Jobs, with.Layers, with.DryRun = int(o.parallelImages), int(o.parallelLayers), o.DryRun || with.ManifestLists
-	with.AllCatalogs, with.Compat, with.Medium.Form = true, o.CompatWith != "", medium.OCMirror
-	with.Sparse = store.SparseKeep
-	if err := mirrorcmd.CheckOptions(&with); err != nil {
-		return err
-	}
+	with := &o.Request
+	with.DryRun = with.DryRun || with.ManifestLists
+	with.AllCatalogs, with.Medium.Form, with.Sparse = true, medium.OCMirror, store.SparseKeep
 	if !o.removeSignatures {
 		with.With = referrers.Kinds{Tags: true, Referrers: true}
+	}
+	if err := with.Check(); err != nil {
+		return err
 	}
 	if with.Now, err = mirrorcmd.Time(time.Now().UTC().Truncate(time.Second)); err != nil {
 		return err
 	}
-	if o.since != "" && with.Mode == mirror.ToDisk {
-		with.Since, _ = time.Parse(time.DateOnly, o.since) // it was checked
-	}
-	if with.Set, err = o.Read(ctx, p, imageset.Image); err != nil {
+	if *with, err = o.Prepare(ctx, p, imageset.Image, &o.Registry); err != nil {
 		if imageset.OnlyTagless(err) {
 			return &cmdline.ExitStatus{Status: 8, Err: err}
 		}
 		return err
 	}
-	if with.Filter, err = o.Filter(); err != nil {
+	if err := o.createClients(ctx, p, with, program.Source); err != nil {
 		return err
 	}
-	if with.Releases, err = o.Releases.Options(ctx, p, "", o.Given.Retries); err != nil {
-		return err
-	}
-	if err := o.createClients(ctx, p, &with, program.Source); err != nil {
-		return err
-	}
-	if with.Workspace, err = a.OpenWorkspace("\"bindery mirror run --from\" takes --workspace DIR, which keeps the files of " +
+	if with.Workspace, err = o.OpenWorkspace("\"bindery mirror run --from\" takes --workspace DIR, which keeps the files of " +
 		"runs in DIR, and not beside the archive"); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, with.Workspace.Close()) }()
-	stop, err := openLogFile(p, &with)
+	stop, err := openLogFile(p, with)
 	if err != nil {
 		return err
 	}
@@ -306,7 +297,7 @@ func (o *options) mirror(ctx context.Context, p *option.Session, args []string) 
 		}
 	}
 	var incomplete *mirror.IncompleteError
-	account, runErr := mirrorcmd.RunMirror(ctx, p, with)
+	account, runErr := mirrorcmd.RunMirror(ctx, p, *with)
 	err = withStatus(runErr)
 	if account == nil {
 		return err
@@ -365,7 +356,7 @@ func (o *options) createClients(ctx context.Context, p *option.Session, with *mi
 		return err
 	}
 	with.Render.Opened = nil // the run says which catalogs it reads
-	spec, err := mirrorcmd.CatalogSpec(ctx, p, &o.Image, with.Base)
+	spec, err := mirrorcmd.CatalogSpec(ctx, p, &o.Image, with.CatalogBase)
 	if err != nil {
 		return err
 	}

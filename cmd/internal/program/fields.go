@@ -9,7 +9,8 @@ import (
 
 // flagOf are the flags that set fields of options and have not the field's name in their form, as --if-digest has that of
 // IfDigest.
-var flagOf = map[string]string{"Tags": "tag", "SBOMs": "sbom", "SBOMFiles": "sbom-file"}
+var flagOf = map[string]string{"Tags": "tag", "SBOMs": "sbom", "SBOMFiles": "sbom-file", "Form": "archive-format",
+	"Catalogs": "catalog"}
 
 // humps are the places in the name of a field where a word begins.
 var humps = regexp.MustCompile(`([a-z0-9])([A-Z])|([A-Z])([A-Z][a-z])`)
