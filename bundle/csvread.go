@@ -17,11 +17,8 @@ import (
 	"github.com/operator-bindery/bindery/internal/shape"
 )
 
-// The annotations of a ClusterServiceVersion that catalogs use.
-const (
-	annotationSkipRange  = "olm.skipRange"
-	annotationProperties = "olm.properties"
-)
+// annotationProperties is the annotation of a ClusterServiceVersion with properties of the bundle.
+const annotationProperties = "olm.properties"
 
 // csv reads the used parts of a ClusterServiceVersion. An unreadable field is fatal if it becomes part of a catalog.
 func (r *reader) csv(o Object) *CSV {
@@ -41,7 +38,7 @@ func (r *reader) csv(o Object) *CSV {
 		c.Annotations[name] = s
 		return true
 	})
-	c.SkipRange = c.Annotations[annotationSkipRange]
+	c.SkipRange = c.Annotations[declcfg.AnnotationSkipRange]
 	c.SubstitutesFor = c.Annotations[declcfg.AnnotationSubstitutesFor]
 	c.properties = p.properties(c.Annotations[annotationProperties])
 	p.spec(jsonscan.Member(o.JSON, "spec"))

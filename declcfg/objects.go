@@ -114,8 +114,8 @@ func (b *Bundle) CSV() (json.RawMessage, error) {
 // metadata; empty if neither has it or the CSV cannot be read. After [Bundle.Reduce] it is known only if the bundle's
 // version has build metadata.
 func (b *Bundle) SubstitutesFor() string {
-	if b.dropped {
-		return b.droppedSubstitutes
+	if b.loaded != whole {
+		return b.substitutesFor
 	}
 	if csv, err := b.CSV(); err == nil && csv != nil {
 		var v struct {
@@ -138,27 +138,38 @@ func (b *Bundle) SubstitutesFor() string {
 			return v.Annotations[AnnotationSubstitutesFor]
 		}
 	}
-	return ""
+	return b.substitutesFor
+}
+
+// SetSubstitutesFor is for a bundle whose manifests are stored elsewhere and are not loaded: it sets what they say that
+// the bundle substitutes for.
+func (b *Bundle) SetSubstitutesFor(name string) { b.substitutesFor = name }
+
+// keepSubstitutesFor keeps what the manifests say that the bundle substitutes for, if its version depends on that.
+func (b *Bundle) keepSubstitutesFor() {
+	name := ""
+	if p, err := b.PackageProperty(); err == nil && strings.Contains(p.Version, "+") {
+		name = b.SubstitutesFor()
+	}
+	b.substitutesFor = name
 }
 
 // reduce checks the bundle's large properties and drops their values, for a skeleton load.
 func (b *Bundle) reduce() {
-	if p, err := b.PackageProperty(); err == nil && strings.Contains(p.Version, "+") {
-		b.droppedSubstitutes = b.SubstitutesFor()
-	}
+	b.keepSubstitutesFor()
 	for i := range b.Properties {
 		p := &b.Properties[i]
 		switch p.Type {
 		case PropertyCSVMetadata:
-			if err := parseProperty(p); err != nil && b.droppedErr == nil {
-				b.droppedErr = newPropertyError(i, p, err)
+			if err := parseProperty(p); err != nil && b.propertyErr == nil {
+				b.propertyErr = newPropertyError(i, p, err)
 			}
 			p.Value = droppedValue
 		case PropertyBundleObject:
 			p.Value = droppedValue
 		}
 	}
-	b.dropped = true
+	b.loaded = skeleton
 }
 
 var droppedValue = json.RawMessage("{}")

@@ -25,9 +25,6 @@ const (
 	PropertyCSVMetadata     = "olm.csv.metadata"
 	PropertyLabel           = "olm.label"
 	PropertyDeprecated      = "olm.deprecated"
-
-	// AnnotationSubstitutesFor is the CSV annotation with the name of the bundle that this bundle substitutes for.
-	AnnotationSubstitutesFor = "olm.substitutesFor"
 )
 
 // NewProperty makes a property with value as compact JSON, without HTML escaping.
@@ -146,8 +143,8 @@ func (b *Bundle) badProperties() iter.Seq[*propertyError] {
 	return func(yield func(*propertyError) bool) {
 		for i := range b.Properties {
 			p := &b.Properties[i]
-			if b.droppedErr != nil && b.droppedErr.index == i {
-				if !yield(b.droppedErr) {
+			if b.propertyErr != nil && b.propertyErr.index == i {
+				if !yield(b.propertyErr) {
 					return
 				}
 			} else if err := parseProperty(p); err != nil && !yield(newPropertyError(i, p, err)) {

@@ -3,7 +3,6 @@ package declcfg
 import (
 	"fmt"
 	"slices"
-	"strings"
 )
 
 // Reduce drops the values of the bundle's olm.bundle.object and olm.csv.metadata properties after checking them, as a
@@ -16,30 +15,26 @@ func (b *Bundle) Reduce() {
 // DropObjects is like [Bundle.Reduce], for the olm.bundle.object properties only, unchecked. The bundle no longer
 // shares memory with its document.
 func (b *Bundle) DropObjects() {
-	if p, err := b.PackageProperty(); err == nil && strings.Contains(p.Version, "+") {
-		b.droppedSubstitutes = b.SubstitutesFor()
-	}
+	b.keepSubstitutesFor()
 	for i := range b.Properties {
 		if b.Properties[i].Type == PropertyBundleObject {
 			b.Properties[i].Value = droppedValue
 		}
 	}
-	b.dropped = true
+	b.loaded = skeleton
 	detach(b, true)
 }
 
 // stubOf returns a bundle with only the names and the image. It counts as reduced.
 func stubOf(d *IndexedDocument) Bundle {
-	return Bundle{Name: d.Name, Package: d.Package, Image: d.Image, Pos: d.Position, dropped: true, stub: true}
+	return Bundle{Name: d.Name, Package: d.Package, Image: d.Image, Pos: d.Position, loaded: stub}
 }
 
 // Reduced reports whether values of the bundle were dropped by [Bundle.Reduce] or a skeleton load. A bundle that had
 // none is complete.
 func (b *Bundle) Reduced() bool {
-	if !b.dropped || b.stub {
-		return b.stub
-	}
-	return slices.ContainsFunc(b.Properties, func(p Property) bool { return isHeavy(p.Type) })
+	return b.loaded == stub ||
+		b.loaded == skeleton && slices.ContainsFunc(b.Properties, func(p Property) bool { return isHeavy(p.Type) })
 }
 
 // Restored returns the bundle with its dropped values taken from full. Other changes since then are kept. The result
@@ -48,7 +43,7 @@ func (b *Bundle) Restored(full *Bundle) (*Bundle, error) {
 	if !b.Reduced() {
 		return b, nil
 	}
-	if b.stub {
+	if b.loaded == stub {
 		return full, nil
 	}
 	values := map[string][]Property{}
@@ -58,7 +53,7 @@ func (b *Bundle) Restored(full *Bundle) (*Bundle, error) {
 		}
 	}
 	out := *b
-	out.dropped, out.droppedSubstitutes, out.droppedErr = false, "", nil
+	out.loaded, out.substitutesFor, out.propertyErr = whole, "", nil
 	out.Properties = make([]Property, len(b.Properties))
 	for i, p := range b.Properties {
 		if isHeavy(p.Type) {

@@ -131,12 +131,21 @@ type Bundle struct {
 	// (see LoadOptions.Skeleton).
 	HasObjects bool `json:"-"`
 
-	// What a skeleton load derived from the dropped values.
-	dropped            bool
-	stub               bool // see stubOf
-	droppedSubstitutes string
-	droppedErr         *propertyError
+	loaded completeness
+	// What is known of values that are not loaded: what the manifests say that the bundle substitutes for, and the first
+	// property that cannot be decoded.
+	substitutesFor string
+	propertyErr    *propertyError
 }
+
+// completeness is how much of a bundle is loaded.
+type completeness uint8
+
+const (
+	whole    completeness = iota // everything
+	skeleton                     // everything but the values of large properties (isHeavy), which are droppedValue
+	stub                         // the names and the image, see stubOf
+)
 
 // RelatedImage is an image that a bundle needs at run time. Name may be empty.
 type RelatedImage struct {

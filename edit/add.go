@@ -75,7 +75,7 @@ type candidate struct {
 	*Addition
 	name, image string
 	channels    []string
-	wish        Origin
+	wish        declcfg.Origin
 	version     version
 }
 
@@ -167,7 +167,7 @@ func (a *adder) collect(additions []Addition) {
 			a.report(n.problem(ErrLimit, "bundle %q (%s) names more than %d channels", n.name, n.image, maxChannels))
 			continue
 		}
-		n.wish = Origin{n.Replaces, clean(n.Skips), n.SubstitutesFor}
+		n.wish = declcfg.Origin{Replaces: n.Replaces, Skips: clean(n.Skips), SubstitutesFor: n.SubstitutesFor}
 		k := key{n.Bundle.Package, n.name}
 		if first := seen[k]; first != nil {
 			if first.image == n.image && n.image != "" {

@@ -1,7 +1,6 @@
 package edit
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -9,19 +8,11 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// Origin has the upgrade edges that a bundle declares for itself. File-based catalogs store only the resulting edges in
-// each channel.
-type Origin struct {
-	Replaces       string
-	Skips          []string
-	SubstitutesFor string
-}
-
 // Name identifies a bundle in a catalog.
 type Name struct{ Package, Bundle string }
 
 // Origins are declared edges of bundles, from sources other than the catalog, such as the columns of a database.
-type Origins map[Name]Origin
+type Origins map[Name]declcfg.Origin
 
 // Addition is a bundle to add to a catalog.
 type Addition struct {
@@ -31,7 +22,7 @@ type Addition struct {
 	Channels []string
 	// DefaultChannel is the default channel that the bundle declares for its package; empty if none.
 	DefaultChannel string
-	Origin
+	declcfg.Origin
 	SkipRange string
 	// Icon is used for packages without an icon; it may be nil.
 	Icon *declcfg.Icon
@@ -47,7 +38,7 @@ func NewAddition(b *bundle.Bundle, image string) (Addition, error) {
 		Bundle:         blob,
 		Channels:       slices.Clone(b.Channels),
 		DefaultChannel: b.DefaultChannel,
-		Origin: Origin{Replaces: b.CSV.Replaces, Skips: slices.Clone(b.CSV.Skips),
+		Origin: declcfg.Origin{Replaces: b.CSV.Replaces, Skips: slices.Clone(b.CSV.Skips),
 			SubstitutesFor: b.CSV.SubstitutesFor},
 		SkipRange: b.CSV.SkipRange,
 	}
@@ -57,7 +48,7 @@ func NewAddition(b *bundle.Bundle, image string) (Addition, error) {
 
 // Manifest has the values from a bundle's manifests that additions to its package need.
 type Manifest struct {
-	Origin
+	declcfg.Origin
 	Icon *declcfg.Icon
 	// CSV is set if there is a ClusterServiceVersion. If the catalog has only its metadata, nothing but SubstitutesFor
 	// is known.
@@ -72,31 +63,13 @@ func ReadManifest(b *declcfg.Bundle) *Manifest {
 	csv, err := b.CSV()
 	if err != nil || csv == nil {
 		if target := b.SubstitutesFor(); target != "" {
-			return &Manifest{Origin: Origin{SubstitutesFor: target}}
+			return &Manifest{Origin: declcfg.Origin{SubstitutesFor: target}}
 		}
 		return nil
 	}
-	var v struct {
-		Metadata struct {
-			Annotations map[string]any `json:"annotations"`
-		} `json:"metadata"`
-		Spec struct {
-			Replaces string   `json:"replaces"`
-			Skips    []string `json:"skips"`
-			Icon     []struct {
-				Data      string `json:"base64data"`
-				MediaType string `json:"mediatype"`
-			} `json:"icon"`
-		} `json:"spec"`
-	}
-	if json.Unmarshal(csv, &v) != nil {
-		return nil
-	}
-	m := &Manifest{CSV: true, Origin: Origin{Replaces: v.Spec.Replaces, Skips: clean(v.Spec.Skips)}}
-	m.SubstitutesFor, _ = v.Metadata.Annotations[declcfg.AnnotationSubstitutesFor].(string)
-	if len(v.Spec.Icon) > 0 {
-		m.Icon, _ = declcfg.NewIcon(v.Spec.Icon[0].Data, v.Spec.Icon[0].MediaType)
-	}
+	c := declcfg.ReadCSV(csv)
+	m := &Manifest{CSV: true, Origin: c.Origin(), Icon: c.Icon()}
+	m.Skips = clean(m.Skips)
 	return m
 }
 

@@ -11,8 +11,8 @@ import (
 // rebuild computes the entries of channels again.
 type rebuild struct {
 	*packageEdit
-	wishes map[string]Origin // declared edges of the added bundles
-	known  map[string]Origin // edges of others, from outside of the channel
+	wishes map[string]declcfg.Origin // declared edges of the added bundles
+	known  map[string]declcfg.Origin // edges of others, from outside of the channel
 	leads  map[*channel]*declcfg.Upgrades
 }
 
@@ -166,9 +166,9 @@ func (e *packageEdit) wanting(channel string) []*candidate {
 	return slices.Clip(e.byChannel[channel])
 }
 
-func (b *rebuild) edges(name string, c *channel, bundle string) Origin {
+func (b *rebuild) edges(name string, c *channel, bundle string) declcfg.Origin {
 	if b.part.bundles[bundle].tombstone {
-		return Origin{}
+		return declcfg.Origin{}
 	}
 	if w, ok := b.wishes[bundle]; ok {
 		b.whyEdges(name, bundle, w, whyCSV)
@@ -176,7 +176,7 @@ func (b *rebuild) edges(name string, c *channel, bundle string) Origin {
 	}
 	e, here := c.entries[bundle]
 	if here && (e.Replaces != "" || len(e.Skips) > 0 || !b.onlySkipped(c, bundle)) {
-		return Origin{Replaces: e.Replaces, Skips: e.Skips}
+		return declcfg.Origin{Replaces: e.Replaces, Skips: e.Skips}
 	}
 	w, ok := b.known[bundle]
 	if !ok {
@@ -188,7 +188,7 @@ func (b *rebuild) edges(name string, c *channel, bundle string) Origin {
 }
 
 // whyEdges adds a reason for edges that have none yet.
-func (e *packageEdit) whyEdges(channel, bundle string, w Origin, why string) {
+func (e *packageEdit) whyEdges(channel, bundle string, w declcfg.Origin, why string) {
 	set := func(kind Kind, value string) {
 		if e.why[reasonKey{kind, channel, bundle, value}] == "" {
 			reason := e.why[reasonKey{kind, "", bundle, value}]
@@ -215,7 +215,7 @@ func (b *rebuild) onlySkipped(c *channel, bundle string) bool {
 // elsewhere finds edges for a bundle that has none in a channel or is not in it: those of its entry in another channel,
 // the default channel first; else its declared edges; else those in its manifests, if the catalog has them. The last
 // two count only if the replaced bundle exists.
-func (b *rebuild) elsewhere(bundle string) Origin {
+func (b *rebuild) elsewhere(bundle string) declcfg.Origin {
 	isEnd := false
 	for _, name := range b.part.channelsDefaultFirst() {
 		c := b.part.channels[name]
@@ -224,18 +224,18 @@ func (b *rebuild) elsewhere(bundle string) Origin {
 			continue
 		}
 		if e.Replaces != "" || len(e.Skips) > 0 {
-			return Origin{Replaces: e.Replaces, Skips: e.Skips}
+			return declcfg.Origin{Replaces: e.Replaces, Skips: e.Skips}
 		}
 		isEnd = isEnd || !b.onlySkipped(c, bundle)
 	}
 	if isEnd {
-		return Origin{}
+		return declcfg.Origin{}
 	}
 	w, ok := b.options.Origins[Name{b.part.name, bundle}]
 	if !ok {
 		m := b.manifest(b.part.bundles[bundle].blob)
 		if m == nil {
-			return Origin{}
+			return declcfg.Origin{}
 		}
 		w = m.Origin
 	}

@@ -26,7 +26,7 @@ func (e *packageEdit) addReplaces() {
 			e.removeOverwritten(n.name, touched)
 		}
 	}
-	wishes := map[string]Origin{}
+	wishes := map[string]declcfg.Origin{}
 	for _, n := range e.news {
 		p.bundles[n.name] = &member{blob: n.Bundle, version: n.version, added: n}
 		wishes[n.name] = n.wish
@@ -45,7 +45,7 @@ func (e *packageEdit) addReplaces() {
 		}
 	}
 	e.maximum()
-	b := &rebuild{packageEdit: e, wishes: wishes, known: map[string]Origin{}, leads: map[*channel]*declcfg.Upgrades{}}
+	b := &rebuild{packageEdit: e, wishes: wishes, known: map[string]declcfg.Origin{}, leads: map[*channel]*declcfg.Upgrades{}}
 	channels := map[string]*channel{}
 	for _, name := range sorted(touched) {
 		if c := b.rebuildChannel(name); c != nil {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/operator-bindery/bindery/declcfg"
 )
 
 // maxSubstitutes is the maximum number of bundles that substitute for one bundle. Each skips all before it, so that the
@@ -26,7 +28,7 @@ type line struct {
 //   - a bundle that skips one of the line also skips all after it.
 //
 // Edges of existing bundles change only for lines to which a bundle is added.
-func (e *packageEdit) substitute(wishes map[string]Origin, touched map[string]bool) {
+func (e *packageEdit) substitute(wishes map[string]declcfg.Origin, touched map[string]bool) {
 	targets := e.targets(wishes)
 	lines := e.lines(targets)
 	if len(lines) == 0 {
@@ -56,7 +58,8 @@ func (e *packageEdit) substitute(wishes map[string]Origin, touched map[string]bo
 				c.entries[name] = entry
 				touched[channelName] = true
 				if _, ok := e.origins[Name{e.part.name, name}]; !ok {
-					e.origins[Name{e.part.name, name}] = Origin{replaces, skips, targets[name]}
+					e.origins[Name{e.part.name, name}] = declcfg.Origin{Replaces: replaces,
+						Skips: skips, SubstitutesFor: targets[name]}
 				}
 			}
 		}
@@ -64,7 +67,7 @@ func (e *packageEdit) substitute(wishes map[string]Origin, touched map[string]bo
 }
 
 // targets returns what bundles substitute for.
-func (e *packageEdit) targets(wishes map[string]Origin) map[string]string {
+func (e *packageEdit) targets(wishes map[string]declcfg.Origin) map[string]string {
 	out := map[string]string{}
 	for name, m := range e.part.bundles {
 		if w, ok := wishes[name]; ok {
@@ -175,7 +178,7 @@ func (e *packageEdit) inLine(root string, names []string, targets map[string]str
 
 // redirect changes the edges of a bundle for the lines that they lead to. Edges of existing bundles change only for
 // lines that something is added to.
-func (e *packageEdit) redirect(name, replaces string, skips []string, at map[string]*line, wishes map[string]Origin,
+func (e *packageEdit) redirect(name, replaces string, skips []string, at map[string]*line, wishes map[string]declcfg.Origin,
 	wasThere bool) (string, []string) {
 	own := at[name]
 	active := func(l *line) bool { return l != nil && (!wasThere || l.added) }

@@ -182,13 +182,7 @@ func (a *assembled) validate(anyImages bool) error {
 	c := a.catalog
 	c.Bundles = slices.Clone(c.Bundles)
 	for i, b := range a.rows {
-		p, err := b.manifests.substitution()
-		if err != nil {
-			return err
-		}
-		if len(p) > 0 {
-			c.Bundles[i].Properties = slices.Concat(c.Bundles[i].Properties, p)
-		}
+		c.Bundles[i].SetSubstitutesFor(b.manifests.substitutesFor())
 	}
 	if anyImages {
 		return c.ValidateAnyImages()

@@ -64,7 +64,7 @@ func (db *DB) readBundles(r *reader) (map[string]*bundle, error) {
 			return fmt.Errorf("%w: bundle %s appears twice", ErrInvalid, fault.Quote(b.name))
 		}
 		bundles[b.name] = b
-		if err := db.readOwn(r, b, columns[7:], row[7:]); err != nil {
+		if err := db.readOrigin(r, b, columns[7:], row[7:]); err != nil {
 			return err
 		}
 		buf := <-free

@@ -22,7 +22,7 @@ type WriteOptions struct {
 	Lossy bool
 	// Origins, unless nil, returns the upgrade edges that a bundle declares for itself. For other bundles the columns
 	// are derived from their channels and ClusterServiceVersions.
-	Origins func(pkg, bundle string) (Origin, bool)
+	Origins func(pkg, bundle string) (declcfg.Origin, bool)
 	// HeadManifests writes only the manifests of channel heads and of bundles without an image. The columns csv and
 	// bundle of other bundles are NULL, as opm leaves them after an addition in mode semver or semver-skippatch.
 	HeadManifests bool

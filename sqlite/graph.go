@@ -54,7 +54,7 @@ type bundle struct {
 	provided      []gvk
 	required      []gvk
 	images        []string
-	own           ownEdges
+	declared      originColumns
 	inSomeChannel bool
 }
 

@@ -12,7 +12,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/declcfg/property"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/jsonscan"
 )
@@ -28,16 +27,12 @@ type manifests struct {
 	csv     *csv   // nil if neither column has a ClusterServiceVersion
 }
 
-// substitution returns the property by which a catalog without the manifests has the annotation that turns build metadata
-// of the version into a release, if the bundle has it.
-func (m *manifests) substitution() ([]declcfg.Property, error) {
-	if m.csv == nil || m.csv.substitutesFor == "" {
-		return nil, nil
+// substitutesFor returns the name of the bundle that the bundle substitutes for; empty if there is none.
+func (m *manifests) substitutesFor() string {
+	if m.csv == nil {
+		return ""
 	}
-	p, err := declcfg.NewProperty(declcfg.PropertyCSVMetadata, property.CSVMetadata{
-		Annotations: map[string]string{declcfg.AnnotationSubstitutesFor: m.csv.substitutesFor},
-	})
-	return []declcfg.Property{p}, err
+	return m.csv.substitutesFor
 }
 
 type gvk struct{ group, version, kind string }

@@ -7,22 +7,16 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// Origin holds the upgrade edges that a bundle declares for itself, independent of channels. Databases store them in
-// columns of the bundle's row; file-based catalogs do not store them.
-type Origin struct {
-	Replaces       string
-	Skips          []string
-	SubstitutesFor string
-}
+// originColumns are the columns with the edges that a bundle declares for itself, as stored.
+type originColumns struct{ replaces, skips, substitutesFor text }
 
-// ownEdges are these columns as stored.
-type ownEdges struct{ replaces, skips, substitutesFor text }
-
-// readOwn reads the columns. A value that is not text counts as missing: only later additions to the package need it.
-func (db *DB) readOwn(r *reader, b *bundle, columns []string, row []sql.RawBytes) error {
-	for i, target := range []*text{&b.own.replaces, &b.own.skips, &b.own.substitutesFor} {
+// readOrigin reads the columns. A value that is not text counts as missing: only later additions to the package need it.
+func (db *DB) readOrigin(r *reader, b *bundle, columns []string, row []sql.RawBytes) error {
+	for i, target := range []*text{&b.declared.replaces, &b.declared.skips, &b.declared.substitutesFor} {
 		if !utf8.Valid(row[i]) || bytes.IndexByte(row[i], 0) >= 0 {
 			db.findings.add(Finding{Kind: Dropped, Bundle: b.name, Field: columns[i], Reason: "the column is not text"})
 			*target = text{null: true}
@@ -40,12 +34,12 @@ func (db *DB) readOwn(r *reader, b *bundle, columns []string, row []sql.RawBytes
 // Origins returns the declared edges of the database's bundles by the bundles' names. If a column or its value is
 // missing, as in older schema versions, the ClusterServiceVersion of the bundle gives it. Bundles of which nothing is
 // known are not in the map. The caller may modify the map.
-func (db *DB) Origins(ctx context.Context) (map[string]Origin, error) {
+func (db *DB) Origins(ctx context.Context) (map[string]declcfg.Origin, error) {
 	packages, err := db.loaded(ctx)
 	if err != nil {
 		return nil, db.wrap(err)
 	}
-	out := map[string]Origin{}
+	out := map[string]declcfg.Origin{}
 	for _, a := range packages {
 		for _, b := range a.rows {
 			if o, ok := b.origin(); ok {
@@ -56,7 +50,7 @@ func (db *DB) Origins(ctx context.Context) (map[string]Origin, error) {
 	return out, nil
 }
 
-func (b *bundle) origin() (o Origin, known bool) {
+func (b *bundle) origin() (o declcfg.Origin, known bool) {
 	var c *csv
 	if b.manifests != nil {
 		c = b.manifests.csv
@@ -64,20 +58,20 @@ func (b *bundle) origin() (o Origin, known bool) {
 	if c != nil && c.stub && b.manifests.csvAt < 0 {
 		c = nil // a ClusterServiceVersion generated from a catalog declares no edges
 	}
-	edges := !b.own.replaces.null || !b.own.skips.null
+	edges := !b.declared.replaces.null || !b.declared.skips.null
 	switch {
 	case edges:
-		o.Replaces = b.own.replaces.s
-		if b.own.skips.s != "" {
-			o.Skips = strings.Split(b.own.skips.s, ",")
+		o.Replaces = b.declared.replaces.s
+		if b.declared.skips.s != "" {
+			o.Skips = strings.Split(b.declared.skips.s, ",")
 		}
 	case c != nil:
 		o.Replaces, o.Skips = c.replaces, slices.Clone(c.skips)
 	default:
-		return Origin{}, false
+		return declcfg.Origin{}, false
 	}
-	if !b.own.substitutesFor.null {
-		o.SubstitutesFor = b.own.substitutesFor.s
+	if !b.declared.substitutesFor.null {
+		o.SubstitutesFor = b.declared.substitutesFor.s
 	} else if c != nil {
 		o.SubstitutesFor = c.substitutesFor
 	}

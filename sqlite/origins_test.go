@@ -14,7 +14,7 @@ import (
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
-func origins(t testing.TB, path string) (map[string]sqlite.Origin, []sqlite.Finding) {
+func origins(t testing.TB, path string) (map[string]declcfg.Origin, []sqlite.Finding) {
 	t.Helper()
 	db, err := sqlite.Open(context.Background(), path, sqlite.Options{})
 	if err != nil {
@@ -44,7 +44,7 @@ func TestOriginsOfSchemaVersions(t *testing.T) {
 
 // Origins come from the columns even if channels differ, and do not affect anything else in the database.
 func TestOriginsAreWrittenAndRead(t *testing.T) {
-	given := map[string]sqlite.Origin{
+	given := map[string]declcfg.Origin{
 		"etcdoperator.v0.9.4": {Replaces: "x", Skips: []string{"y", "z"}, SubstitutesFor: "w"},
 		"etcdoperator.v0.9.2": {},
 	}
@@ -54,7 +54,7 @@ func TestOriginsAreWrittenAndRead(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "index.db")
 	_, err = sqlite.Create(context.Background(), path, c.Blobs(),
-		sqlite.WriteOptions{Origins: func(pkg, bundle string) (sqlite.Origin, bool) {
+		sqlite.WriteOptions{Origins: func(pkg, bundle string) (declcfg.Origin, bool) {
 			o, ok := given[bundle]
 			return o, ok && pkg == "etcd"
 		}})
@@ -72,8 +72,8 @@ func TestOriginsAreWrittenAndRead(t *testing.T) {
 	}
 	sameCatalog(t, c, back)
 	_, err = sqlite.Create(context.Background(), path, c.Blobs(),
-		sqlite.WriteOptions{Origins: func(string, string) (sqlite.Origin, bool) {
-			return sqlite.Origin{Replaces: "a\x00b"}, true
+		sqlite.WriteOptions{Origins: func(string, string) (declcfg.Origin, bool) {
+			return declcfg.Origin{Replaces: "a\x00b"}, true
 		}})
 	if err == nil {
 		t.Error("a NUL was written")

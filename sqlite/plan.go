@@ -94,19 +94,19 @@ func (p *packageWriter) follow(c *declcfg.Channel, head string) {
 }
 
 // origin returns the declared edges for the columns of a bundle.
-func (p *packageWriter) origin(b *declcfg.Bundle, plan *plan, c *csv) (Origin, error) {
+func (p *packageWriter) origin(b *declcfg.Bundle, plan *plan, c *csv) (declcfg.Origin, error) {
 	if p.options.Origins != nil {
 		if o, ok := p.options.Origins(p.name, b.Name); ok {
 			for _, text := range []struct{ what, s string }{{"what it replaces", o.Replaces},
 				{"what it skips", strings.Join(o.Skips, ",")}, {"what it substitutes for", o.SubstitutesFor}} {
 				if err := checkText(text.what, text.s); err != nil {
-					return Origin{}, err
+					return declcfg.Origin{}, err
 				}
 			}
 			return o, nil
 		}
 	}
-	o := Origin{Replaces: p.replaces(b, plan, c), Skips: plan.skips}
+	o := declcfg.Origin{Replaces: p.replaces(b, plan, c), Skips: plan.skips}
 	if c != nil {
 		o.SubstitutesFor = c.substitutesFor
 	}

@@ -70,7 +70,7 @@ func (db *DB) Stranded(ctx context.Context) ([]Stranded, error) {
 // reduced returns a bundle with the values of its manifests dropped.
 func (a *assembled) reduced(i int) (declcfg.Bundle, error) {
 	b, m := a.catalog.Bundles[i], a.rows[i].manifests
-	properties := make([]declcfg.Property, 0, len(b.Properties)+len(m.objects)+1)
+	properties := make([]declcfg.Property, 0, len(b.Properties)+len(m.objects))
 	var metadata []declcfg.Property
 	for _, p := range b.Properties {
 		if p.Type == declcfg.PropertyCSVMetadata {
@@ -83,14 +83,8 @@ func (a *assembled) reduced(i int) (declcfg.Bundle, error) {
 		properties = append(properties, declcfg.Property{Type: declcfg.PropertyBundleObject})
 	}
 	b.Properties = append(properties, metadata...)
-	whole := len(b.Properties)
-	p, err := m.substitution()
-	if err != nil {
-		return declcfg.Bundle{}, err
-	}
-	b.Properties = append(b.Properties, p...)
-	b.Reduce() // keeps what that property says
-	b.Properties = slices.Clip(b.Properties[:whole])
+	b.SetSubstitutesFor(m.substitutesFor())
+	b.Reduce() // keeps that if the version depends on it
 	b.RelatedImages = slices.Clone(b.RelatedImages)
 	return b, nil
 }

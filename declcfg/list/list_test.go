@@ -183,3 +183,14 @@ func TestDisplayNameOfMetadata(t *testing.T) {
 		}
 	}
 }
+
+// What a ClusterServiceVersion does not say, the metadata beside it may.
+func TestDisplayNameOfEither(t *testing.T) {
+	b := declcfg.Bundle{Properties: []declcfg.Property{
+		declcfg.NewBundleObject([]byte(`{"kind":"ClusterServiceVersion","spec":{"displayName":["a","b"]}}`)),
+		{Type: declcfg.PropertyCSVMetadata, Value: json.RawMessage(`{"displayName":"The Name"}`)},
+	}}
+	if got := displayName(&b); got != "The Name" {
+		t.Errorf("got %q", got)
+	}
+}

@@ -158,13 +158,8 @@ func (l *loader) intern(s string) string {
 // none or it cannot be read.
 func displayName(b *declcfg.Bundle) string {
 	if csv, err := b.CSV(); err == nil && csv != nil {
-		var v struct {
-			Spec struct {
-				DisplayName string `json:"displayName"`
-			} `json:"spec"`
-		}
-		if json.Unmarshal(csv, &v) == nil {
-			return v.Spec.DisplayName
+		if name := declcfg.ReadCSV(csv).DisplayName(); name != "" {
+			return name
 		}
 	}
 	for _, p := range b.Properties {

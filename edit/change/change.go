@@ -111,5 +111,5 @@ type Result struct {
 	ChangedBlobs iter.Seq2[declcfg.Blob, error]
 	// Origins returns the upgrade edges that a bundle of the result declares for itself, if known: for
 	// sqlite.WriteOptions.
-	Origins func(pkg, bundle string) (sqlite.Origin, bool)
+	Origins func(pkg, bundle string) (declcfg.Origin, bool)
 }

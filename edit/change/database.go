@@ -42,7 +42,7 @@ func (r databaseReader) extras(ctx context.Context) (*extras, error) {
 	b := &extras{origins: edit.Origins{}, findings: r.db.Findings()}
 	for i := range c.Bundles {
 		if o, ok := columns[c.Bundles[i].Name]; ok {
-			b.origins[edit.Name{Package: c.Bundles[i].Package, Bundle: c.Bundles[i].Name}] = edit.Origin(o)
+			b.origins[edit.Name{Package: c.Bundles[i].Package, Bundle: c.Bundles[i].Name}] = o
 		}
 	}
 	for _, f := range b.findings {
@@ -69,7 +69,7 @@ func database(ctx context.Context, path string, e Edit, o Options) (*Result, err
 	write := sqlite.WriteOptions{
 		Lossy: o.Lossy, Wait: o.Wait, New: o.Create, HeadManifests: e.HeadManifests, AnyImages: o.AnyImages,
 	}
-	write.Origins = func(pkg, bundle string) (sqlite.Origin, bool) { return result.Origins(pkg, bundle) }
+	write.Origins = func(pkg, bundle string) (declcfg.Origin, bool) { return result.Origins(pkg, bundle) }
 	written, err := sqlite.Replace(ctx, path, o.readDatabase(true, true), write,
 		func(ctx context.Context, db *sqlite.DB) (iter.Seq2[declcfg.Blob, error], error) {
 			var r reader = empty{Database}

@@ -11,9 +11,7 @@ import (
 	"github.com/opencontainers/go-digest"
 
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/edit"
 	"github.com/operator-bindery/bindery/internal/problem"
-	"github.com/operator-bindery/bindery/sqlite"
 )
 
 // plan is an edit that has been applied to a catalog and is not yet written.
@@ -63,8 +61,8 @@ func apply(ctx context.Context, r reader, e Edit, o Options) (*plan, error) {
 		}
 	}
 	slices.Sort(p.names)
-	own := newOwn(b.origins, account.Origins, then, p.after, p.changed)
-	p.result = &Result{Kind: r.kind(), Account: account, Findings: b.findings, Origins: own.edgesOf,
+	origins := newOriginsAfter(b.origins, account.Origins, then, p.after, p.changed)
+	p.result = &Result{Kind: r.kind(), Account: account, Findings: b.findings, Origins: origins.of,
 		Unchanged: len(p.changed) == 0 && !e.Always}
 	p.result.Changed = slices.Sorted(maps.Keys(p.changed))
 	return p, nil
@@ -262,8 +260,4 @@ func (s *cursor) find(pkg, name string) (*declcfg.Bundle, error) {
 		}
 	}
 	return nil, fmt.Errorf("package %q: the manifests of bundle %q are not there any more", pkg, name)
-}
-
-func origin(o edit.Origin) sqlite.Origin {
-	return sqlite.Origin{Replaces: o.Replaces, Skips: o.Skips, SubstitutesFor: o.SubstitutesFor}
 }

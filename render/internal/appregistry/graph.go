@@ -2,7 +2,6 @@ package appregistry
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -19,22 +18,11 @@ type Wish struct {
 }
 
 // WishOf reads the edges from a ClusterServiceVersion in JSON. Fields of an unexpected type are ignored.
-func WishOf(csv []byte) Wish {
-	var v struct {
-		Metadata struct {
-			Annotations map[string]json.RawMessage `json:"annotations"`
-		} `json:"metadata"`
-		Spec struct {
-			Replaces json.RawMessage `json:"replaces"`
-			Skips    json.RawMessage `json:"skips"`
-		} `json:"spec"`
-	}
-	_ = json.Unmarshal(csv, &v) // fields of other types are skipped, the rest is decoded
-	w := Wish{Replaces: textOf(v.Spec.Replaces), SkipRange: textOf(v.Metadata.Annotations[annotationSkipRange])}
-	if json.Unmarshal(v.Spec.Skips, &w.Skips) != nil {
-		w.Skips = nil
-	}
-	return w
+func WishOf(csv []byte) Wish { return wishOf(declcfg.ReadCSV(csv)) }
+
+func wishOf(c *declcfg.CSV) Wish {
+	o := c.Origin()
+	return Wish{Replaces: o.Replaces, Skips: o.Skips, SkipRange: c.SkipRange()}
 }
 
 // maxEdges bounds the entries and skips of all channels of all packages.

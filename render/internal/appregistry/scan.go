@@ -3,7 +3,6 @@ package appregistry
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,10 +15,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/canon"
 )
 
-const (
-	kindCSV             = "ClusterServiceVersion"
-	annotationSkipRange = "olm.skipRange"
-)
+const kindCSV = "ClusterServiceVersion"
 
 // maxPerDirectory is the maximum number of bundles in one directory: the whole directory is read for each of them.
 const maxPerDirectory = 1000
@@ -191,14 +187,9 @@ func (s *scanner) read(name string) ([]byte, error) {
 
 // csv records a bundle. Apart from its name the ClusterServiceVersion is checked when the bundle is read.
 func (s *scanner) csv(at declcfg.Position, d document) error {
-	c := csvFile{Position: at, wish: WishOf(d.json)}
-	var v struct {
-		Metadata struct {
-			Name json.RawMessage `json:"name"`
-		} `json:"metadata"`
-	}
-	_ = json.Unmarshal(d.json, &v)
-	if c.name = textOf(v.Metadata.Name); c.name == "" {
+	read := declcfg.ReadCSV(d.json)
+	c := csvFile{Position: at, name: read.Name(), wish: wishOf(read)}
+	if c.name == "" {
 		s.wrong(at, "the ClusterServiceVersion has no name")
 		return nil
 	}

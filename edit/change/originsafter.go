@@ -7,17 +7,16 @@ import (
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/edit"
-	"github.com/operator-bindery/bindery/sqlite"
 )
 
-// ownEdges computes which edges bundles declare for themselves after an edit:
+// originsAfter computes which edges bundles declare for themselves after an edit:
 //
 //   - the edges in the edit, for bundles that it added or whose declared edges it changed;
 //   - else the edges in the database's columns, if the channels do not contradict them more than before: the bundle's
 //     edges in channels are unchanged, or lead to the column's target, or the bundle has none any more because it is
 //     only skipped or was deprecated. Such a bundle gets its edges back when a channel is computed again;
 //   - else none: the columns then repeat the channels.
-type ownEdges struct {
+type originsAfter struct {
 	before, added edit.Origins
 	then, now     map[string]*declcfg.Catalog
 	changed       map[string]bool
@@ -39,38 +38,38 @@ type edges struct {
 	skipped         bool // the channel reaches the bundle by skips only
 }
 
-func newOwn(before, added edit.Origins, then, now map[string]*declcfg.Catalog, changed map[string]bool) *ownEdges {
+func newOriginsAfter(before, added edit.Origins, then, now map[string]*declcfg.Catalog, changed map[string]bool) *originsAfter {
 	if len(before)+len(added) == 0 {
-		return &ownEdges{} // nothing is known about any bundle, so the catalogs need not stay in memory
+		return &originsAfter{} // nothing is known about any bundle, so the catalogs need not stay in memory
 	}
-	return &ownEdges{before, added, then, now, changed, map[string]map[string]*places{}}
+	return &originsAfter{before, added, then, now, changed, map[string]map[string]*places{}}
 }
 
-// edgesOf returns the edges that a bundle of the result declares for itself. It is not safe for concurrent use.
-func (o *ownEdges) edgesOf(pkg, bundle string) (sqlite.Origin, bool) {
+// of returns the edges that a bundle of the result declares for itself. It is not safe for concurrent use.
+func (o *originsAfter) of(pkg, bundle string) (declcfg.Origin, bool) {
 	name := edit.Name{Package: pkg, Bundle: bundle}
 	if w, ok := o.added[name]; ok {
-		return origin(w), true
+		return w, true
 	}
 	was, ok := o.before[name]
 	if !ok {
-		return sqlite.Origin{}, false
+		return declcfg.Origin{}, false
 	}
 	if !o.changed[pkg] {
-		return origin(was), true
+		return was, true
 	}
 	if o.edges[pkg] == nil {
 		o.edges[pkg] = placesOf(o.then[pkg], o.now[pkg])
 	}
 	p := o.edges[pkg][bundle]
 	if p == nil || !p.then.there || !p.now.there || p.then.image != p.now.image {
-		return sqlite.Origin{}, false
+		return declcfg.Origin{}, false
 	}
-	return origin(was), p.now.deprecated || maps.Equal(p.then.edges, p.now.edges) || p.fit(was)
+	return was, p.now.deprecated || maps.Equal(p.then.edges, p.now.edges) || p.fit(was)
 }
 
 // fit reports whether the channels do not contradict the bundle's declaration.
-func (p *places) fit(was edit.Origin) bool {
+func (p *places) fit(was declcfg.Origin) bool {
 	skips := join(was.Skips)
 	none := true
 	for _, e := range p.now.edges {

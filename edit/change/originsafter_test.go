@@ -58,15 +58,15 @@ func TestOwnEdges(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if got := ownEdges(t, path); got != c.want {
+			if got := declaredEdges(t, path); got != c.want {
 				t.Errorf("got %s", got)
 			}
 		})
 	}
 }
 
-// ownEdges formats the columns of the bundles of package p, sorted by version.
-func ownEdges(t testing.TB, path string) string {
+// declaredEdges formats the columns of the bundles of package p, sorted by version.
+func declaredEdges(t testing.TB, path string) string {
 	t.Helper()
 	var out []string
 	for _, line := range columns(t, path) {
