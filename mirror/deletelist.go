@@ -316,7 +316,7 @@ func listAttachments(ctx context.Context, remote *registries.Client, i DeleteIte
 	}
 	var out []DeleteItem
 	for _, d := range image.Subjects() {
-		for _, end := range atmirror.AttachmentEnds {
+		for _, end := range referrers.TagEnds() {
 			tag := referrers.TagOf(d.Digest, end)
 			if _, err := to.Head(ctx, tag); atmirror.IsAbsent(err) {
 				continue

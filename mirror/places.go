@@ -12,7 +12,6 @@ import (
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/mirror/filter"
 	"github.com/operator-bindery/bindery/mirror/imageset"
-	"github.com/operator-bindery/bindery/mirror/internal/outage"
 	"github.com/operator-bindery/bindery/mirror/medium"
 )
 
@@ -42,11 +41,11 @@ func (o *Options) policyDemands(ctx context.Context, source imageset.Ref) (bool,
 	return o.Images.Demands(ctx, source.PullName())
 }
 
-// openSource opens the image of an item. Errors are an [outage.SourceError].
+// openSource opens the image of an item. Errors are a [store.SourceError].
 func openSource(ctx context.Context, from origin, i *item) (*opened, error) {
 	at, err := from.open(ctx, i)
 	if err != nil {
-		return nil, &outage.SourceError{Err: err}
+		return nil, &store.SourceError{Err: err, Opening: true}
 	}
 	return at, nil
 }

@@ -232,7 +232,8 @@ func checkOtherEntries(ctx context.Context, i *item, from *opened, to store.Read
 			return err
 		}
 		if _, _, err := from.Manifest(ctx, d.Digest.String()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return &outage.SourceError{Err: fmt.Errorf("what the destination has of it already: %w", err)}
+			return &store.SourceError{Opening: true,
+				Err: fmt.Errorf("what the destination has of it already: %w", err)}
 		}
 	}
 	return nil
@@ -246,7 +247,7 @@ func checkAttachmentTag(ctx context.Context, i *item, from *opened) error {
 	}
 	text, _, err := from.Manifest(ctx, from.top.Digest.String())
 	if err != nil {
-		return &outage.SourceError{Err: err}
+		return &store.SourceError{Err: err, Opening: true}
 	}
 	if err := referrers.CheckTagged(i.destination.Tag, text); err != nil {
 		return fmt.Errorf("%s is a tag for what is attached to an image: %w", i.destination.Name(), err)

@@ -18,7 +18,6 @@ import (
 	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
-	"github.com/operator-bindery/bindery/internal/reflist"
 	"github.com/operator-bindery/bindery/mirror/imageset"
 	"github.com/operator-bindery/bindery/mirror/medium"
 	"github.com/operator-bindery/bindery/mirror/stock"
@@ -478,7 +477,7 @@ func (m *mediumCheck) checkTagged(ctx context.Context) error {
 	for _, path := range m.reader.Repositories() {
 		at := m.reader.Repository(path)
 		for tag := range m.reader.Tags(path) {
-			if !strings.Contains(tag, ".") || !reflist.Belongs(tag) {
+			if !referrers.IsTag(tag) {
 				continue
 			}
 			text, _, err := at.Manifest(ctx, tag)

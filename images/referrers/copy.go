@@ -157,7 +157,7 @@ func (c *copying) copyAttached(ctx context.Context, subject digest.Digest, beyon
 		return nil
 	}
 	tooDeep := fmt.Errorf("%w: not copied, more than %d deep", fault.ErrLimit, c.budget.Limits.Depth)
-	for _, end := range tagEnds {
+	for _, end := range TagEnds() {
 		if !c.what.Tags {
 			break
 		}

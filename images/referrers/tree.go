@@ -25,8 +25,11 @@ const (
 	SBOM         = ".sbom"
 )
 
-// tagEnds are the ends of the tags that are looked for.
-var tagEnds = []string{Signatures, Attestations, SBOM}
+// TagEnds returns all of these ends.
+func TagEnds() []string { return []string{Signatures, Attestations, SBOM} }
+
+// IsTag tells whether a tag is one that cosign derives from the digest of an image.
+func IsTag(tag string) bool { return reflist.Belongs(tag) && slices.Contains(TagEnds(), path.Ext(tag)) }
 
 // TagOf returns a tag that is derived from the digest of an image, such as sha256-HEX.sig. The digest must be valid.
 func TagOf(d digest.Digest, end string) string { return reflist.Tag(d) + end }
@@ -113,7 +116,7 @@ func (t *Tree) problem(d digest.Digest, err error) {
 
 // readAttached reads what is attached to one manifest.
 func (t *treeReader) readAttached(ctx context.Context, one *Tree) (found []*Tree, err error) {
-	for _, end := range tagEnds {
+	for _, end := range TagEnds() {
 		tag := TagOf(one.Digest, end)
 		tagged, err := readTagged(ctx, t.r, tag, t.budget)
 		if isProblem(err) || errors.Is(err, store.ErrHidden) {
@@ -164,7 +167,7 @@ func readTagged(ctx context.Context, r store.Reader, tag string, budget *store.B
 // CheckTagged checks that the manifest of an attachment's tag (sha256-HEX.sig, .att or .sbom) is an attachment: not an
 // image and not an index, and for .sig with a layer that is a signature. It accepts everything under other tags.
 func CheckTagged(tag string, text []byte) error {
-	if !reflist.Belongs(tag) || !slices.Contains(tagEnds, path.Ext(tag)) {
+	if !IsTag(tag) {
 		return nil
 	}
 	p, err := store.PartsOf(text)

@@ -53,7 +53,7 @@ func ContentOf(r Reader, d v1.Descriptor) Content {
 	c := Content{Open: func(ctx context.Context, from int64) (io.ReadCloser, error) {
 		body, err := r.Blob(ctx, d, from)
 		if err != nil {
-			return nil, &SourceError{err}
+			return nil, &SourceError{Err: err}
 		}
 		return sourceBody{body}, nil
 	}}
@@ -66,10 +66,20 @@ func ContentOf(r Reader, d v1.Descriptor) Content {
 	return c
 }
 
-// SourceError is an error of reading the source, and not of the destination.
-type SourceError struct{ Err error }
+// SourceError is an error of the source, and not of the destination: of reading it or, if Opening is set, of opening it,
+// which the error itself says.
+type SourceError struct {
+	Err     error
+	Opening bool
+}
 
-func (e *SourceError) Error() string { return "source: " + e.Err.Error() }
+func (e *SourceError) Error() string {
+	if e.Opening {
+		return e.Err.Error()
+	}
+	return "source: " + e.Err.Error()
+}
+
 func (e *SourceError) Unwrap() error { return e.Err }
 
 // sourceBody is the content of a blob at a source.
@@ -78,7 +88,7 @@ type sourceBody struct{ io.ReadCloser }
 func (b sourceBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err != nil && err != io.EOF {
-		err = &SourceError{err}
+		err = &SourceError{Err: err}
 	}
 	return n, err
 }

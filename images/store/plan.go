@@ -175,10 +175,10 @@ func (c *imageCopy) ask(ctx context.Context, n *node, withText bool) error {
 func (c *imageCopy) read(ctx context.Context, n *node) error {
 	text, mediaType, err := c.from.Manifest(ctx, n.Digest.String())
 	if err != nil {
-		return &SourceError{err}
+		return &SourceError{Err: err}
 	}
 	if err := verify.Manifest(text, n.Digest); err != nil {
-		return &SourceError{err}
+		return &SourceError{Err: err}
 	}
 	if err := c.budget.TakeManifest(len(text)); err != nil {
 		return err

@@ -14,7 +14,6 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/mirror/imageset"
 )
@@ -54,19 +53,6 @@ func IsAbsent(err error) bool {
 func IsRefused(err error) bool {
 	var answer *registries.StatusError
 	return errors.As(err, &answer) && (answer.Status == http.StatusUnauthorized || answer.Status == http.StatusForbidden)
-}
-
-// AttachmentEnds are the ends of the tags that cosign gives to what is attached to an image.
-var AttachmentEnds = []string{referrers.Signatures, referrers.Attestations, referrers.SBOM}
-
-// IsAttachmentTag tells whether a tag is one of cosign.
-func IsAttachmentTag(tag string) bool {
-	for _, end := range AttachmentEnds {
-		if d, ok := strings.CutSuffix(tag, end); ok && digest.Digest(strings.Replace(d, "-", ":", 1)).Validate() == nil {
-			return true
-		}
-	}
-	return false
 }
 
 // ParseSource parses the name of a source that an earlier run has read, whatever its transport is.

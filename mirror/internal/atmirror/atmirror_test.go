@@ -73,12 +73,6 @@ func TestIsAbsent(t *testing.T) {
 }
 
 func TestNames(t *testing.T) {
-	for tag, want := range map[string]bool{"sha256-" + one.Encoded() + ".sig": true, "sha256-" + one.Encoded(): false,
-		"v1.sig": false, "sha256-" + one.Encoded() + ".sbom": true} {
-		if IsAttachmentTag(tag) != want {
-			t.Errorf("%s is %v", tag, !want)
-		}
-	}
 	if got := DigestTag("docker://" + some + ":v1@" + one.String()); got != "sha256-"+one.Encoded() {
 		t.Error(got)
 	}

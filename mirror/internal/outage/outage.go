@@ -36,19 +36,10 @@ func registryFull(err error) bool {
 	return errors.As(err, &s) && s.NoSpace
 }
 
-// SourceError is an error of opening an image where it comes from.
-type SourceError struct{ Err error }
-
-func (e *SourceError) Error() string { return e.Err.Error() }
-
-// Unwrap returns the error itself.
-func (e *SourceError) Unwrap() error { return e.Err }
-
 // ofSource tells whether an error is one of the place that images come from.
 func ofSource(err error) bool {
-	var opening *SourceError
-	var reading *store.SourceError
-	return errors.As(err, &opening) || errors.As(err, &reading)
+	var source *store.SourceError
+	return errors.As(err, &source)
 }
 
 // unavailable tells whether an error is that of a registry which does not answer, or fails, whatever the request.

@@ -25,7 +25,7 @@ func TestFatal(t *testing.T) {
 		{"this disk is full", fmt.Errorf("write: %w", syscall.ENOSPC), true},
 		{"a quota", fmt.Errorf("write: %w", syscall.EDQUOT), true},
 		{"the target is full", full, true},
-		{"a source that says it is full", &SourceError{full}, false},
+		{"a source that says it is full", &store.SourceError{Err: full, Opening: true}, false},
 		{"a source that is read", &store.SourceError{Err: full}, false},
 		{"larger than a segment", medium.ErrTooLarge, true},
 	} {
@@ -34,7 +34,7 @@ func TestFatal(t *testing.T) {
 		}
 	}
 	var inner *registries.StatusError
-	if err := error(&SourceError{full}); !errors.As(err, &inner) || err.Error() != full.Error() {
+	if err := error(&store.SourceError{Err: full, Opening: true}); !errors.As(err, &inner) || err.Error() != full.Error() {
 		t.Errorf("%v", err)
 	}
 }
@@ -43,7 +43,7 @@ func TestFatal(t *testing.T) {
 func TestCounter(t *testing.T) {
 	down := &registries.StatusError{Status: http.StatusBadGateway}
 	source := func(host string) Outcome {
-		return Outcome{Source: host, Target: "to", Err: &SourceError{down}}
+		return Outcome{Source: host, Target: "to", Err: &store.SourceError{Err: down, Opening: true}}
 	}
 	var c Counter
 	for n := 1; n < tooMany; n++ {

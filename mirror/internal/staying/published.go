@@ -16,6 +16,7 @@ import (
 
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
@@ -120,7 +121,7 @@ func (s *search) searchRepository(ctx context.Context, ref imageset.Ref) error {
 	}
 	for _, tag := range tags {
 		ref.Tag = tag
-		if atmirror.IsAttachmentTag(tag) || s.isRecorded(ref) {
+		if referrers.IsTag(tag) || s.isRecorded(ref) {
 			continue
 		}
 		top, err := s.addIfCatalog(ctx, at, ref, tag)

@@ -454,7 +454,7 @@ func (s *Repository) addAttached(ctx context.Context, waiting map[string]bool) e
 // tagsOfAttached are the tags of what may belong to a manifest.
 func tagsOfAttached(d digest.Digest) []string {
 	out := []string{reflist.Tag(d)}
-	for _, end := range atmirror.AttachmentEnds {
+	for _, end := range referrers.TagEnds() {
 		out = append(out, referrers.TagOf(d, end))
 	}
 	return out
