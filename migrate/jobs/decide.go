@@ -98,7 +98,7 @@ func (t *Task) directory(ctx context.Context, w *Written, quick bool) (presence,
 		}
 		return changed, nil
 	}
-	now, err := SumTree(ctx, t.Directory)
+	now, err := sumTree(ctx, t.Directory)
 	switch {
 	case err != nil:
 		return changed, err

@@ -58,7 +58,7 @@ func identify(ctx context.Context, client *images.Client, ref string) (*source, 
 		}
 	default:
 		var t Tree
-		t, err = SumTree(ctx, ref)
+		t, err = sumTree(ctx, ref)
 		s.Digest = t.Digest
 	}
 	return s, err
@@ -123,7 +123,7 @@ func (s *source) check(ctx context.Context, image string) error {
 			return errChanged
 		}
 	default:
-		t, err := SumTree(ctx, s.path)
+		t, err := sumTree(ctx, s.path)
 		if err != nil {
 			return err
 		}
@@ -154,8 +154,8 @@ type Tree struct {
 	Digest string `json:"digest"`
 }
 
-// SumTree reads all files of a directory.
-func SumTree(ctx context.Context, dir string) (Tree, error) {
+// sumTree reads all files of a directory.
+func sumTree(ctx context.Context, dir string) (Tree, error) {
 	t := Tree{}
 	h := sha256.New()
 	err := walk(dir, func(name string, info fs.FileInfo) error {
@@ -172,7 +172,7 @@ func SumTree(ctx context.Context, dir string) (Tree, error) {
 	return t, err
 }
 
-// measure is like SumTree, but does not read the files.
+// measure is like sumTree, but does not read the files.
 func measure(dir string) (Tree, error) {
 	t := Tree{}
 	err := walk(dir, func(_ string, info fs.FileInfo) error {

@@ -246,7 +246,7 @@ func (t *Task) Prepared(ctx context.Context, dir, image string, report *migrate.
 	w := &Written{Input: t.source.Input, Settings: t.run.o.Settings(t.Line), Tool: t.run.o.Tool, Image: image,
 		Before: t.before, Report: report}
 	if t.Directory != "" {
-		tree, err := SumTree(ctx, dir)
+		tree, err := sumTree(ctx, dir)
 		if err != nil {
 			return err
 		}

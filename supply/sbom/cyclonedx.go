@@ -51,10 +51,10 @@ type cdxTools struct {
 var cdxTypes = map[kind]string{kindPackage: "application", kindOperator: "application", kindProgram: "application",
 	kindModule: "library", kindLayer: "file"}
 
-// WriteCycloneDX writes the inventory as a CycloneDX 1.6 document in JSON (https://cyclonedx.org/docs/1.6/json/). Each
+// writeCycloneDX writes the inventory as a CycloneDX 1.6 document in JSON (https://cyclonedx.org/docs/1.6/json/). Each
 // entry is one line. The serial number is derived from the digest of the image. Components whose dependencies are not
 // known are not listed as having none.
-func WriteCycloneDX(w io.Writer, inv *Inventory, o Options) error {
+func writeCycloneDX(w io.Writer, inv *Inventory, o Options) error {
 	list := components(inv)
 	d := newDocument(w)
 	d.member("$schema", "http://cyclonedx.org/schema/bom-1.6.schema.json")

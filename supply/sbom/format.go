@@ -43,7 +43,7 @@ func (f Format) PredicateType() string {
 // Write writes a document. The same inventory and options give the same bytes.
 func (f Format) Write(w io.Writer, inv *Inventory, o Options) error {
 	if f == SPDX {
-		return WriteSPDX(w, inv, o)
+		return writeSPDX(w, inv, o)
 	}
-	return WriteCycloneDX(w, inv, o)
+	return writeCycloneDX(w, inv, o)
 }

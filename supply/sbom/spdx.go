@@ -52,9 +52,9 @@ type spdxRelationship struct {
 var spdxPurposes = map[kind]string{kindPackage: "OTHER", kindOperator: "OTHER", kindProgram: "APPLICATION",
 	kindModule: "LIBRARY", kindLayer: "ARCHIVE"}
 
-// WriteSPDX writes the inventory as an SPDX 2.3 document in JSON (https://spdx.github.io/spdx-spec/v2.3/). Each entry
+// writeSPDX writes the inventory as an SPDX 2.3 document in JSON (https://spdx.github.io/spdx-spec/v2.3/). Each entry
 // is one line. The namespace is derived from the digest of the image.
-func WriteSPDX(w io.Writer, inv *Inventory, o Options) error {
+func writeSPDX(w io.Writer, inv *Inventory, o Options) error {
 	list := components(inv)
 	d := newDocument(w)
 	subject := inv.Image.Digest

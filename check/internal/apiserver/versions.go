@@ -29,9 +29,9 @@ func ParseVersion(text string) (Version, error) {
 	return Version(n), err
 }
 
-// API is a version of an API with the kinds in it and the versions of Kubernetes that serve it: from Since, and before
+// api is a version of an API with the kinds in it and the versions of Kubernetes that serve it: from Since, and before
 // Removed unless that is 0. An API that was never served without a flag has Since and Removed of the same value.
-type API struct {
+type api struct {
 	APIVersion     string
 	Kinds          []string
 	Since, Removed Version
@@ -42,7 +42,7 @@ type API struct {
 var rbacKinds = []string{"Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"}
 
 // apis are the APIs of Kubernetes that have a kind which OLM v1 applies, by the deprecated API migration guide.
-var apis = []API{
+var apis = []api{
 	{APIVersion: "v1", Kinds: []string{"ConfigMap", "Secret", "Service", "ServiceAccount"}},
 	{APIVersion: "apps/v1", Kinds: []string{"Deployment"}, Since: 9},
 	{APIVersion: "rbac.authorization.k8s.io/v1", Kinds: rbacKinds, Since: 8},
@@ -86,7 +86,7 @@ func Served(apiVersion, kind string, v Version) (why, instead string) {
 		return "", ""
 	}
 	why = fmt.Sprintf("no matches for kind %q in version %q", kind, apiVersion)
-	i := slices.IndexFunc(apis, func(a API) bool {
+	i := slices.IndexFunc(apis, func(a api) bool {
 		return a.APIVersion == apiVersion && slices.Contains(a.Kinds, kind)
 	})
 	if i < 0 {
