@@ -18,7 +18,7 @@ import (
 	"github.com/operator-bindery/bindery/build/inspect"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images"
-	"github.com/operator-bindery/bindery/internal/atomicfs"
+	"github.com/operator-bindery/bindery/internal/spool"
 	"github.com/operator-bindery/bindery/render"
 	"github.com/operator-bindery/bindery/supply/sbom"
 )
@@ -157,16 +157,13 @@ func (x *examiner) serverLayer(ctx context.Context, i *images.Image, n int, plac
 			if name != serverPath || h.Typeflag != tar.TypeReg {
 				return nil
 			}
-			f, err := atomicfs.NewScratch(x.o.Temp, ".bindery-program-*")
+			s := spool.New(x.o.Temp, 0)
+			defer func() { err = errors.Join(err, s.Close()) }()
+			all, err := s.AppendFrom(ctx, content)
 			if err != nil {
 				return err
 			}
-			defer func() { err = errors.Join(err, f.Close()) }()
-			size, err := io.Copy(f, content)
-			if err != nil {
-				return err
-			}
-			program, err = sbom.ReadProgram(serverPath, f, size, x.o.Release)
+			program, err = sbom.ReadProgram(serverPath, s, all.Len, x.o.Release)
 			return err
 		})
 	if err != nil {

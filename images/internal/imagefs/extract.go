@@ -35,7 +35,7 @@ type Layers struct {
 // the rest is in a file without a name in temp, or in the system's directory for temporary files if temp is empty.
 func (s *Layers) Extract(ctx context.Context, wanted []string, limits limit.Limits, temp string) (_ *Tree, err error) {
 	limits = limits.WithDefaults()
-	x := &extraction{limits: limits, tree: newTree(&heap{memory: limits.Memory, temp: temp})}
+	x := &extraction{limits: limits, tree: newTree(newHeap(limits.Memory, temp))}
 	if x.wanted, err = cleanWanted(wanted); err != nil {
 		return nil, err
 	}
@@ -60,7 +60,7 @@ func (s *Layers) CopyFile(ctx context.Context, name string, w io.Writer, limits 
 		return 0, err
 	}
 	found := false
-	x := &extraction{limits: limits.WithDefaults(), wanted: wanted, tree: newTree(&heap{temp: temp})}
+	x := &extraction{limits: limits.WithDefaults(), wanted: wanted, tree: newTree(newHeap(0, temp))}
 	x.sink = func(r io.Reader) (err error) {
 		found = true
 		size, err = io.Copy(w, r)

@@ -4,17 +4,17 @@ import (
 	"bytes"
 	"io"
 
-	"github.com/operator-bindery/bindery/internal/atomicfs"
+	"github.com/operator-bindery/bindery/internal/spool"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
-// heap holds the contents of files: in memory up to a limit, the rest in a temporary file.
+// heap holds the contents of files: in memory up to a limit, the rest in a spool.
 type heap struct {
 	memory int64
-	temp   string
-	file   *atomicfs.Scratch
-	at     int64
+	rest   *spool.Spool
 }
+
+func newHeap(memory int64, temp string) *heap { return &heap{memory, spool.New(temp, 0)} }
 
 // believed is the size in bytes up to which memory is allocated by what a header claims.
 const believed = 1 << 20
@@ -37,27 +37,12 @@ func (h *heap) put(r io.Reader, n int64) (io.ReaderAt, error) {
 		}
 		return bytes.NewReader(b.Bytes()), nil
 	}
-	if h.file == nil {
-		f, err := atomicfs.NewScratch(h.temp, "bindery-files-")
-		if err != nil {
-			return nil, err
-		}
-		h.file = f
-	}
-	if _, err := io.CopyN(h.file, r, n); err != nil {
+	at := spool.Span{At: h.rest.Len(), Len: n}
+	if _, err := io.CopyN(h.rest, r, n); err != nil {
 		return nil, verify.ShortRead(err)
 	}
-	at := h.at
-	h.at += n
-	return io.NewSectionReader(h.file, at, n), nil
+	return h.rest.Open(at), nil
 }
 
 // close removes the temporary file.
-func (h *heap) close() error {
-	if h.file == nil {
-		return nil
-	}
-	f := h.file
-	h.file = nil
-	return f.Close()
-}
+func (h *heap) close() error { return h.rest.Close() }

@@ -1,34 +1,55 @@
 package imagefs
 
 import (
-	"io/fs"
-	"os"
-	"runtime"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
 	"strings"
 	"testing"
-
-	"github.com/operator-bindery/bindery/internal/limit"
 )
 
-// What of an image does not fit into memory has no name while it is used: nothing of it stays if the program is killed.
-func TestExtractedFilesAreNotToBeSeen(t *testing.T) {
-	temp := t.TempDir()
-	text := strings.Repeat("catalog\n", 20_000)
-	s := stack(nil, plainLayer(tarOf(t, entry{name: "configs/a/catalog.yaml", body: text})))
-	tree, err := s.Extract(t.Context(), []string{"configs"}, limit.Limits{Memory: 1}, temp)
-	if err != nil {
-		t.Fatal(err)
+// Contents are what was put, in memory or not, also after one that ended early.
+func TestHeap(t *testing.T) {
+	h := newHeap(100, t.TempDir())
+	defer h.close()
+	if _, err := h.put(strings.NewReader("short"), 200); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("a content that ends early: %v", err)
 	}
-	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 && runtime.GOOS != "windows" {
-		t.Errorf("there is %v (%v)", left, err)
+	var contents []io.ReaderAt
+	for i := range 100 {
+		text := strings.Repeat(fmt.Sprint(i), 50*i)
+		c, err := h.put(strings.NewReader(text), int64(len(text)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		contents = append(contents, c)
 	}
-	if got, err := fs.ReadFile(tree, "configs/a/catalog.yaml"); err != nil || string(got) != text {
-		t.Errorf("got %d bytes, %v", len(got), err)
+	for i, c := range contents {
+		want := strings.Repeat(fmt.Sprint(i), 50*i)
+		got, err := io.ReadAll(io.NewSectionReader(c, 0, int64(len(want))))
+		if err != nil || string(got) != want {
+			t.Errorf("content %d has %d bytes: %v", i, len(got), err)
+		}
 	}
-	if err := tree.Close(); err != nil {
-		t.Error(err)
-	}
-	if left, _ := os.ReadDir(temp); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
+}
+
+func BenchmarkHeap(b *testing.B) {
+	for _, size := range []int{4 << 10, 4 << 20} {
+		b.Run(fmt.Sprint(size), func(b *testing.B) {
+			content, back := make([]byte, size), make([]byte, size)
+			b.SetBytes(int64(size))
+			h := newHeap(0, b.TempDir())
+			defer h.close()
+			for b.Loop() {
+				c, err := h.put(bytes.NewReader(content), int64(size))
+				if err == nil {
+					_, err = c.ReadAt(back, 0)
+				}
+				if err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }
