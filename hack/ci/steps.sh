@@ -10,47 +10,49 @@ export ACCEPTANCE_KILLS="${ACCEPTANCE_KILLS:-10}"  # hack/acceptance.sh by itsel
 export CI_FUZZTIME="${CI_FUZZTIME:-2s}" CI_SKIP="${CI_SKIP:-}" GO="${GO:-go}"
 CI_CROSS="${CI_CROSS:-linux/s390x darwin/arm64 windows/amd64}"
 
-results=() failed=0 began=$SECONDS
-log=$(mktemp) beside_log=$(mktemp)
-trap 'rm -f "$log" "$beside_log"' EXIT
+began=$SECONDS
+state=$(mktemp -d) # how the steps ended, in the order in which they did, and what they printed
+trap 'rm -rf "$state"' EXIT
+: >"$state/results"
 
-skipped() {
-    case " $CI_SKIP " in *" $1 "*) results+=("skip  $1 (CI_SKIP)"); return 0 ;; esac
-    return 1
+# spend sets spent to the seconds of processor time that the commands of this shell have taken by now, with those of their children.
+spend() {
+    local at=$state/times-$BASHPID
+    times >"$at"
+    spent=$(awk 'NR == 2 {split($1 $2, t, /[ms]/); printf "%d", t[1] * 60 + t[2] + t[3] * 60 + t[4]}' "$at")
 }
 
 # step NAME COMMAND... runs a step.
 step() {
-    local name=$1 start=$SECONDS status; shift
-    skipped "$name" && return
+    local name=$1 start=$SECONDS cpu spent status log; shift
+    case " $CI_SKIP " in *" $name "*) echo "skip  $name (CI_SKIP)" >>"$state/results"; return ;; esac
+    log=$state/$name
+    spend; cpu=$spent
     printf '\n===== %s\n' "$name"
     "$@" 2>&1 | tee "$log"; status=${PIPESTATUS[0]}
+    spend
+    local took="$((SECONDS - start))s, $((spent - cpu))s of processor time"
     case $status in
-        0) results+=("ok    $name ($((SECONDS - start))s)") ;;
-        77) results+=("LEFT  $name: $(tail -n 1 "$log")") ;;
-        *) results+=("FAIL  $name ($((SECONDS - start))s, status $status)"); failed=1 ;;
-    esac
+        0) echo "ok    $name ($took)" ;;
+        77) echo "LEFT  $name: $(tail -n 1 "$log")" ;;
+        *) echo "FAIL  $name ($took, status $status)" ;;
+    esac >>"$state/results"
 }
 
-# beside NAME COMMAND... starts a step that runs beside the following ones; joined waits for it and prints what it printed.
+# beside FUNCTION runs the steps of a function beside the ones that follow; joined waits for them and prints what they printed.
 beside() {
-    beside_name=$1 beside_start=$SECONDS beside_pid=''; shift
-    skipped "$beside_name" && return
-    "$@" >"$beside_log" 2>&1 &
+    (began=$SECONDS; "$1"; echo "      $1: $((SECONDS - began))s") >"$state/beside" 2>&1 &
     beside_pid=$!
 }
 joined() {
-    [ -n "$beside_pid" ] || return
-    local status; wait "$beside_pid"; status=$?
-    printf '\n===== %s\n' "$beside_name"
-    cat "$beside_log"
-    if [ $status -eq 0 ]; then results+=("ok    $beside_name (ended after $((SECONDS - beside_start))s, beside others)")
-    else results+=("FAIL  $beside_name (status $status)"); failed=1; fi
+    wait "$beside_pid" || echo "FAIL  the steps beside the others ended with status $?" >>"$state/results"
+    cat "$state/beside"
 }
 
 # summary prints how the steps ended, and ends with the status of the whole.
 summary() {
     printf '\n===== summary (%ds)\n' $((SECONDS - began))
-    printf '%s\n' "${results[@]}"
-    exit $failed
+    cat "$state/results"
+    ! grep -q '^FAIL' "$state/results"
+    exit
 }
