@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/urfave/cli/v2"
+
 	"github.com/operator-bindery/bindery/cmd/internal/app"
 	"github.com/operator-bindery/bindery/cmd/internal/clitest"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
@@ -102,11 +104,18 @@ func TestDocumentedCommands(t *testing.T) {
 		t.Errorf("%d commands are only parsed, %d at most", len(skip), mostParsedOnly)
 	}
 	run, found := 0, map[string]bool{}
+	files := docsDir(t)
+	docsFiles(t, files)
+	images := docsRegistry(t, files)
 	for page, lines := range documented(t) {
 		t.Run(page, func(t *testing.T) {
-			dir := docsDir(t)
-			docsFiles(t, dir)
-			registry := docsRegistry(t, dir)
+			dir := t.TempDir()
+			if err := os.CopyFS(dir, os.DirFS(files)); err != nil {
+				t.Fatal(err)
+			}
+			clitest.WriteFile(t, filepath.Join(dir, "policy.json"),
+				strings.ReplaceAll(clitest.ReadFile(t, filepath.Join(files, "policy.json")), files, dir))
+			registry := images.Copy(t)
 			clitest.WriteFile(t, filepath.Join(dir, "registries.conf"),
 				clitest.ReadFile(t, testregistry.Recorded(t).RegistriesConf(t, testregistry.RecordedHost)))
 			hosts := strings.NewReplacer("registry.example.com", registry.Host(), "mirror.example.com:5000",
@@ -115,10 +124,7 @@ func TestDocumentedCommands(t *testing.T) {
 			clitest.WriteFile(t, filepath.Join(dir, "indexes.txt"), "index.db -> "+registry.Host()+"/acme/listed:v1\n")
 			for _, line := range lines {
 				args := shellWords(hosts.Replace(line))
-				p := &option.Session{Program: &program.Program{Stdin: strings.NewReader(""), Stdout: &cmdline.Pipe{W: io.Discard}, Stderr: io.Discard}}
-				if _, err := cmdline.Parse(app.New(p), args); err != nil {
-					t.Errorf("%s\n%v", line, err)
-				}
+				args = serverless(t, args)
 				if slices.Contains(pagesOfMirrors, page) {
 					continue // they run in order, in another test
 				}
@@ -129,7 +135,7 @@ func TestDocumentedCommands(t *testing.T) {
 				run++
 				args = args[1:]
 				cmd := clitest.Command(dir, "bindery", args...)
-				cmd.Env = append(cmd.Env, "BINDERY_SERVER=none", "BINDERY_USE_HTTP=true", "BINDERY_SIGN_PASSPHRASE=open sesame",
+				cmd.Env = append(cmd.Env, "BINDERY_USE_HTTP=true", "BINDERY_SIGN_PASSPHRASE=open sesame",
 					"CONTAINERS_REGISTRIES_CONF="+filepath.Join(dir, "registries.conf"))
 				got := clitest.Finish(t, cmd)
 				answered := (args[0] == "check" || args[0] == "diff") && got.Status == 1 && got.Stdout != "" &&
@@ -146,6 +152,31 @@ func TestDocumentedCommands(t *testing.T) {
 		}
 	}
 	t.Logf("%d commands ran, %d were only parsed", run, len(found))
+}
+
+// serverless parses a command, and adds that the image that it builds gets no server, if the command says nothing about one:
+// to pack the program of the tests as the server takes seconds, and is what other tests are about.
+func serverless(t *testing.T, args []string) []string {
+	t.Helper()
+	p := &option.Session{Program: &program.Program{Stdin: strings.NewReader(""), Stdout: &cmdline.Pipe{W: io.Discard}, Stderr: io.Discard}}
+	line, err := cmdline.Parse(app.New(p), args)
+	if err != nil {
+		t.Errorf("%s\n%v", strings.Join(args, " "), err)
+	}
+	leaf := line.Leaf()
+	if leaf == nil || !slices.ContainsFunc(leaf.Flags, func(f cli.Flag) bool { return slices.Contains(f.Names(), "server") }) {
+		return args
+	}
+	given := func(names ...string) bool {
+		return slices.ContainsFunc(args, func(arg string) bool {
+			name, _, _ := strings.Cut(arg, "=")
+			return slices.Contains(names, name)
+		})
+	}
+	if !given("-t", "--tag", "--push") || given("--server", "--binary-image", "--base", "--generate") {
+		return args
+	}
+	return append(slices.Clone(args), "--server", "none")
 }
 
 // The commands in the steps of CI systems that pages show are ones that the program has, with flags that it has.
@@ -219,7 +250,7 @@ func docsFiles(t *testing.T, dir string) {
 	for _, name := range []string{"small.db", "old.db", "new.db", "medium.db"} {
 		clitest.CopyFile(t, "../../../testdata/db/small.db", filepath.Join(dir, name))
 	}
-	signingFiles(t, dir, "release.key --signatures")
+	signingFiles(t, exampleKeys(t), dir, "release.key --signatures")
 	for _, name := range []string{"key", "pub"} {
 		clitest.CopyFile(t, filepath.Join(dir, "release."+name), filepath.Join(dir, "ci."+name))
 	}

@@ -11,12 +11,13 @@ import (
 )
 
 // signingFiles writes what examples of signing name: a key pair, a predicate, and a policy with the key.
-func signingFiles(t *testing.T, dir, line string) {
+func signingFiles(t *testing.T, keys, dir, line string) {
 	t.Helper()
 	clitest.WriteFile(t, filepath.Join(dir, "passphrase.txt"), "open sesame\n")
 	if strings.Contains(line, "release.") || strings.Contains(line, "--signatures") {
-		clitest.Done(t, dir, "bindery", "keys", "generate", "--name", "release", "--sign-passphrase-file",
-			filepath.Join(dir, "passphrase.txt"))
+		for _, name := range []string{"release.key", "release.pub"} {
+			clitest.CopyFile(t, filepath.Join(keys, name), filepath.Join(dir, name))
+		}
 	}
 	clitest.WriteFile(t, filepath.Join(dir, "sbom.json"), "{}")
 	clitest.WriteFile(t, filepath.Join(dir, "tested.json"), "{}")
@@ -27,6 +28,15 @@ func signingFiles(t *testing.T, dir, line string) {
 		t.Fatal(err)
 	}
 	clitest.WriteFile(t, filepath.Join(dir, "registries.d", "any.yaml"), "default-docker:\n  use-sigstore-attachments: true\n")
+}
+
+// exampleKeys returns a directory with the key pair release.key and release.pub.
+func exampleKeys(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	clitest.WriteFile(t, filepath.Join(dir, "passphrase.txt"), "open sesame\n")
+	clitest.Done(t, dir, "bindery", "keys", "generate", "--name", "release", "--sign-passphrase-file", "passphrase.txt")
+	return dir
 }
 
 // signExample signs and attests an image for the examples of verifying.

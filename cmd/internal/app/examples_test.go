@@ -50,6 +50,7 @@ func helpExamples(t *testing.T) map[string][]string {
 // Every example in the help texts works in a directory with the files it names. The host names are examples and are
 // never contacted.
 func TestHelpExamples(t *testing.T) {
+	made := makeExampleImages(t)
 	for name, lines := range helpExamples(t) {
 		if strings.HasPrefix(name, "bindery alpha ") {
 			continue // the same commands as those of list
@@ -93,7 +94,7 @@ func TestHelpExamples(t *testing.T) {
 					clitest.WriteFile(t, filepath.Join(dir, "mapping.txt"),
 						"oci:"+supplytest.Unpack(t, "unsigned")+":v1=oci:mirror.oci:v1\n")
 				}
-				signingFiles(t, dir, line)
+				signingFiles(t, made.keys, dir, line)
 				if strings.Contains(line, "mapping.txt") {
 					testregistry.Image{}.WriteLayout(t, filepath.Join(dir, "from.oci"), "v1")
 					clitest.WriteFile(t, filepath.Join(dir, "mapping.txt"), "oci:from.oci:v1 oci:to.oci:v1\n")
@@ -151,7 +152,7 @@ func TestHelpExamples(t *testing.T) {
 				}
 				if (strings.Contains(line, " registry.example.com/") || strings.Contains(line, "imageset.yaml")) &&
 					!strings.Contains(line, "build") && !strings.Contains(line, "unpack-job") {
-					host, redirect := exampleRegistry(t, dir)
+					host, redirect := made.registry(t, dir)
 					if writesBeside[args[0]] { // registries.conf redirects what is read only
 						args[1] = strings.Replace(args[1], "registry.example.com", host, 1)
 						redirect = []string{"--use-http"}
@@ -172,9 +173,7 @@ func TestHelpExamples(t *testing.T) {
 					clitest.ServeUntilStopped(t, dir, port, args...)()
 					return
 				}
-				cmd := clitest.Command(dir, "bindery", args...)
-				cmd.Env = append(cmd.Env, "BINDERY_SERVER=none") // packing the server would take most of the time
-				got := clitest.Finish(t, cmd)
+				got := clitest.RunProgram(t, dir, "bindery", serverless(t, append([]string{"bindery"}, args...))[1:]...)
 				// A check has status 1 for what it finds.
 				found := (args[0] == "check" || strings.Contains(line, "fmt catalog --check")) && got.Status == 1 && got.Stdout != "" && got.Stderr == ""
 				if got.Status != 0 && !found {
@@ -191,25 +190,43 @@ var accounts = map[string]bool{"login": true, "logout": true, "untag": true}
 // writesBeside are the commands that use the registry of their argument, whatever mirrors it has.
 var writesBeside = map[string]bool{"tags": true, "sign": true, "attest": true, "attach": true}
 
-// exampleRegistry starts a registry with the images of the examples and returns its host and the flags that redirect
-// registry.example.com to it.
-func exampleRegistry(t *testing.T, dir string) (host string, redirect []string) {
+// exampleImages are the images that examples read, made once: a registry with them, another in which the catalog is signed, and
+// the directory of the key pair.
+type exampleImages struct {
+	plain, signed *testregistry.Registry
+	keys          string
+}
+
+func makeExampleImages(t *testing.T) exampleImages {
 	t.Helper()
-	registry := testregistry.New(t)
-	images := []string{"bundle bundle -t " + registry.Host() + "/acme/etcd:v0.9.2",
-		"bundle bundle -t " + registry.Host() + "/acme/etcd:v0.9.4",
-		"catalog index.db --server none --cache none -t " + registry.Host() + "/acme/catalog:v1"}
-	if _, err := os.Stat(filepath.Join(dir, "new-bundle")); err == nil {
-		images = append(images, "bundle new-bundle -t "+registry.Host()+"/acme/etcd:v0.9.5")
+	made := exampleImages{plain: testregistry.New(t), keys: exampleKeys(t)}
+	dir := clitest.WorkDir(t)
+	clitest.NewBundle(t, filepath.Join(dir, "new-bundle"))
+	bundle := filepath.Join("..", "..", "..", "testdata", "bundles", "etcd", "0.9.4")
+	at := made.plain.Host() + "/acme/"
+	for _, image := range [][]string{
+		{"bundle", bundle, "-t", at + "etcd:v0.9.2", "-t", at + "etcd:v0.9.4"},
+		{"bundle", filepath.Join(dir, "new-bundle"), "-t", at + "etcd:v0.9.5"},
+		{"catalog", filepath.Join(dir, "small.db"), "--server", "none", "--cache", "none", "-t", at + "catalog:v1"},
+	} {
+		clitest.Done(t, ".", "bindery", append([]string{"build", "--push", "--use-http"}, image...)...)
 	}
-	for _, args := range images {
-		clitest.Done(t, dir, "bindery", append([]string{"build", "--push", "--use-http"}, strings.Fields(args)...)...)
-	}
+	made.signed = made.plain.Copy(t)
+	clitest.WriteFile(t, filepath.Join(made.keys, "sbom.json"), "{}")
+	signExample(t, made.keys, made.signed.Host()+"/acme/catalog:v1")
+	return made
+}
+
+// registry starts a registry with the images of the examples and returns its host and the flags that redirect
+// registry.example.com to it. The catalog is signed with the key of the directory, if there is one.
+func (made exampleImages) registry(t *testing.T, dir string) (host string, redirect []string) {
+	t.Helper()
+	images := made.plain
 	if _, err := os.Stat(filepath.Join(dir, "release.pub")); err == nil {
-		signExample(t, dir, registry.Host()+"/acme/catalog:v1")
+		images = made.signed
 	}
-	return registry.Host(), []string{"--registries-conf", registry.RegistriesConf(t, "registry.example.com"),
-		"--no-cache"}
+	registry := images.Copy(t)
+	return registry.Host(), []string{"--registries-conf", registry.RegistriesConf(t, "registry.example.com"), "--no-cache"}
 }
 
 // withBundles adds the registry of the bundles in the example's database to the command line.

@@ -58,6 +58,23 @@ func Start() *Registry {
 	return r
 }
 
+// Copy starts a registry with the images of this one.
+func (r *Registry) Copy(t testing.TB) *Registry {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c := empty()
+	c.blobs, c.manifests = maps.Clone(r.blobs), maps.Clone(r.manifests)
+	for repository, blobs := range r.owned {
+		if c.owned == nil {
+			c.owned = map[string]map[digest.Digest]bool{}
+		}
+		c.owned[repository] = maps.Clone(blobs)
+	}
+	c.server = httptest.NewServer(c)
+	t.Cleanup(c.Close)
+	return c
+}
+
 // Close stops the registry.
 func (r *Registry) Close() { r.server.Close() }
 
