@@ -12,7 +12,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// layout is how values of a Go type are printed: with it, text is taken through the type without decoding it. Decoding
+// layout is how values of a Go type are printed: with it, squeeze takes text through the type without decoding it. Decoding
 // CustomResourceDefinitions and printing them again would take most of the time of reading and rendering a bundle.
 type layout struct {
 	form   layoutForm
@@ -140,12 +140,11 @@ func (m layoutMaker) addFields(l *layout, t reflect.Type) {
 		}
 		one.layout = m.makeLayout(of)
 		l.fields[name] = one
-		zero := strings.Contains(options, "omitzero")
-		switch {
-		case zero && one.form != formOther:
-			one.layout = &layout{} // not a case of these types
-		case zero:
-		case !one.optional, of.Kind() == reflect.Struct && !one.pointer:
+		switch omitted := strings.Contains(options, "omitzero"); {
+		case omitted && one.form != formOther:
+			one.layout = &layout{} // these types have no such field: its values are left to the type
+		case omitted:
+		case !one.optional, of.Kind() == reflect.Struct && !one.pointer: // omitempty does not omit a struct
 			if one.pointer {
 				one.layout = &layout{zero: "null"}
 			}
