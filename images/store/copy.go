@@ -280,20 +280,22 @@ func (c *imageCopy) round(ctx context.Context, trust bool) error {
 	}
 	c.account.Moves = c.movesInOrder()
 	c.account.Present = root.complete()
-	// One with a subject is listed after it is written: a tag that is there would tell the next run that it is done.
-	withTag := !root.written && !c.o.Confirm && !root.refers && len(c.names) > 0 &&
-		(c.names[0].Tag != "" || c.to.Can().Staged)
-	if withTag {
-		root.written = true
-	}
+	root.withTag = c.writesWithTag(root)
 	if err := c.manifests(ctx, root); err != nil {
 		return err
 	}
-	root.written = !withTag
 	if c.to.Can().Staged {
 		return c.tags(ctx) // before what is attached, so that the image is the first in an index
 	}
 	return nil
+}
+
+// writesWithTag tells whether the top manifest is written together with its first tag, which saves a request, and not
+// before that under its digest. One that is read back needs the digest. One with a subject is listed after it is
+// written: a tag that is there would tell the next run that it is done.
+func (c *imageCopy) writesWithTag(root *node) bool {
+	return !root.written && !c.o.Confirm && !root.refers && len(c.names) > 0 &&
+		(c.names[0].Tag != "" || c.to.Can().Staged)
 }
 
 // ensureTop makes sure that the target has the top manifest under its digest.

@@ -230,7 +230,7 @@ func (c *imageCopy) manifests(ctx context.Context, n *node) error {
 			return err
 		}
 	}
-	if n.written {
+	if n.written || n.withTag {
 		return nil
 	}
 	n.written = true

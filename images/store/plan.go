@@ -28,6 +28,7 @@ type node struct {
 	leftOut  []v1.Descriptor // the other entries
 	present  bool            // the destination has it
 	written  bool            // written, or not needed
+	withTag  bool            // the top manifest is written with its first tag, after all else
 	whole    digest.Digest   // of the index at the source, if it was replaced by a smaller one
 }
 

@@ -51,49 +51,58 @@ type blobUpload struct {
 	at      *url.URL // the URL of the upload session; nil if there is none
 	foreign bool     // at is on another server
 	offset  int64    // how many bytes the registry has
-	failed  bool     // an earlier attempt failed
 	resumed bool     // the bytes come from more than one request
-	// restored tells that at is of another process, and that the registry was not asked about it.
-	restored bool
+	before  earlier
 }
+
+// earlier is what happened before an attempt at an upload.
+type earlier uint8
+
+const (
+	nothing      earlier = iota // no blob was sent: the session, if there is one, is empty
+	otherProcess                // another process has sent to the session, perhaps a part of the blob
+	failure                     // an attempt failed: the registry may have a part of the blob, or all
+)
 
 // wholeBlob is the size in bytes up to which a blob is sent in the request that closes its upload. That saves a
 // request, and after a failure the blob is sent again from its start.
 const wholeBlob = 256 << 10
 
-// attempt makes one attempt at the upload.
+// attempt makes one attempt at the upload:
+//
+//  1. Unless nothing was sent before, the registry is asked what it has.
+//  2. A session is opened, unless one can be continued.
+//  3. All bytes are sent in the request that closes the session, if the registry takes no others (noPatch), or if the
+//     blob is small and nothing was sent before. Otherwise those that the registry does not have are sent in a request
+//     before that. If it refuses one way, it gets the other.
 func (u *blobUpload) attempt(ctx context.Context) error {
-	before, restored := u.failed, u.restored
-	u.failed, u.restored = true, false
-	if before {
+	before := u.before
+	u.before = failure
+	if before == failure {
 		// The blob may have arrived although the answer was lost.
 		if there, err := u.repo.hasBlob(ctx, u.blob); there || err != nil {
 			return err
 		}
 	}
-	if before || restored {
+	if before != nothing {
 		if err := u.ask(ctx); err != nil {
 			return err
 		}
 	}
-	first := !before && !restored
 	noPatch := &u.repo.host.noPatch
 	if u.at == nil || u.offset > 0 && noPatch.Load() {
 		if err := u.openSession(ctx); err != nil {
 			return err
 		}
 	}
-	if noPatch.Load() {
+	switch {
+	case noPatch.Load():
 		return u.classify(u.finish(ctx, u.payload(0)))
-	}
-	if first && u.blob.Size <= wholeBlob {
+	case before == nothing && u.blob.Size <= wholeBlob:
 		err := u.finish(ctx, u.payload(0))
-		var status *StatusError
-		if isUnopened(err) || !errors.As(err, &status) || status.Status < 400 || webclient.IsTransientStatus(status.Status) ||
-			status.unauthorized() {
+		if !refusesWhole(err) {
 			return u.classify(err)
 		}
-		// The registry has removed the upload session that a check has begun, or accepts no blob in one request.
 		if err := u.openSession(ctx); err != nil {
 			return err
 		}
@@ -115,6 +124,14 @@ func (u *blobUpload) attempt(ctx context.Context) error {
 		}
 	}
 	return u.classify(u.finish(ctx, nil))
+}
+
+// refusesWhole tells whether the answer to a blob in one request means that a registry has removed the upload session that
+// a check has begun, or accepts no blob in one request.
+func refusesWhole(err error) bool {
+	var status *StatusError
+	return !isUnopened(err) && errors.As(err, &status) && status.Status >= 400 &&
+		!webclient.IsTransientStatus(status.Status) && !status.unauthorized()
 }
 
 func (u *blobUpload) openSession(ctx context.Context) error {
@@ -369,7 +386,7 @@ func (u *blobUpload) restore() {
 		kept.Forget(u.repo.name.Name(), u.blob.Digest)
 		return
 	}
-	u.restored = true
+	u.before = otherProcess
 }
 
 // isOwn tells whether the upload session is one of this repository, at this registry.
