@@ -188,44 +188,55 @@ func namesOf(c *declcfg.Catalog) map[edit.Name]bool {
 	return out
 }
 
-// joinAccounts joins the accounts of two consecutive edits; the first may be nil.
+// joinAccounts joins the accounts of two consecutive edits, as if they were one; the first may be nil.
 func joinAccounts(first, second *edit.Account) *edit.Account {
 	if first == nil {
 		return second
 	}
-	type key struct {
-		kind                     edit.Kind
-		pkg, channel, bundle, at string
-	}
-	of := func(c edit.Change, at string) key { return key{c.Kind, c.Package, c.Channel, c.Bundle, at} }
-	later := map[key]edit.Change{}
-	for _, c := range second.Changes {
-		later[of(c, c.From)] = c
-	}
-	out := &edit.Account{Problems: append(first.Problems, second.Problems...),
-		Notes: append(first.Notes, second.Notes...), Origins: first.Origins}
-	for _, c := range first.Changes {
-		if next, ok := later[of(c, c.To)]; ok && c.Action != edit.Removed && next.Action == edit.Changed {
-			c.To = next.To
-			delete(later, of(next, next.From))
-		}
-		out.Changes = append(out.Changes, c)
-	}
-	for _, c := range second.Changes {
-		if _, ok := later[of(c, c.From)]; ok {
-			out.Changes = append(out.Changes, c)
-		}
-	}
+	out := &edit.Account{Changes: joinChanges(first.Changes, second.Changes),
+		Facts:    slices.Clone(first.Facts),
+		Problems: slices.Concat(first.Problems, second.Problems),
+		Notes:    slices.Concat(first.Notes, second.Notes),
+		Origins:  edit.Origins{}}
 	known := map[string]bool{}
 	for _, f := range first.Facts {
 		known[f.Package] = true
 	}
-	out.Facts = first.Facts
 	for _, f := range second.Facts {
 		if !known[f.Package] {
 			out.Facts = append(out.Facts, f)
 		}
 	}
+	maps.Copy(out.Origins, first.Origins)
 	maps.Copy(out.Origins, second.Origins)
 	return out
+}
+
+// joinChanges joins the changes of two consecutive edits. If the second edit replaces the value that the first one gave
+// to a part of the catalog, that is one change, from the value before both to that after both.
+func joinChanges(first, second []edit.Change) (joined []edit.Change) {
+	// state is a part of a catalog with a value.
+	type state struct {
+		kind                        edit.Kind
+		pkg, channel, bundle, value string
+	}
+	before := func(c edit.Change) state { return state{c.Kind, c.Package, c.Channel, c.Bundle, c.From} }
+	after := func(c edit.Change) state { return state{c.Kind, c.Package, c.Channel, c.Bundle, c.To} }
+	pending := map[state]edit.Change{} // the second changes that are in no joined one, by what they began with
+	for _, c := range second {
+		pending[before(c)] = c
+	}
+	for _, c := range first {
+		if next, ok := pending[after(c)]; ok && c.Action != edit.Removed && next.Action == edit.Changed {
+			delete(pending, after(c))
+			c.To = next.To
+		}
+		joined = append(joined, c)
+	}
+	for _, c := range second {
+		if _, ok := pending[before(c)]; ok {
+			joined = append(joined, c)
+		}
+	}
+	return joined
 }

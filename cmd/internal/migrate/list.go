@@ -27,7 +27,6 @@ import (
 	"github.com/operator-bindery/bindery/migrate"
 	"github.com/operator-bindery/bindery/migrate/jobs"
 	"github.com/operator-bindery/bindery/mirror"
-	"github.com/operator-bindery/bindery/render"
 	"github.com/operator-bindery/bindery/sqlite"
 	"github.com/operator-bindery/bindery/supply/publish"
 )
@@ -278,65 +277,6 @@ func (l *migrationList) prepare(ctx context.Context, t *jobs.Task, out string, o
 		return nil, err
 	}
 	return p.Report, p.Partial()
-}
-
-// settings returns the digests of the flags that the result of a line depends on: one for directories, one for images.
-func (l *migrationList) settings(ctx context.Context) (func(*jobs.Line) string, error) {
-	type common struct {
-		Format, Level, Compat string
-		Platform              string
-		Repair                bool `json:",omitempty"`
-	}
-	base := common{
-		Repair: l.m.o.Render.Repair,
-		Format: string(l.m.o.Format), Level: string(l.m.o.Render.Level), Compat: string(l.m.o.Render.Compat),
-	}
-	if l.p.ReadPlatform.OS != "" {
-		base.Platform = fmt.Sprint(l.p.ReadPlatform)
-	}
-	directory, err := digestOf(base)
-	if err != nil {
-		return nil, err
-	}
-	spec := l.m.spec
-	image := struct {
-		common
-		Platforms, Labels, Annotations                any
-		Image, Compression, Cache, Server, Base, Time string
-		MaxLayers                                     int
-	}{
-		common: base, Platforms: spec.Platforms, Labels: spec.Build.Labels, Annotations: spec.Build.Annotations,
-		Image: string(spec.Build.Format), Compression: string(spec.Build.Compression),
-		Time: fmt.Sprint(spec.Build.Created.Unix()), MaxLayers: spec.Build.MaxLayers,
-	}
-	image.Cache = l.flags.cache
-	imaged := false
-	for _, line := range l.lines {
-		imaged = imaged || len(line.Destinations) > 0
-	}
-	if !imaged {
-		return func(*jobs.Line) string { return directory }, nil
-	}
-	if spec.Build.Base != nil {
-		d, err := render.Describe(ctx, l.m.o.Render.Images, l.flags.base)
-		if err != nil {
-			return nil, fmt.Errorf("--binary-image: %w", err)
-		}
-		image.Base = d.Top.String()
-	}
-	if image.Server = spec.Server; image.Server != "" && image.Server != "base" && image.Server != "embedded" &&
-		image.Server != "none" {
-		if image.Server, err = fileSum(ctx, image.Server); err != nil {
-			return nil, fmt.Errorf("--server: %w", err)
-		}
-	}
-	withImage, err := digestOf(image)
-	return func(line *jobs.Line) string {
-		if len(line.Destinations) > 0 {
-			return withImage
-		}
-		return directory
-	}, err
 }
 
 // Report logs the result of a migration in one line.
