@@ -15,7 +15,6 @@ import (
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/fault"
-	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
@@ -49,8 +48,8 @@ type Source struct {
 
 // checkManifest compares a manifest with its descriptor.
 func checkManifest(text []byte, want v1.Descriptor) error {
-	if len(text) > limit.MaxManifest {
-		return fmt.Errorf("manifest: %w: %d bytes (limit %d)", fault.ErrLimit, len(text), limit.MaxManifest)
+	if err := verify.ManifestSize(int64(len(text))); err != nil {
+		return err
 	}
 	if err := verify.Manifest(text, want.Digest); err != nil {
 		return err

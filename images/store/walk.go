@@ -165,8 +165,8 @@ func (n *Node) parse() (err error) {
 	if n.Text == nil {
 		return nil
 	}
-	if len(n.Text) > limit.MaxManifest {
-		return fmt.Errorf("manifest: %w: %d bytes (limit %d)", fault.ErrLimit, len(n.Text), limit.MaxManifest)
+	if err := verify.ManifestSize(int64(len(n.Text))); err != nil {
+		return err
 	}
 	if err := verify.Manifest(n.Text, n.Digest); err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/operator-bindery/bindery/internal/ctxio"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/limit"
 )
 
 // Reader fails at the end of the stream if the content does not match. It reads at most one byte more than the expected
@@ -77,6 +78,14 @@ func Verifies(r any, d digest.Digest, size int64) bool {
 func Manifest(text []byte, want digest.Digest) error {
 	if got := digest.FromBytes(text); got != want {
 		return fmt.Errorf("manifest: %w: digest mismatch: %s instead of %s", fault.ErrIntegrity, got, want)
+	}
+	return nil
+}
+
+// ManifestSize returns an error for a manifest of more than [limit.MaxManifest] bytes.
+func ManifestSize(size int64) error {
+	if size > limit.MaxManifest {
+		return fmt.Errorf("manifest: %w: %d bytes (limit %d)", fault.ErrLimit, size, limit.MaxManifest)
 	}
 	return nil
 }

@@ -18,7 +18,6 @@ import (
 	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/lazyregexp"
-	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/reflist"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
@@ -127,8 +126,8 @@ func (w *Writer) manifest(k key) ([]byte, error) {
 	if !has {
 		return nil, fmt.Errorf("%w: %s is left out", fs.ErrNotExist, k.digest())
 	}
-	if p.size > limit.MaxManifest {
-		return nil, fmt.Errorf("manifest: %w: %d bytes (limit %d)", fault.ErrLimit, p.size, limit.MaxManifest)
+	if err := verify.ManifestSize(p.size); err != nil {
+		return nil, err
 	}
 	f, err := w.openPlace(p)
 	if err != nil {
@@ -221,9 +220,8 @@ func (r *writerRepository) writeManifest(ctx context.Context, text []byte,
 	if err := checkPath(r.path); err != nil {
 		return v1.Descriptor{}, err
 	}
-	if len(text) > limit.MaxManifest {
-		return v1.Descriptor{}, fmt.Errorf("manifest: %w: %d bytes (limit %d)", fault.ErrLimit, len(text),
-			limit.MaxManifest)
+	if err := verify.ManifestSize(int64(len(text))); err != nil {
+		return v1.Descriptor{}, err
 	}
 	mediaType = typeOf(text, mediaType)
 	described, subject, err := reflist.Describe(text, mediaType)

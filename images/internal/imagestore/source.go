@@ -94,8 +94,8 @@ func (s *source) describe(ctx context.Context, n Name) error {
 	if err != nil {
 		return fmt.Errorf("manifest: %w", err)
 	}
-	if len(text) > limit.MaxManifest {
-		return fmt.Errorf("manifest: %w: %d bytes (limit %d)", fault.ErrLimit, len(text), limit.MaxManifest)
+	if err := verify.ManifestSize(int64(len(text))); err != nil {
+		return err
 	}
 	if kind, err = verify.ManifestKind(text, kind); err != nil {
 		return err

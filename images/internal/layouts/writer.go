@@ -328,8 +328,8 @@ func (w *Writer) WriteManifest(ctx context.Context, text []byte, mediaType strin
 }
 
 func (w *Writer) writeText(ctx context.Context, text []byte) error {
-	if len(text) > limit.MaxManifest {
-		return fmt.Errorf("manifest: %w: %d bytes (limit %d)", fault.ErrLimit, len(text), limit.MaxManifest)
+	if err := verify.ManifestSize(int64(len(text))); err != nil {
+		return err
 	}
 	d := v1.Descriptor{Digest: digest.FromBytes(text), Size: int64(len(text))}
 	return w.writeBlob(ctx, d, store.Bytes(text))
