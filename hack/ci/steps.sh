@@ -5,7 +5,7 @@ set -uo pipefail
 exec </dev/null
 export GIT_TERMINAL_PROMPT=0 DEBIAN_FRONTEND=noninteractive
 export BINDERY_NO_PROGRESS=true                    # what steps compare has no lines of progress on a slow machine
-export HOSTILE_SLACK="${HOSTILE_SLACK:-3}"         # more time, not more memory: the machine is seldom idle
+export HOSTILE_SLACK="${HOSTILE_SLACK:-5}"         # more time, not more memory: the machine is seldom idle
 export ACCEPTANCE_KILLS="${ACCEPTANCE_KILLS:-10}"  # hack/acceptance.sh by itself does 60
 export CI_FUZZTIME="${CI_FUZZTIME:-2s}" CI_SKIP="${CI_SKIP:-}" GO="${GO:-go}"
 CI_CROSS="${CI_CROSS:-linux/s390x darwin/arm64 windows/amd64}"
