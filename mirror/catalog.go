@@ -91,6 +91,9 @@ func (c *catalog) settle() {
 	c.account.Published, c.account.Present, c.account.Error = c.image.isThere(), of.Status == Present, of.Error
 }
 
+// fail notes why the catalog cannot be mirrored.
+func (c *catalog) fail(err error) { c.account.Error, c.failed = err.Error(), err }
+
 // sourceImage is the image that the catalog is read from.
 func (c *catalog) sourceImage() imageset.Ref {
 	at := c.op.Catalog

@@ -90,48 +90,34 @@ func (r *run) collectAll(ctx context.Context, templates []*resources.Template) e
 		len(r.found.items.list)+len(r.o.Set.Operators)+len(r.o.Set.AdditionalImages) > 0 {
 		wrongReleases, errs = 0, nil
 	}
-	bad := map[*catalog]bool{}
-	wrong := func(c *catalog, err error) {
-		bad[c] = true
-		c.account.Error, c.failed = err.Error(), err
-		errs = append(errs, fmt.Errorf("catalog %s: %w", c.op.Catalog.Name(), err))
-	}
-	var results []*filter.Result
-	for n, op := range r.o.Set.Operators {
+	wanted := r.o.openCatalogs(ctx, len(r.found.items.list)+len(r.o.Set.AdditionalImages) > 0, func(n int, op imageset.Operator) (*catalog, error) {
 		c, err := r.openCatalog(ctx, op)
 		c.template = templates[n]
 		if err == nil {
 			err = c.checkAnyKept()
 		}
-		switch {
-		case ctx.Err() != nil:
-			r.found.catalogs = append(r.found.catalogs, c)
-			return context.Cause(ctx)
-		case err != nil && r.o.mayLack(op, err):
-			r.addAbsent(c, err)
-			continue
-		case err != nil:
-			wrong(c, err)
-		default:
-			results = append(results, c.result)
-		}
-		r.found.catalogs = append(r.found.catalogs, c)
+		return c, err
+	})
+	r.found.catalogs, r.found.absent = wanted.catalogs, wanted.absent
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
 	for _, c := range r.found.absent {
-		if len(r.found.items.list)+len(r.found.catalogs)+len(r.o.Set.AdditionalImages) == 0 {
-			wrong(c, c.failed)
-			continue
+		c.setDestination(r.o.destination().Catalog(c.op, !c.op.WholeCatalog(), "", ""), "")
+		if !wanted.nothing {
+			r.report.unpublished(c.op.Catalog.Name(), Catalog, c.failed)
 		}
-		r.report.unpublished(c.op.Catalog.Name(), Catalog, c.failed)
 	}
-	filter.DropMetDependencies(results)
 	for _, c := range r.found.catalogs {
-		if bad[c] {
-			continue
+		if c.failed == nil {
+			if err := r.addCatalog(c); err != nil {
+				c.fail(err)
+			}
 		}
-		if err := r.addCatalog(c); err != nil {
-			wrong(c, err)
-		}
+	}
+	wrong := wanted.failed()
+	for _, c := range wrong {
+		errs = append(errs, fmt.Errorf("catalog %s: %w", c.op.Catalog.Name(), c.failed))
 	}
 	additional := 0
 	for _, a := range r.o.Set.AdditionalImages {
@@ -141,7 +127,7 @@ func (r *run) collectAll(ctx context.Context, templates []*resources.Template) e
 		}
 	}
 	if len(errs) > 0 {
-		return &CollectError{Releases: wrongReleases, Operators: len(bad), Additional: additional, Err: errors.Join(errs...)}
+		return &CollectError{Releases: wrongReleases, Operators: len(wrong), Additional: additional, Err: errors.Join(errs...)}
 	}
 	return nil
 }
@@ -192,12 +178,6 @@ func (r *run) resolveCatalog(ctx context.Context, c *catalog) error {
 		}
 	}
 	return at.Close()
-}
-
-func (r *run) addAbsent(c *catalog, err error) {
-	r.found.absent = append(r.found.absent, c)
-	c.account.Error, c.failed = err.Error(), err
-	c.setDestination(r.o.destination().Catalog(c.op, !c.op.WholeCatalog(), "", ""), "")
 }
 
 // addCatalog lists the images that a catalog names.
@@ -346,9 +326,50 @@ func (r *run) addAdditional(a imageset.AdditionalImage) error {
 	return err
 }
 
-// mayLack tells whether a run goes on without the catalog of an entry, if there is anything else to mirror.
-func (o *Options) mayLack(op imageset.Operator, err error) bool {
-	return isAbsent(err) && o.Replace[op.Written] == "" && !o.Filter.Strict && !o.AllCatalogs
+// wanted are the catalogs of an image set, open as far as they can be read; failed says of a catalog why it cannot.
+type wanted struct {
+	catalogs []*catalog
+	// absent are those that are not there and that a run goes on without, if there is anything else to mirror: otherwise nothing
+	// is set.
+	absent  []*catalog
+	nothing bool
+}
+
+// failed returns the catalogs that are an error of the whole.
+func (w *wanted) failed() []*catalog {
+	all := w.catalogs
+	if w.nothing {
+		all = slices.Concat(all, w.absent)
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(c *catalog) bool { return c.failed == nil })
+}
+
+// openCatalogs opens the catalogs of the image set, in its order: a function does so for an entry, and returns a catalog with an
+// error, too. others tells whether there is anything else to mirror. Dependencies that another catalog meets are dropped. After the
+// end of ctx it opens no more.
+func (o *Options) openCatalogs(ctx context.Context, others bool, open func(n int, op imageset.Operator) (*catalog, error)) *wanted {
+	w := &wanted{}
+	var results []*filter.Result
+	for n, op := range o.Set.Operators {
+		if ctx.Err() != nil {
+			break
+		}
+		c, err := open(n, op)
+		switch {
+		case err == nil:
+			results = append(results, c.result)
+		case isAbsent(err) && o.Replace[op.Written] == "" && !o.Filter.Strict && !o.AllCatalogs:
+			c.fail(err)
+			w.absent = append(w.absent, c)
+			continue
+		default:
+			c.fail(err)
+		}
+		w.catalogs = append(w.catalogs, c)
+	}
+	w.nothing = !others && len(w.catalogs) == 0
+	filter.DropMetDependencies(results)
+	return w
 }
 
 // isAbsent tells whether an error is about an image or archive that is not there, as far as its registry says.

@@ -74,7 +74,7 @@ func (r *run) forecast(ctx context.Context) (err error) {
 		case outage.DiskFull(err):
 			return err
 		case err != nil:
-			c.account.Error, c.failed = err.Error(), err
+			c.fail(err)
 			r.report.unpublished(c.op.Catalog.Name(), Catalog, err)
 		}
 	}

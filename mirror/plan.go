@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -30,8 +31,6 @@ type CatalogPlan struct {
 
 	// Why says why channels are kept, by PACKAGE/CHANNEL.
 	Why map[string]string `json:"-"`
-
-	result *filter.Result
 }
 
 // Plan is what a run of an image set would keep and copy, as far as its catalogs say.
@@ -89,32 +88,25 @@ func (o Options) MakePlan(ctx context.Context) (plan *Plan, undelivered []string
 	} else if err != nil {
 		errs = append(errs, err)
 	}
-	var results []*filter.Result
-	var absent []error
-	for _, op := range o.Set.Operators {
-		one, err := planCatalog(ctx, op, &o)
-		switch {
-		case err != nil && o.mayLack(op, err):
-			absent = append(absent, err)
-		case err != nil:
-			errs = append(errs, err)
-		default:
-			plan.Catalogs = append(plan.Catalogs, one)
-			results = append(results, one.result)
-		}
+	wanted := o.openCatalogs(ctx, len(plan.Releases)+len(errs)+len(o.Set.AdditionalImages) > 0, func(_ int, op imageset.Operator) (*catalog, error) {
+		return o.lookAt(ctx, op)
+	})
+	if ctx.Err() != nil {
+		return nil, nil, context.Cause(ctx)
 	}
-	if len(plan.Releases)+len(plan.Catalogs)+len(errs)+len(o.Set.AdditionalImages) == 0 {
-		errs = absent // a run has nothing else to mirror
+	for _, c := range wanted.failed() {
+		errs = append(errs, &PlanError{c.op.Written, c.failed})
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, nil, err
 	}
-	for _, err := range absent {
-		undelivered = append(undelivered, "not there: "+err.Error())
+	for _, c := range wanted.absent {
+		undelivered = append(undelivered, "not there: "+(&PlanError{c.op.Written, c.failed}).Error())
 	}
-	filter.DropMetDependencies(results)
+	for _, c := range wanted.catalogs {
+		plan.Catalogs = append(plan.Catalogs, c.plan())
+	}
 	for _, one := range plan.Catalogs {
-		one.Problems = append([]filter.Problem{}, one.result.Problems...)
 		for _, p := range one.Problems {
 			switch {
 			case p.Absent():
@@ -167,29 +159,26 @@ func plannedImages(set *imageset.Set) ([]PlannedImage, error) {
 	return out, nil
 }
 
-// planCatalog filters one catalog.
-func planCatalog(ctx context.Context, op imageset.Operator, o *Options) (*CatalogPlan, error) {
-	source := o.Replace[op.Written]
-	if source == "" {
-		source = op.Catalog.PullName()
-	}
+// lookAt filters one catalog, and closes it.
+func (o *Options) lookAt(ctx context.Context, op imageset.Operator) (*catalog, error) {
 	c := newCatalog(op)
-	c.name = asLayout(source)
-	err := c.open(ctx, o.Render)
-	if err == nil {
-		if c.index.Image != nil {
-			c.digest = c.index.Image.Digest
-		}
-		err = errors.Join(c.look(ctx, o.Filter), c.close())
+	c.name = asLayout(cmp.Or(o.Replace[op.Written], op.Catalog.PullName()))
+	if err := c.open(ctx, o.Render); err != nil {
+		return c, err
 	}
-	if err != nil {
-		return nil, &PlanError{Catalog: op.Written, Err: err}
+	if c.index.Image != nil {
+		c.digest = c.index.Image.Digest
 	}
+	return c, errors.Join(c.look(ctx, o.Filter), c.close())
+}
+
+// plan is what is kept of the catalog.
+func (c *catalog) plan() *CatalogPlan {
 	r := c.result
-	return &CatalogPlan{Catalog: op.Written, Digest: c.digest, Packages: r.Kept, WholeCatalog: r.WholeCatalog,
-		Target: onMedium.Catalog(op, !r.WholeCatalog, "", op.FilterHash(c.digest)).Name(), Others: r.Others, Images: r.Images,
-		Dependencies: append([]filter.Dependency{}, r.Dependencies...), Lost: append([]filter.Lost{}, r.Lost...), Why: r.Why,
-		result: r}, nil
+	return &CatalogPlan{Catalog: c.op.Written, Digest: c.digest, Packages: r.Kept, WholeCatalog: r.WholeCatalog,
+		Target: onMedium.Catalog(c.op, !r.WholeCatalog, "", c.op.FilterHash(c.digest)).Name(), Others: r.Others, Images: r.Images,
+		Problems: append([]filter.Problem{}, r.Problems...), Dependencies: append([]filter.Dependency{}, r.Dependencies...),
+		Lost: append([]filter.Lost{}, r.Lost...), Why: r.Why}
 }
 
 // asLayout names the image of a layout where the layout's directory alone is given.
