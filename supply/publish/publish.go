@@ -37,6 +37,8 @@ type Options struct {
 	Input, Beside string
 	// DryRun builds the image and writes files about it alone.
 	DryRun bool
+	// Plan makes a workspace, in which the image is planned and not built: no destination is looked at.
+	Plan bool
 	// AnyTypes writes the image with Docker's types where a registry refuses those of OCI.
 	AnyTypes bool
 	// Warn is called with warnings, which name fields as errors do. AttAlone is that of [signature.Attesting].
@@ -87,6 +89,9 @@ func Signer(with signature.SignOptions, t Target, table transport.Table) (*signa
 // Open checks the fields, makes a workspace, and begins to ask registries whether they take the image. Close the output.
 func (o Options) Open(ctx context.Context) (_ *Output, err error) {
 	out := &Output{Options: o, checked: make(chan struct{})}
+	if o.Plan {
+		return out, out.plan(ctx)
+	}
 	table := o.Copy.Transports
 	if out.Target, err = o.Destination.Target(table); err != nil {
 		return nil, err
@@ -125,6 +130,22 @@ func (o Options) Open(ctx context.Context) (_ *Output, err error) {
 	out.beside, out.end = context.WithCancelCause(ctx)
 	go out.checkPush(ctx)
 	return out, nil
+}
+
+// plan opens what a plan needs.
+func (out *Output) plan(ctx context.Context) (err error) {
+	if err := out.Files.Check(out.Input); err != nil {
+		return err
+	}
+	if out.work, err = images.NewWorkspace(ctx, ""); err != nil {
+		return err
+	}
+	if _, err := out.Copy.Registry.System(ctx, out.work.Dir()); err != nil { // as a build would say
+		return errors.Join(err, out.work.Close())
+	}
+	out.beside, out.end = context.WithCancelCause(ctx)
+	close(out.checked)
+	return nil
 }
 
 // sign finds out how the image is signed.
@@ -208,12 +229,15 @@ func (out *Output) Ready() error {
 	return err
 }
 
-// Make assembles the image and writes it. The function gets the options with a directory, and a context that ends if a
-// registry refuses the image. After an error in the last steps of a copy the result has what was written all the same; it
-// is nil if nothing was.
-func (out *Output) Make(with build.Options, assemble func(context.Context, build.Options) (*build.Image, error)) (*Result, error) {
+// Prepare gives the options of a build what they need of the output. The context ends if a registry refuses the image.
+func (out *Output) Prepare(with *build.Options) context.Context {
 	with.Dir, with.Ready = out.work.Dir(), out.Ready
-	image, err := assemble(out.beside, with)
+	return out.beside
+}
+
+// Write writes the assembled image, or returns the error that there is in its place, unless a registry has refused it. After
+// an error in the last steps of a copy the result has what was written all the same; it is nil if nothing was.
+func (out *Output) Write(image *build.Image, err error) (*Result, error) {
 	if <-out.checked; out.refused != nil {
 		if err == nil {
 			_ = image.Close() // the registry's refusal is the error

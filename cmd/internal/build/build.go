@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/build"
+	"github.com/operator-bindery/bindery/build/indeximage"
 	bundlecmd "github.com/operator-bindery/bindery/cmd/internal/bundle"
 	containerfilecmd "github.com/operator-bindery/bindery/cmd/internal/containerfile"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
@@ -24,7 +25,6 @@ func Command(p *option.Session) *cli.Command {
 type options struct {
 	option.Image
 	option.Catalogs
-	plan bool
 }
 
 // flags are those of "build catalog".
@@ -43,7 +43,7 @@ func (o *options) flags() []cli.Flag {
 		o.DryRunFlag(),
 		o.NoCacheFlag(), o.CacheSizeFlag(), o.CacheKeyFlag(),
 		option.JobsFlag(&o.Jobs, "work"),
-		&cli.BoolFlag{Name: "plan", Category: "execution", Destination: &o.plan,
+		&cli.BoolFlag{Name: "plan", Category: "execution", Destination: &o.Plan,
 			Usage: "print the layers with their packages and sizes, without building; --metadata-file - prints JSON"},
 	}, o.Result.Flags(), o.Supply.Flags(), o.Registry.Flags())
 }
@@ -80,7 +80,7 @@ and sizes only; --previous keeps that of an earlier image. --plan shows it.` +
 	}
 }
 
-func buildCatalog(ctx context.Context, p *option.Session, o *options, source string) error {
+func buildCatalog(ctx context.Context, p *option.Session, o *options, source string) (err error) {
 	with, err := o.CatalogOptions(ctx, p)
 	if err == nil {
 		_, err = option.StatInput(source)
@@ -92,55 +92,57 @@ func buildCatalog(ctx context.Context, p *option.Session, o *options, source str
 	if err != nil {
 		return err
 	}
-	prepare := func(ctx context.Context, with *build.Options) (build.CatalogInput, error) {
-		if err := o.SetServer(p, with); err != nil {
-			return build.CatalogInput{}, err
-		}
-		if previous.Name != "" {
-			client, err := o.Client(ctx, p)
-			if err != nil {
-				return build.CatalogInput{}, err
-			}
-			if with.Previous, err = previous.Read(ctx, client, p.Log); err != nil {
-				return build.CatalogInput{}, err
-			}
-		}
-		return o.Input(ctx, p, &o.Images, o.Jobs, source, with.Cache)
+	out, within, err := o.Begin(ctx, p, source, &with)
+	if err != nil {
+		return err
 	}
-	checkEmpty := func(packages int) error { return o.CheckEmpty(p, source, packages) }
-	if o.plan {
-		return o.PrintPlan(ctx, p, source, with, func(with build.Options) (*build.Planned, error) {
-			input, err := prepare(ctx, &with)
-			if err != nil {
-				return nil, err
-			}
-			planned, err := input.Plan(ctx, with)
-			if err != nil {
-				return nil, err
-			}
-			return planned, checkEmpty(planned.Totals.Packages)
-		})
+	defer func() { err = errors.Join(err, out.Close(ctx)) }()
+	input, err := o.input(within, p, source, previous, &with)
+	if err != nil {
+		return out.Finish(ctx, nil, err)
 	}
-	return o.Make(ctx, p, source, with, func(ctx context.Context, with build.Options) (*build.Image, error) {
-		input, err := prepare(ctx, &with)
+	if o.Plan {
+		planned, err := input.Plan(within, with)
+		if err == nil {
+			err = o.CheckEmpty(p, source, planned.Totals.Packages)
+		}
 		if err != nil {
-			return nil, err
+			return err
 		}
-		// Return the memory that validation used to the system: otherwise the peak is the sum of both steps.
-		debug.FreeOSMemory()
-		return AssembleCatalog(p, checkEmpty, func() (*build.Image, error) { return build.Catalog(ctx, input, with) })
-	})
+		return o.PrintPlan(p, planned)
+	}
+	// Return the memory that validation used to the system: otherwise the peak is the sum of both steps.
+	debug.FreeOSMemory()
+	start := time.Now()
+	image, err := build.Catalog(within, input, with)
+	image, err = CheckAssembled(p, &o.Catalogs, source, start, image, err)
+	return out.Finish(ctx, image, err)
 }
 
-// AssembleCatalog assembles the image of a catalog and reports it. checkEmpty decides on an image with so many packages.
-func AssembleCatalog(p *option.Session, checkEmpty func(packages int) error,
-	assemble func() (*build.Image, error)) (*build.Image, error) {
-	start := time.Now()
-	image, err := assemble()
+// input opens the catalog, and completes the options.
+func (o *options) input(ctx context.Context, p *option.Session, source string, previous indeximage.Previous, with *build.Options) (
+	_ build.CatalogInput, err error) {
+	if err := o.SetServer(p, with); err != nil {
+		return build.CatalogInput{}, err
+	}
+	if previous.Name != "" {
+		client, err := o.Client(ctx, p)
+		if err != nil {
+			return build.CatalogInput{}, err
+		}
+		if with.Previous, err = previous.Read(ctx, client, p.Log); err != nil {
+			return build.CatalogInput{}, err
+		}
+	}
+	return o.Input(ctx, p, &o.Images, o.Jobs, source, with.Cache)
+}
+
+// CheckAssembled reports the image of a catalog, which may be refused because it is empty. err is why there is none.
+func CheckAssembled(p *option.Session, o *option.Catalogs, source string, start time.Time, image *build.Image, err error) (*build.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkEmpty(image.Totals.Packages); err != nil {
+	if err := o.CheckEmpty(p, source, image.Totals.Packages); err != nil {
 		return nil, errors.Join(err, image.Close())
 	}
 	p.ReportAssembled(image, start)

@@ -40,7 +40,7 @@ func buildComposeCommand(p *option.Session) *cli.Command {
 		&cli.BoolFlag{Name: "validate", Destination: &o.validate,
 			Usage:    "read and validate all references, and rebuild layers to compare them before stacking",
 			Category: "execution"},
-		&cli.BoolFlag{Name: "plan", Destination: &o.plan,
+		&cli.BoolFlag{Name: "plan", Destination: &o.Plan,
 			Usage: "print which references are stacked and which are packed, without building; --metadata-file - " +
 				"prints JSON", Category: "execution"},
 	}
@@ -89,7 +89,7 @@ func distinctFlags(lists ...[]cli.Flag) []cli.Flag {
 	return out
 }
 
-func buildCompose(ctx context.Context, p *option.Session, o *composeOptions, file string) error {
+func buildCompose(ctx context.Context, p *option.Session, o *composeOptions, file string) (err error) {
 	config, err := composeConfig(ctx, p, o, file)
 	if err != nil {
 		return err
@@ -108,38 +108,30 @@ func buildCompose(ctx context.Context, p *option.Session, o *composeOptions, fil
 			_ = opened.Close() // opened for reading only
 		}
 	}()
-	open := func(ctx context.Context, with *build.Options) (input build.ComposeInput, err error) {
-		if opened != nil {
-			_ = opened.Close() // of an earlier attempt
-		}
-		if opened, err = openReferences(ctx, p, o, file, config, with); err != nil {
-			return input, err
-		}
-		return build.ComposeInput{
-			References: opened.References, AnyPackages: o.anyPackages, OneCompression: p.Given("compression"),
-			Verify: o.validate,
-		}, nil
+	out, within, err := o.Begin(ctx, p, in, &with)
+	if err != nil {
+		return err
 	}
-	if o.plan {
-		return printComposition(ctx, p, o, file, in, with, open)
+	defer func() { err = errors.Join(err, out.Close(ctx)) }()
+	start := time.Now()
+	if opened, err = openReferences(within, p, o, file, config, &with); err != nil {
+		return out.Finish(ctx, nil, err)
 	}
-	return o.Make(ctx, p, in, with, func(ctx context.Context, with build.Options) (*build.Image, error) {
-		start := time.Now()
-		input, err := open(ctx, &with)
-		if err != nil {
-			return nil, err
-		}
-		debug.FreeOSMemory()
-		image, err := build.Compose(ctx, input, with)
-		if err != nil {
-			return nil, composeHint(err)
-		}
-		if err := o.CheckEmpty(p, file, image.Totals.Packages); err != nil {
-			return nil, errors.Join(err, image.Close())
-		}
-		reportComposed(p, image, time.Since(start))
-		return image, nil
-	})
+	input := build.ComposeInput{References: opened.References, AnyPackages: o.anyPackages, OneCompression: p.Given("compression"),
+		Verify: o.validate}
+	if o.Plan {
+		return printComposition(within, p, o, file, with, input)
+	}
+	debug.FreeOSMemory()
+	image, err := build.Compose(within, input, with)
+	if err != nil {
+		return out.Finish(ctx, nil, composeHint(err))
+	}
+	if err := o.CheckEmpty(p, file, image.Totals.Packages); err != nil {
+		return out.Finish(ctx, nil, errors.Join(err, image.Close()))
+	}
+	reportComposed(p, image, time.Since(start))
+	return out.Finish(ctx, image, nil)
 }
 
 // composeConfig reads the configuration and applies the flags that override it.
@@ -266,26 +258,20 @@ type composedLayer struct {
 }
 
 // printComposition prints which layers would be reused and which packages packed.
-func printComposition(ctx context.Context, p *option.Session, o *composeOptions, file, in string, with build.Options,
-	open func(context.Context, *build.Options) (build.ComposeInput, error)) error {
-	var account []build.Composed
-	var ls []build.Layer
-	printed, err := o.Planned(ctx, p, in, with, func(with build.Options) (any, error) {
-		input, err := open(ctx, &with)
-		if err != nil {
-			return nil, err
-		}
-		if account, ls, err = input.Plan(ctx, with); err != nil {
-			return nil, composeHint(err)
-		}
-		plan := composition{Composed: account, Layers: []composedLayer{}}
-		for _, l := range ls {
-			plan.Layers = append(plan.Layers,
-				composedLayer{append([]string{}, l.Packages...), l.Digest.String(), l.Size, l.Content, l.From})
-		}
-		return plan, o.CheckEmpty(p, file, len(ls))
-	})
-	if err != nil || printed {
+func printComposition(ctx context.Context, p *option.Session, o *composeOptions, file string, with build.Options, input build.ComposeInput) error {
+	account, ls, err := input.Plan(ctx, with)
+	if err != nil {
+		return composeHint(err)
+	}
+	plan := composition{Composed: account, Layers: []composedLayer{}}
+	for _, l := range ls {
+		plan.Layers = append(plan.Layers,
+			composedLayer{append([]string{}, l.Packages...), l.Digest.String(), l.Size, l.Content, l.From})
+	}
+	if err := o.CheckEmpty(p, file, len(ls)); err != nil {
+		return err
+	}
+	if printed, err := o.WritePlan(p, plan); err != nil || printed {
 		return err
 	}
 	var rows [][]string

@@ -120,32 +120,41 @@ func buildBundle(ctx context.Context, p *option.Session, o *buildOptions, args [
 		return bundleSourceError(err)
 	}
 	defer func() { err = errors.Join(err, source.Close()) }()
-	return o.Make(ctx, p, dir, with, func(ctx context.Context, with build.Options) (*build.Image, error) {
-		if !o.skipValidation {
-			// opm does not validate the bundles that it builds.
-			v := validation{plain: o.plain, strict: !p.Opm}
-			if err := validBundle(p, ctx, dir, source.FS, v); err != nil {
-				return nil, err
-			}
-		}
-		if err := with.Ready(); err != nil {
+	out, within, err := o.Begin(ctx, p, dir, &with)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, out.Close(ctx)) }()
+	image, err := o.assemble(within, p, dir, source, with)
+	return out.Finish(ctx, image, err)
+}
+
+// assemble validates and assembles the bundle.
+func (o *buildOptions) assemble(ctx context.Context, p *option.Session, dir string, source *generate.Source, with build.Options) (*build.Image, error) {
+	if !o.skipValidation {
+		// opm does not validate the bundles that it builds.
+		v := validation{plain: o.plain, strict: !p.Opm}
+		if err := validBundle(p, ctx, dir, source.FS, v); err != nil {
 			return nil, err
 		}
-		if err := o.writeMetadata(ctx, p, source); err != nil {
-			return nil, err
-		}
-		start := time.Now()
-		image, err := build.Bundle(ctx, build.BundleInput{
-			FS: source.FS, ManifestsDir: source.ManifestsDir, MetadataDir: source.MetadataDir,
-			TestsDir: source.TestsDir, Annotations: source.Annotations,
-		}, with)
-		if err != nil {
-			return nil, err
-		}
-		p.Log.Info(fmt.Sprintf("assembled the bundle in %s, %s, in %s", program.Count(image.Totals.Layers, "layer"),
-			cmdline.FormatSize(image.Totals.Size), time.Since(start).Round(time.Millisecond)))
-		return image, nil
-	})
+	}
+	if err := with.Ready(); err != nil {
+		return nil, err
+	}
+	if err := o.writeMetadata(ctx, p, source); err != nil {
+		return nil, err
+	}
+	start := time.Now()
+	image, err := build.Bundle(ctx, build.BundleInput{
+		FS: source.FS, ManifestsDir: source.ManifestsDir, MetadataDir: source.MetadataDir,
+		TestsDir: source.TestsDir, Annotations: source.Annotations,
+	}, with)
+	if err != nil {
+		return nil, err
+	}
+	p.Log.Info(fmt.Sprintf("assembled the bundle in %s, %s, in %s", program.Count(image.Totals.Layers, "layer"),
+		cmdline.FormatSize(image.Totals.Size), time.Since(start).Round(time.Millisecond)))
+	return image, nil
 }
 
 // writeMetadata writes the generated files that the user wants on disk in addition to the image.

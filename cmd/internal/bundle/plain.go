@@ -2,6 +2,7 @@ package bundle
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
@@ -56,7 +57,7 @@ func (o *buildOptions) checkFormat(p *option.Session) (plain bool, err error) {
 }
 
 // buildPlainBundle builds an image of what a bundle renders to.
-func buildPlainBundle(ctx context.Context, p *option.Session, o *buildOptions, args []string) error {
+func buildPlainBundle(ctx context.Context, p *option.Session, o *buildOptions, args []string) (err error) {
 	ref, err := argumentOr(args, "directory", o.dir)
 	if err != nil {
 		return err
@@ -85,22 +86,24 @@ func buildPlainBundle(ctx context.Context, p *option.Session, o *buildOptions, a
 	if err != nil {
 		return err
 	}
-	return o.Make(ctx, p, ref, with, func(ctx context.Context, with build.Options) (*build.Image, error) {
-		if !o.skipValidation {
-			if err := validBundle(p, ctx, ref, files, validation{plain: true, strict: true}); err != nil {
-				return nil, err
-			}
+	out, within, err := o.Begin(ctx, p, ref, &with)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, out.Close(ctx)) }()
+	if !o.skipValidation {
+		if err := validBundle(p, within, ref, files, validation{plain: true, strict: true}); err != nil {
+			return out.Finish(ctx, nil, err)
 		}
-		start := time.Now()
-		image, err := build.Bundle(ctx, build.BundleInput{FS: files, ManifestsDir: "manifests",
-			MetadataDir: "metadata", Annotations: metadata.Map()}, with)
-		if err != nil {
-			return nil, err
-		}
+	}
+	start := time.Now()
+	image, err := build.Bundle(within, build.BundleInput{FS: files, ManifestsDir: "manifests",
+		MetadataDir: "metadata", Annotations: metadata.Map()}, with)
+	if err == nil {
 		p.Log.Info(fmt.Sprintf("assembled the plain+v0 bundle in %s, in %s; OLM v1 does not install this format today",
 			program.Count(image.Totals.Layers, "layer"), time.Since(start).Round(time.Millisecond)))
-		return image, nil
-	})
+	}
+	return out.Finish(ctx, image, err)
 }
 
 // plainFiles returns the files of a plain+v0 bundle with these objects.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime/debug"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -88,30 +89,43 @@ func (o *EditOptions) MakeImage(ctx context.Context, p *option.Session, i ImageE
 			err = errors.Join(err, index.Close())
 		}
 	}()
-	assemble := func(ctx context.Context, common build.Options) (_ *build.Image, err error) {
-		if index, err = o.OpenEdited(ctx, p, i, change.Directory); err != nil {
-			return nil, err
-		}
-		spec.Build = common
-		with, err := o.editedOptions(ctx, p, spec, i, index, common.Dir)
-		if err != nil {
-			return nil, err
-		}
-		debug.FreeOSMemory() // free the memory of the edit
-		image, err := buildcmd.AssembleCatalog(p, func(n int) error { return o.CheckEmpty(p, index.Name, n) }, func() (*build.Image, error) {
-			image, err := index.Build(ctx, with, o.Database(p))
-			return image, LossHint(index.Name, err)
-		})
-		if err == nil {
-			o.Base.Report(p, image)
-		}
-		return image, option.WithServerHint(err)
+	out, within, err := o.Begin(ctx, p, i.From, &spec.Build)
+	if err != nil {
+		return err
 	}
-	if err := o.Make(ctx, p, i.From, spec.Build, assemble,
-		func() error { return o.ReportAccount(p, index.Name, index.Result) }); err != nil {
+	defer func() { err = errors.Join(err, out.Close(ctx)) }()
+	if index, err = o.OpenEdited(within, p, i, change.Directory); err != nil {
+		return out.Finish(ctx, nil, option.WithServerHint(err))
+	}
+	image, err := o.assemble(within, p, spec, i, index)
+	r, err := out.Write(image, option.WithServerHint(err))
+	if err != nil {
+		return err
+	}
+	if err := o.ReportAccount(p, index.Name, index.Result); err != nil {
+		return err
+	}
+	if err := out.Report(ctx, r); err != nil {
 		return err
 	}
 	return LeftOut(index.Result)
+}
+
+// assemble assembles the image of the edited index.
+func (o *EditOptions) assemble(ctx context.Context, p *option.Session, spec *indeximage.Spec, i ImageEdit, index *indeximage.Index) (
+	*build.Image, error) {
+	with, err := o.editedOptions(ctx, p, spec, i, index, spec.Build.Dir)
+	if err != nil {
+		return nil, err
+	}
+	debug.FreeOSMemory() // free the memory of the edit
+	start := time.Now()
+	image, err := index.Build(ctx, with, o.Database(p))
+	image, err = buildcmd.CheckAssembled(p, &o.Catalogs, index.Name, start, image, LossHint(index.Name, err))
+	if err == nil {
+		o.Base.Report(p, image)
+	}
+	return image, err
 }
 
 // editedOptions returns the build options for the image of an edited index.

@@ -207,13 +207,23 @@ func MakeImage(ctx context.Context, p *option.Session, o *option.Image, b *ofCon
 	if done, err := enterStoreOf(b); done || err != nil {
 		return err
 	}
-	err := o.Make(ctx, p, "", with, func(ctx context.Context, with build.Options) (*build.Image, error) {
-		return evaluate(ctx, p, &o.Images, b, with, of, see)
-	})
+	err := makeImage(ctx, p, o, b, with, of, see)
 	if errors.Is(err, evaluator.ErrRun) && fullbuild.Available {
 		return runContainerfile(ctx, p, o, b, with, of, see)
 	}
 	return err
+}
+
+// makeImage evaluates the Containerfile.
+func makeImage(ctx context.Context, p *option.Session, o *option.Image, b *ofContainerfile, with build.Options, of []v1.Platform,
+	see seeing) (err error) {
+	out, within, err := o.Begin(ctx, p, "", &with)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, out.Close(ctx)) }()
+	image, err := evaluate(within, p, &o.Images, b, with, of, see)
+	return out.Finish(ctx, image, err)
 }
 
 // enterStoreOf restarts the program as [EnterStore] does if the Containerfile names an image in podman's storage.

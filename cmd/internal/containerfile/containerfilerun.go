@@ -90,36 +90,46 @@ func runContainerfile(ctx context.Context, p *option.Session, o *option.Image, b
 			r.Images = append(r.Images, fullbuild.Image{Name: ref.Name, Platform: ref.Platform, Build: platform})
 		}
 	}
-	return o.Make(ctx, p, "", with, func(ctx context.Context, with build.Options) (*build.Image, error) {
-		if err := with.Ready(); err != nil {
-			return nil, err // before commands run
-		}
-		start := time.Now()
-		var err error
-		if r.System, err = o.Access(p).Registry.System(ctx, with.Dir); err != nil {
+	out, within, err := o.Begin(ctx, p, "", &with)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, out.Close(ctx)) }()
+	image, err := runCommands(within, p, o, b, r, with, see)
+	return out.Finish(ctx, image, err)
+}
+
+// runCommands builds the image with buildah.
+func runCommands(ctx context.Context, p *option.Session, o *option.Image, b *ofContainerfile, r fullbuild.Request, with build.Options,
+	see seeing) (*build.Image, error) {
+	if err := with.Ready(); err != nil {
+		return nil, err // before commands run
+	}
+	start := time.Now()
+	var err error
+	if r.System, err = o.Access(p).Registry.System(ctx, with.Dir); err != nil {
+		return nil, err
+	}
+	result, err := fullbuild.Build(ctx, r)
+	var exit *fullbuild.ExitError
+	if errors.As(err, &exit) {
+		return nil, &cmdline.ExitStatus{Status: exit.Status,
+			Err: &cmdline.Error{Class: cmdline.ClassInput, Object: b.File.Name, Err: err}}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if see != nil {
+		if err := seeDirectory(ctx, result.Dirs[0], see); err != nil {
 			return nil, err
 		}
-		result, err := fullbuild.Build(ctx, r)
-		var exit *fullbuild.ExitError
-		if errors.As(err, &exit) {
-			return nil, &cmdline.ExitStatus{Status: exit.Status,
-				Err: &cmdline.Error{Class: cmdline.ClassInput, Object: b.File.Name, Err: err}}
-		}
-		if err != nil {
-			return nil, err
-		}
-		if see != nil {
-			if err := seeDirectory(ctx, result.Dirs[0], see); err != nil {
-				return nil, err
-			}
-		}
-		image, err := build.Directories(ctx, result.Dirs, with)
-		if err == nil {
-			p.Log.Info(fmt.Sprintf("built %s, %s, %s, in %s", b.File.Name, option.LayerCount(image),
-				cmdline.FormatSize(image.Totals.Size), time.Since(start).Round(time.Millisecond)))
-		}
-		return image, err
-	})
+	}
+	image, err := build.Directories(ctx, result.Dirs, with)
+	if err == nil {
+		p.Log.Info(fmt.Sprintf("built %s, %s, %s, in %s", b.File.Name, option.LayerCount(image),
+			cmdline.FormatSize(image.Totals.Size), time.Since(start).Round(time.Millisecond)))
+	}
+	return image, err
 }
 
 // seeDirectory opens an image in a "dir:" directory and calls see with it.

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/build/indeximage"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/images"
@@ -17,7 +16,7 @@ import (
 
 // copiedImage is an image that has been copied to its destinations.
 type copiedImage struct {
-	out    *publish.Output
+	out    *option.Output
 	result *publish.Result
 }
 
@@ -66,18 +65,14 @@ func migrateImage(ctx context.Context, p *option.Session, m *migration, src, out
 		return nil, nil, err
 	}
 	copied := &copiedImage{out: image}
-	copied.result, err = p.Write(image, m.spec.Build, func(ctx context.Context, with build.Options) (*build.Image, error) {
-		start, spec := time.Now(), *m.spec
-		spec.Build = with
-		built, err := spec.Migrated(ctx, prepared, indeximage.Migrated{From: from, Work: with.Dir, Jobs: m.Jobs, Warn: p.WarnAt})
-		if err != nil {
-			return nil, option.WithServerHint(err)
-		}
+	start, spec := time.Now(), *m.spec
+	within := image.Prepare(&spec.Build)
+	built, err := spec.Migrated(within, prepared, indeximage.Migrated{From: from, Work: spec.Build.Dir, Jobs: m.Jobs, Warn: p.WarnAt})
+	if err == nil {
 		p.ReportAssembled(built, start)
 		m.Base.Report(p, built)
-		return built, nil
-	})
-	if err != nil {
+	}
+	if copied.result, err = image.Write(built, option.WithServerHint(err)); err != nil {
 		return nil, nil, err
 	}
 	prepared.Report.Images = copied.result.References

@@ -295,7 +295,7 @@ func migrateOne(ctx context.Context, p *option.Session, m *migration, args []str
 		return err
 	}
 	if copied != nil {
-		if err := m.Report(ctx, p, copied.out, copied.result); err != nil {
+		if err := copied.out.Report(ctx, copied.result); err != nil {
 			return err
 		}
 	}

@@ -2,8 +2,6 @@ package option
 
 import (
 	"cmp"
-	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -12,7 +10,6 @@ import (
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
-	"github.com/operator-bindery/bindery/images"
 )
 
 // pushes reports whether the image goes to a registry.
@@ -22,13 +19,8 @@ func (o *Image) pushes() bool {
 }
 
 // PrintPlan prints the layers that the image would have.
-func (o *Image) PrintPlan(ctx context.Context, p *Session, in string, with build.Options, plan func(build.Options) (*build.Planned, error)) error {
-	var planned *build.Planned
-	printed, err := o.Planned(ctx, p, in, with, func(o build.Options) (_ any, err error) {
-		planned, err = plan(o)
-		return planned, err
-	})
-	if err != nil || printed {
+func (o *Image) PrintPlan(p *Session, planned *build.Planned) error {
+	if printed, err := o.WritePlan(p, planned); err != nil || printed {
 		return err
 	}
 	var rows [][]string
@@ -49,34 +41,19 @@ func (o *Image) PrintPlan(ctx context.Context, p *Session, in string, with build
 	return nil
 }
 
-// Planned computes a plan in a workspace and writes it to the file of --metadata-file. It returns true if that is
-// standard output, to which nothing else may be written then. in is the input of the image.
-func (o *Image) Planned(ctx context.Context, p *Session, in string, with build.Options,
-	plan func(build.Options) (any, error)) (printed bool, err error) {
+// checkPlan refuses flags about an image that is built.
+func checkPlan(p *Session) error {
 	for _, flag := range []string{"digest-file", "iid-file", "image-refs"} {
 		if p.Given(flag) {
-			return false, cmdline.Usagef("--%s has no effect with --plan, which builds no image", flag)
+			return cmdline.Usagef("--%s has no effect with --plan, which builds no image", flag)
 		}
 	}
-	if err := CheckNoDocuments(p, "with --plan, which builds no image"); err != nil {
-		return false, err
-	}
-	if err := o.Files.Check(in); err != nil {
-		return false, err
-	}
-	work, err := images.NewWorkspace(ctx, "")
-	if err != nil {
-		return false, err
-	}
-	defer func() { err = errors.Join(err, work.Close()) }()
-	with.Dir = work.Dir()
-	if _, err = o.Access(p).Registry.System(ctx, work.Dir()); err != nil { // as a build would say
-		return false, err
-	}
-	planned, err := plan(with)
-	if err != nil {
-		return false, err
-	}
+	return CheckNoDocuments(p, "with --plan, which builds no image")
+}
+
+// WritePlan writes a plan to the file of --metadata-file. It returns true if that is standard output, to which nothing else
+// may be written then.
+func (o *Image) WritePlan(p *Session, planned any) (printed bool, err error) {
 	switch file := o.MetadataFile; file {
 	case "":
 		return false, nil

@@ -28,8 +28,8 @@ type Image struct {
 	Base
 	Result
 	Supply
-	Jobs   int
-	DryRun bool
+	Jobs         int
+	DryRun, Plan bool
 }
 
 // Form is the format of an image.

@@ -89,8 +89,36 @@ func (o *Image) PublishOptions(p *Session, in string) (with publish.Options, err
 // WarnOf logs a warning of the domain once, with flags in place of fields.
 func (p *Session) WarnOf(err error) { p.WarnOnce(program.InFlags(err).Error()) }
 
+// Output is an image that is about to be written, with the progress of the work on it.
+type Output struct {
+	*publish.Output
+	o        *Image
+	p        *Session
+	progress *cmdline.Progress
+}
+
+// Begin begins to write the image of an input, which destinations must not overwrite: it checks the flags, and gives the
+// options what they need. The context is for assembling the image. Close the output. With --plan nothing is written.
+func (o *Image) Begin(ctx context.Context, p *Session, in string, with *build.Options) (*Output, context.Context, error) {
+	to := publish.Options{Files: o.Files, Copy: o.CopyOptions(p), Input: in, Plan: o.Plan}
+	var err error
+	if o.Plan {
+		err = checkPlan(p)
+	} else {
+		to, err = o.PublishOptions(p, in)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	out, err := o.Output(ctx, p, to)
+	if err != nil {
+		return nil, nil, err
+	}
+	return out, out.Prepare(with), nil
+}
+
 // Output begins to write an image: it checks the options and the registries.
-func (o *Image) Output(ctx context.Context, p *Session, with publish.Options) (*publish.Output, error) {
+func (o *Image) Output(ctx context.Context, p *Session, with publish.Options) (*Output, error) {
 	out, err := with.Open(ctx)
 	switch {
 	case errors.Is(err, publish.ErrNoName):
@@ -104,25 +132,33 @@ func (o *Image) Output(ctx context.Context, p *Session, with publish.Options) (*
 		return nil, p.withPlaceHint(err)
 	}
 	o.warnOfProvenance(p, out.Signed())
-	return out, nil
+	return &Output{Output: out, o: o, p: p}, nil
 }
 
-// Write assembles an image, copies it, and logs what was written.
-func (p *Session) Write(out *publish.Output, with build.Options,
-	assemble func(context.Context, build.Options) (*build.Image, error)) (*publish.Result, error) {
-	progress := p.Progress()
-	with.Planned = func(layers int) { progress.Update(func(s *cmdline.State) { s.All += layers }) }
+// Prepare is [publish.Output.Prepare], and shows the progress of the build.
+func (out *Output) Prepare(with *build.Options) context.Context {
+	if out.Plan {
+		return out.Output.Prepare(with)
+	}
+	out.progress = out.p.Progress()
+	with.Planned = func(layers int) { out.progress.Update(func(s *cmdline.State) { s.All += layers }) }
 	with.Events = func(l build.Layer) {
-		progress.Update(func(s *cmdline.State) {
+		out.progress.Update(func(s *cmdline.State) {
 			s.What, s.Units, s.Now = "packing", "layers", strings.Join(l.Packages, ", ")
 			s.Done, s.Bytes = s.Done+1, s.Bytes+l.Uncompressed
 		})
-		p.Log.Debug("built layer", "kind", string(l.Kind), "digest", l.Digest, "bytes", l.Size)
+		out.p.Log.Debug("built layer", "kind", string(l.Kind), "digest", l.Digest, "bytes", l.Size)
 	}
-	r, err := out.Make(with, func(ctx context.Context, with build.Options) (*build.Image, error) {
-		defer progress.Close()
-		return assemble(ctx, with)
-	})
+	return out.Output.Prepare(with)
+}
+
+// Write is [publish.Output.Write], and logs what was written.
+func (out *Output) Write(image *build.Image, err error) (*publish.Result, error) {
+	if out.progress != nil {
+		out.progress.Close()
+	}
+	p := out.p
+	r, err := out.Output.Write(image, err)
 	if r == nil {
 		return nil, err
 	}
@@ -152,33 +188,18 @@ func (p *Session) Write(out *publish.Output, with build.Options,
 	return r, nil
 }
 
-// Make is all of a command that builds an image of an input, which destinations must not overwrite: it assembles the image
-// while registries are checked, copies it and reports. account is called before the result is printed.
-func (o *Image) Make(ctx context.Context, p *Session, in string, with build.Options,
-	assemble func(context.Context, build.Options) (*build.Image, error), account ...func() error) (err error) {
-	to, err := o.PublishOptions(p, in)
+// Finish writes an assembled image, or returns the error that there is in its place, and reports.
+func (out *Output) Finish(ctx context.Context, image *build.Image, err error) error {
+	r, err := out.Write(image, err)
 	if err != nil {
 		return err
 	}
-	out, err := o.Output(ctx, p, to)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, out.Close(ctx)) }()
-	r, err := p.Write(out, with, assemble)
-	if err != nil {
-		return err
-	}
-	for _, f := range account {
-		if err := f(); err != nil {
-			return err
-		}
-	}
-	return o.Report(ctx, p, out, r)
+	return out.Report(ctx, r)
 }
 
 // Report writes the requested files and prints the destinations and the digest of the image.
-func (o *Image) Report(ctx context.Context, p *Session, out *publish.Output, r *publish.Result) error {
+func (out *Output) Report(ctx context.Context, r *publish.Result) error {
+	o, p := out.o, out.p
 	if err := out.WriteFiles(ctx, r); err != nil {
 		return err
 	}
