@@ -32,6 +32,9 @@ type ServerError struct {
 func (e *ServerError) Error() string { return e.Err.Error() }
 func (e *ServerError) Unwrap() error { return e.Err }
 
+// Object is the architecture of the platform.
+func (e *ServerError) Object() string { return e.Platform.Architecture }
+
 // ErrorClass classifies it as a usage error: another platform or server is needed.
 func (*ServerError) ErrorClass() fault.Class { return fault.Usage }
 
@@ -46,3 +49,6 @@ func (e *ReferenceError) Error() string {
 	return fmt.Sprintf("reference %.200q (%.300s): %v", e.Name, redact.Text(e.Image), e.Err)
 }
 func (e *ReferenceError) Unwrap() error { return e.Err }
+
+// Object is the image, without credentials.
+func (e *ReferenceError) Object() string { return redact.Text(e.Image) }

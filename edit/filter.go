@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/versions"
 )
 
@@ -150,7 +151,7 @@ func (f *filter) apply() {
 		}
 		in, err := parseRange(text)
 		if err != nil {
-			f.report(true, name, ErrInvalid, "package %q, channel %q: %v", p.name, name, err)
+			f.report(true, name, errRange, "package %q, channel %q: %v", p.name, name, err)
 			return
 		}
 		f.filterChannel(name, p.channels[name], in)
@@ -181,6 +182,9 @@ func (f *filter) apply() {
 		f.problems = append(f.problems, problems...)
 	}
 }
+
+// errRange is the kind of what is no range of versions.
+var errRange = fault.Advise(ErrInvalid, "a range is such as \">=1.2.0 <2.0.0\", and \"1.2.x || 1.4.0\"")
 
 // parseRange parses a range of versions; nil has all versions.
 func parseRange(text string) (*versions.Range, error) {

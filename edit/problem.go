@@ -2,6 +2,7 @@ package edit
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/operator-bindery/bindery/internal/fault"
@@ -46,6 +47,21 @@ type Problem struct {
 
 func (p Problem) Error() string { return p.Message }
 
+// Object returns the subject of the problem: the smallest part of the catalog that it names.
+func (p Problem) Object() string {
+	switch {
+	case p.Bundle != "" && p.Package != "":
+		return p.Package + "/" + p.Bundle
+	case p.Bundle != "":
+		return p.Bundle
+	case p.Channel != "":
+		return p.Package + "/" + p.Channel
+	case p.Package != "":
+		return p.Package
+	}
+	return p.Image
+}
+
 // Unwrap returns the kind of the problem.
 func (p Problem) Unwrap() error { return p.Kind }
 
@@ -58,6 +74,14 @@ func ErrorOf(problems []Problem) error {
 		return nil
 	}
 	return &Error{problem.List[Problem]{Problems: problems}}
+}
+
+// Hint is how to find the names of channels and bundles, if one was not found.
+func (e *Error) Hint() string {
+	if slices.ContainsFunc(e.Problems, func(p Problem) bool { return p.Channel != "" }) && errors.Is(e, ErrNotFound) {
+		return "\"list bundles\" shows the channels and their bundles"
+	}
+	return ""
 }
 
 // OpmMessage returns the problems as opm prints them: several are a list in brackets.

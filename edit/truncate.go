@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 // TruncateOptions configure [DeprecateTruncate].
@@ -104,10 +105,13 @@ func find(c *declcfg.Catalog, bundles []string) ([]Name, []Problem) {
 	if len(missing) == 0 {
 		return names, nil
 	}
-	return names, []Problem{{Kind: ErrNotFound, Image: missing[0],
+	return names, []Problem{{Kind: errNoBundle, Image: missing[0],
 		Message: fmt.Sprintf("target bundlepaths for deprecation missing from registry: [%s]",
 			strings.Join(missing, " "))}}
 }
+
+// errNoBundle is the kind of a bundle that is named otherwise than by its image.
+var errNoBundle = fault.Advise(ErrNotFound, "name bundles by their images, which \"list bundles\" shows")
 
 // removeAllHeads removes the packages of which the head of the default channel is deprecated: all heads must be
 // deprecated then.

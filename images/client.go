@@ -197,6 +197,9 @@ func (e *PullError) Error() string {
 }
 func (e *PullError) Unwrap() error { return e.Err }
 
+// Object is the name.
+func (e *PullError) Object() string { return e.Name }
+
 // pullError wraps an error about an image.
 func pullError(name string, err error) error {
 	if err == nil {

@@ -64,3 +64,6 @@ func (e *ReferenceError) Error() string {
 	return fmt.Sprintf("render reference %.300q: %v", redact.Text(e.Reference), e.Err)
 }
 func (e *ReferenceError) Unwrap() error { return e.Err }
+
+// Object is the reference, without credentials.
+func (e *ReferenceError) Object() string { return redact.Text(e.Reference) }

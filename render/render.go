@@ -16,6 +16,8 @@ import (
 	"github.com/operator-bindery/bindery/edit"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/transport"
+	"github.com/operator-bindery/bindery/internal/archive"
+	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/regularfile"
 	"github.com/operator-bindery/bindery/sqlite"
 )
@@ -106,6 +108,10 @@ func (o *Options) allowed(k Kind) error {
 	return fmt.Errorf("cannot render %s: %w", k, ErrNotAllowed)
 }
 
+// noDatabaseHint is what files are for.
+const noDatabaseHint = "a file must be an SQLite database; a file-based catalog is given by its directory, an archive of an " +
+	"image as oci-archive:FILE or docker-archive:FILE, and a template is for \"template render\""
+
 // Classify determines what a reference names. A file or directory takes precedence over an image of that name, unless
 // the reference begins with a transport such as "docker://". A directory with the subdirectories "manifests" and
 // "metadata" is a bundle, an OCI layout is refused, a directory with a package.yaml and no file-based catalog has
@@ -136,7 +142,7 @@ func classify(ref string, transports transport.Table) (Kind, error) {
 		return CatalogDirectory, nil
 	}
 	if err := regularfile.CheckSeekable(ref, stat); err != nil {
-		return "", fmt.Errorf("ref %q has %w: %v", ref, ErrFileType, err)
+		return "", fault.Advise(fmt.Errorf("ref %q has %w: %v", ref, ErrFileType, err), noDatabaseHint)
 	}
 	f, err := os.Open(ref)
 	if err != nil {
@@ -148,7 +154,12 @@ func classify(ref string, transports transport.Table) (Kind, error) {
 		return "", err
 	}
 	if !is {
-		return "", fmt.Errorf("ref %q has %w: unknown", ref, ErrFileType)
+		hint, head := noDatabaseHint, make([]byte, 8)
+		n, _ := f.ReadAt(head, 0) // a shorter file is not compressed
+		if codec := archive.Codec(head[:n]); codec != "" {
+			hint = "the file is compressed: decompress it with \"" + codec + " -dc\""
+		}
+		return "", fault.Advise(fmt.Errorf("ref %q has %w: unknown", ref, ErrFileType), hint)
 	}
 	return Database, nil
 }

@@ -22,6 +22,14 @@ func (e *BrokenError) Error() string {
 		e.Package, e.Reason)
 }
 
+// Hint is how to go on without a package that cannot be changed.
+func (e *BrokenError) Hint() string {
+	if e.Changed {
+		return "remove the invalid package with \"registry rm\" or \"catalog rm\""
+	}
+	return ""
+}
+
 // withContent returns the packages of which a catalog has more than the olm.package blob.
 func withContent(c *declcfg.Catalog) map[string]bool {
 	out := map[string]bool{}

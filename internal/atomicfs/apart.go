@@ -44,17 +44,21 @@ func CheckApart(in, out string) error {
 }
 
 // CheckResult refuses, before the work, a file of results that cannot be written, or that is or lies in one of the inputs:
-// it would overwrite the input or become a part of it. An empty path is none.
-func CheckResult(path string, inputs ...string) error {
-	if path == "" {
+// it would overwrite the input or become a part of it. An empty path is none, and "-" is refused. Errors name the field
+// that has the path.
+func CheckResult(field, path string, inputs ...string) error {
+	switch path {
+	case "":
 		return nil
+	case "-":
+		return fault.Fieldf("{"+field+"} %q: expected a file name", path)
 	}
 	if err := CheckFile(path); err != nil {
-		return err
+		return fault.InField(field, err)
 	}
 	for _, in := range inputs {
 		if err := CheckApart(in, path); in != "" && err != nil {
-			return err
+			return fault.InField(field, err)
 		}
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/internal/canon"
@@ -29,6 +30,14 @@ func (e *Error) Error() string {
 		text = fmt.Sprintf("%d problems:\n%s", n, text)
 	}
 	return text
+}
+
+// Hint has the schemas if a template has none of them.
+func (e *Error) Hint() string {
+	if text := e.List.Error(); strings.Contains(text, "unknown template schema") || strings.Contains(text, "has unknown schema") {
+		return "the schemas of templates are " + strings.Join(Schemas(), ", ")
+	}
+	return ""
 }
 
 // OpmMessage returns opm's message for the template: it has the first problem only.

@@ -142,7 +142,7 @@ func (o Documents) readFiles(formats []sbom.Format, in string) (files []sbomFile
 		if f.path == "" {
 			return nil, fault.Fieldf("{SBOMFiles} %q names no file", text)
 		}
-		if err := checkResult("SBOMFiles", f.path, in); err != nil {
+		if err := atomicfs.CheckResult("SBOMFiles", f.path, in); err != nil {
 			return nil, err
 		}
 		if slices.ContainsFunc(files, func(o sbomFile) bool { return filepath.Clean(o.path) == filepath.Clean(f.path) }) {

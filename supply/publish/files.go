@@ -28,19 +28,11 @@ func (o Files) names() [][2]string {
 // Check refuses files that cannot be written, or that are in an input, before the image is built.
 func (o Files) Check(inputs ...string) error {
 	for _, f := range o.names() {
-		if err := checkResult(f[0], f[1], inputs...); err != nil {
+		if err := atomicfs.CheckResult(f[0], f[1], inputs...); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// checkResult is [atomicfs.CheckResult] of the file in a field.
-func checkResult(field, path string, inputs ...string) error {
-	if path == "-" {
-		return fault.Fieldf("{"+field+"} %q: expected a file name", path)
-	}
-	return fault.InField(field, atomicfs.CheckResult(path, inputs...))
 }
 
 func (o Files) write(r *Result) error {

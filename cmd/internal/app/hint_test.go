@@ -41,6 +41,8 @@ func TestHints(t *testing.T) {
 		{"build bundle plain -t x:v1", "hint: set -p PACKAGE and -c CHANNEL,..."},
 		{"validate plain/etcdclusters.etcd.database.coreos.com.crd.yaml", "hint: name the catalog directory"},
 		{"graph plain/etcdclusters.etcd.database.coreos.com.crd.yaml", `and a template is for "template render"`},
+		{"graph small.db.gz", `hint: the file is compressed: decompress it with "gzip -dc"`},
+		{"template render other.yaml", "hint: the schemas of templates are "},
 		{"template convert basic example.com/acme/catalog:v1", "bindery render REF | bindery template convert basic\n"},
 		{"bundle unpack oci:x:v1 out", "hint: --to DIR names the directory to write to\n"},
 		{"bundle unpack bundel -o out", "no such file or directory"},
@@ -79,6 +81,8 @@ func TestHints(t *testing.T) {
 				clitest.Done(t, dir, "bindery", "build", "catalog", "cat", "-t", "cat:v1")
 			}
 			clitest.WriteFile(t, filepath.Join(dir, "checkout", ".git", "HEAD"), "ref: refs/heads/main\n")
+			clitest.WriteFile(t, filepath.Join(dir, "small.db.gz"), "\x1f\x8b\x08\x00\x00\x00\x00\x00")
+			clitest.WriteFile(t, filepath.Join(dir, "other.yaml"), "schema: olm.template.other\n")
 			clitest.WriteFile(t, filepath.Join(dir, "described", "README.md"), "# A catalog\n")
 			got := clitest.RunProgram(t, dir, "bindery", strings.Fields(c.args)...)
 			if got.Status != 1 || got.Stdout != "" || !strings.Contains(got.Stderr, c.want) {

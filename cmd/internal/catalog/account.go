@@ -13,6 +13,7 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/program"
 	"github.com/operator-bindery/bindery/edit"
 	"github.com/operator-bindery/bindery/edit/change"
+	"github.com/operator-bindery/bindery/internal/atomicfs"
 	"github.com/operator-bindery/bindery/internal/printable"
 	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/sqlite"
@@ -36,7 +37,7 @@ type Account struct {
 // CheckAccount refuses, before any work, a file of --account that cannot be written or is inside one of the catalogs.
 func (o *EditOptions) CheckAccount(catalogs ...string) error {
 	if o.account != "-" {
-		return option.CheckResult("account", o.account, catalogs...)
+		return atomicfs.CheckResult("Account", o.account, catalogs...)
 	}
 	if o.MetadataFile == "-" {
 		return cmdline.Usagef(

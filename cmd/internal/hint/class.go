@@ -6,13 +6,9 @@ import (
 
 	"go.podman.io/image/v5/docker"
 
-	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
-	"github.com/operator-bindery/bindery/edit"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/fault"
-	"github.com/operator-bindery/bindery/internal/redact"
-	"github.com/operator-bindery/bindery/render"
 )
 
 // WithClass adds the class to errors that [cmdline.Classify] does not recognise: errors of the containers library and
@@ -44,16 +40,6 @@ func WithObject(err error) error {
 	walk = func(err error) {
 		var name string
 		switch e := err.(type) {
-		case edit.Problem:
-			name = editObject(e)
-		case *build.ReferenceError:
-			name = redact.Text(e.Image)
-		case *render.ReferenceError:
-			name = redact.Text(e.Reference)
-		case *images.PullError:
-			name = e.Name
-		case *build.ServerError:
-			name = e.Platform.Architecture
 		case interface{ Object() string }:
 			name = e.Object()
 		case interface{ Unwrap() []error }:

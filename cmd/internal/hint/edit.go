@@ -10,23 +10,9 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/edit"
 	"github.com/operator-bindery/bindery/edit/change"
+	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/sqlite"
 )
-
-// editObject returns the subject of an edit's problem: the smallest part of the catalog that it names.
-func editObject(e edit.Problem) string {
-	switch {
-	case e.Bundle != "" && e.Package != "":
-		return e.Package + "/" + e.Bundle
-	case e.Bundle != "":
-		return e.Bundle
-	case e.Channel != "":
-		return e.Package + "/" + e.Channel
-	case e.Package != "":
-		return e.Package
-	}
-	return e.Image
-}
 
 // editHint returns the hint for an error of an edit; empty for other errors. It names the command's own flags.
 func editHint(p *program.Program, err error) string {
@@ -35,10 +21,7 @@ func editHint(p *program.Program, err error) string {
 		return "--lossy drops it; a directory or an image of a file-based catalog can store it"
 	}
 	var broken *change.BrokenError
-	if errors.As(err, &broken) && broken.Changed {
-		return "remove the invalid package with \"registry rm\" or \"catalog rm\""
-	}
-	if broken != nil && p.HasFlag("keep-going") {
+	if errors.As(err, &broken) && !broken.Changed && p.HasFlag("keep-going") {
 		if strings.Contains(broken.Reason, "invalid image pull spec") {
 			return "--keep-going skips invalid packages; \"migrate --repair\" writes a catalog directory without " +
 				"images that are no pull specs"
@@ -65,16 +48,9 @@ func editHint(p *program.Program, err error) string {
 	if strings.Contains(err.Error(), "bundle image must be set") && p.HasFlag("image-ref-template") {
 		hints = append(hints, "set --image-ref-template for bundles that come from no registry")
 	}
-	if strings.Contains(err.Error(), "target bundlepaths for deprecation missing") {
-		hints = append(hints, "name bundles by their images, which \"list bundles\" shows")
-	}
-	if strings.Contains(err.Error(), ": version range ") {
-		hints = append(hints, "a range is such as \">=1.2.0 <2.0.0\", and \"1.2.x || 1.4.0\"")
-	}
 	hint(edit.ErrConflict, "replace", "--replace takes packages that several catalogs contain from the last one")
-	channel := slices.ContainsFunc(wrong.Problems, func(p edit.Problem) bool { return p.Channel != "" })
-	if channel && errors.Is(err, edit.ErrNotFound) {
-		hints = append(hints, "\"list bundles\" shows the channels and their bundles")
+	if own := fault.AdvisorOf(err); own != nil {
+		hints = append(hints, own.Hint())
 	} else if len(wrong.Problems) > 1 {
 		hint(edit.ErrNotFound, "permissive", "--permissive continues on errors")
 	}

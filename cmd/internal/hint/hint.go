@@ -23,12 +23,9 @@ import (
 	"github.com/operator-bindery/bindery/images/library"
 	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/store"
-	"github.com/operator-bindery/bindery/internal/archive"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/printable"
-	"github.com/operator-bindery/bindery/internal/regularfile"
 	"github.com/operator-bindery/bindery/render"
-	"github.com/operator-bindery/bindery/render/template"
 )
 
 // OfCatalog returns a hint for a directory that was read as a catalog and is a bundle, or a part of one; otherwise it
@@ -56,7 +53,8 @@ func IsBundle(dir string) bool {
 }
 
 // Add adds advice for the user to an error of a library: what a flag of the command does about it, else the hint of the
-// error itself ([fault.AdvisorOf]), else what its class has in common.
+// error itself ([fault.AdvisorOf]), else what its class has in common. What is here names flags, or is about errors of
+// the system and of other modules; other hints are methods of their errors.
 func Add(p *program.Program, err error) error {
 	var known *cmdline.Error
 	if class := cmdline.Classify(err); class != cmdline.ClassNetwork && namesAddress(err.Error()) {
@@ -122,17 +120,10 @@ func Add(p *program.Program, err error) error {
 	case errors.Is(err, library.ErrStore):
 		text = "without podman's storage: --to oci-archive:FILE and \"podman load -i FILE\"; to read \"podman " +
 			"save --format oci-archive -o FILE NAME\" and oci-archive:FILE"
-	case errors.Is(err, render.ErrFileType) && errors.As(err, &reference) && codecOf(reference.Reference) != "":
-		text = "the file is compressed: decompress it with \"" + codecOf(reference.Reference) + " -dc\""
-	case errors.Is(err, render.ErrFileType):
-		text = "a file must be an SQLite database; a file-based catalog is given by its directory, an archive of an " +
-			"image as oci-archive:FILE or docker-archive:FILE, and a template is for \"template render\""
 	case errors.Is(err, build.ErrTooFewLayers) && p.HasFlag("max-layers"):
 		text = "--max-layers allows more"
 	case errors.As(err, &reference) && OfBundle(reference.Reference) != "":
 		text, object = OfBundle(reference.Reference), reference.Reference
-	case strings.Contains(err.Error(), "unknown template schema"), strings.Contains(err.Error(), "has unknown schema"):
-		text = "the schemas of templates are " + strings.Join(template.Schemas(), ", ")
 	default:
 		if text = machineHint(p, err); text == "" {
 			return err
@@ -183,18 +174,6 @@ func conflictHint(e *store.ConflictError) string {
 	default:
 		return "the tag was changed concurrently: inspect the image, and set --if-digest to its digest"
 	}
-}
-
-// codecOf returns the codec of a compressed file, empty for others.
-func codecOf(path string) string {
-	f, err := regularfile.OpenSeekable(path)
-	if err != nil {
-		return ""
-	}
-	defer f.Close()
-	head := make([]byte, 8)
-	n, _ := f.ReadAt(head, 0) // a shorter file is not compressed
-	return archive.Codec(head[:n])
 }
 
 // loginCommand is the command that logs in to the registry that has answered; answer may be nil.

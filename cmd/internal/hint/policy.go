@@ -24,9 +24,6 @@ func policyHint(e *images.PolicyError) string {
 		return fmt.Sprintf("signatures attached to images are not looked for unless registries.d says so: "+
 			"--registries-d DIR, with a file DIR/any.yaml that has the line\n"+
 			"docker: {%q: {use-sigstore-attachments: true}}", e.SearchOff)
-	case e.NotFound != "":
-		return fmt.Sprintf("there is no %s: the image is not signed there in the form that policies read (Sigstore bundles "+
-			"are not), or its signatures were left behind when it was copied", e.NotFound)
 	}
 	return ""
 }

@@ -115,7 +115,7 @@ func migrateList(ctx context.Context, p *option.Session, m *migration, args []st
 		for i := range l.lines {
 			catalogs = append(catalogs, l.lines[i].Source, l.lines[i].Directory)
 		}
-		if err := option.CheckResult("results", results, catalogs...); err != nil {
+		if err := atomicfs.CheckResult("Results", results, catalogs...); err != nil {
 			return err
 		}
 	}

@@ -238,7 +238,7 @@ func migrateOne(ctx context.Context, p *option.Session, m *migration, args []str
 		}
 	}
 	if reportFile != "-" {
-		if err := option.CheckResult("report", reportFile, src, out); err != nil {
+		if err := atomicfs.CheckResult("Report", reportFile, src, out); err != nil {
 			return err
 		}
 	} else if imaged {

@@ -16,7 +16,6 @@ import (
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/signature"
 	"github.com/operator-bindery/bindery/images/store"
-	"github.com/operator-bindery/bindery/internal/atomicfs"
 	"github.com/operator-bindery/bindery/layers"
 	"github.com/operator-bindery/bindery/supply/publish"
 )
@@ -38,17 +37,6 @@ func (o *Result) Flags() []cli.Flag {
 			Usage: "write a JSON account of layers and destinations to `FILE`; \"-\" is standard output, in place of " +
 				"the lines"},
 	}
-}
-
-// CheckResult is [atomicfs.CheckResult] for the file of a flag.
-func CheckResult(flag, path string, inputs ...string) error {
-	if path == "-" {
-		return cmdline.Usagef("--%s %q: expected a file name", flag, path)
-	}
-	if err := atomicfs.CheckResult(path, inputs...); err != nil {
-		return fmt.Errorf("--%s: %w", flag, err)
-	}
-	return nil
 }
 
 // CopyOptions returns how images are copied that are not built here.

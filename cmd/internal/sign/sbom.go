@@ -72,7 +72,7 @@ func writeSBOM(ctx context.Context, p *option.Session, o *sbomOptions, ref strin
 	if err != nil {
 		return err
 	}
-	if err := option.CheckResult("to", file, ref); err != nil {
+	if err := atomicfs.CheckResult("To", file, ref); err != nil {
 		return err
 	}
 	survey, err := o.Survey(ctx, p, ref)

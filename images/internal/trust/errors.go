@@ -35,6 +35,15 @@ func (e *PolicyError) Error() string {
 
 func (e *PolicyError) Unwrap() []error { return []error{ErrPolicy, e.Err} }
 
+// Hint is why no signature was found; empty if that is a matter of configuration, or if there is one.
+func (e *PolicyError) Hint() string {
+	if e.NotFound == "" || e.Unverified || e.SearchOff != "" {
+		return ""
+	}
+	return fmt.Sprintf("there is no %s: the image is not signed there in the form that policies read (Sigstore bundles "+
+		"are not), or its signatures were left behind when it was copied", e.NotFound)
+}
+
 // PolicyFileError is the error of a signature policy that cannot be read or understood. It is of the class [ErrPolicy].
 type PolicyFileError struct {
 	File string
