@@ -147,7 +147,7 @@ func (b *Bundle) blobImages(image string) []declcfg.RelatedImage {
 	var out []declcfg.RelatedImage
 	seen := map[string]bool{"": true}
 	for _, r := range b.CSV.RelatedImages {
-		out = append(out, declcfg.RelatedImage(r))
+		out = append(out, r)
 		seen[r.Image] = true
 	}
 	for _, i := range append([]string{image}, b.CSV.Images...) {

@@ -17,7 +17,7 @@ type CSV struct {
 	DisplayName, Description            string
 	// IconData and IconMediaType are the first icon, in base64, and its media type.
 	IconData, IconMediaType string
-	RelatedImages           []RelatedImage
+	RelatedImages           []declcfg.RelatedImage
 	// Images are those of the containers and init containers of the deployments, sorted, without duplicates.
 	Images []string
 	// Owned and Required are the APIs of custom resources and of API services.
@@ -28,12 +28,6 @@ type CSV struct {
 
 	ownedCRDs  int                // the first of Owned are CRDs, the others API services
 	properties []declcfg.Property // of the annotation olm.properties
-}
-
-// RelatedImage is an entry of spec.relatedImages.
-type RelatedImage struct {
-	Name  string `json:"name"`
-	Image string `json:"image"`
 }
 
 // API is a group, version and kind with the plural name of its resource.

@@ -29,9 +29,6 @@ func propertyError(p *declcfg.Property, err error) error {
 	return fmt.Errorf("parse properties: property of type %q: %w", p.Type, err)
 }
 
-// csvMetadata is the value of an olm.csv.metadata property.
-type csvMetadata = property.CSVMetadata
-
 // dependencyPackage is the value of an olm.package dependency, whose field "version" is a range.
 type dependencyPackage struct {
 	PackageName string `json:"packageName"`
@@ -272,12 +269,12 @@ type csvSpec struct {
 	Maintainers               []property.Maintainer              `json:"maintainers,omitempty"`
 	Provider                  property.AppLink                   `json:"provider"`
 	Links                     []property.AppLink                 `json:"links,omitempty"`
-	Icon                      []csvIcon                          `json:"icon,omitempty"`
+	Icon                      []declcfg.Icon                     `json:"icon,omitempty"`
 	InstallModes              []property.InstallMode             `json:"installModes,omitempty"`
 	Cleanup                   struct {
 		Enabled bool `json:"enabled"`
 	} `json:"cleanup"`
-	RelatedImages []csvRelatedImage `json:"relatedImages,omitempty"`
+	RelatedImages []declcfg.RelatedImage `json:"relatedImages,omitempty"`
 }
 
 // csvInstall names a strategy without deployments. Consumers access the strategy without a check, so it must exist.
@@ -288,23 +285,13 @@ type csvInstall struct {
 	} `json:"spec"`
 }
 
-type csvIcon struct {
-	Data      []byte `json:"base64data"`
-	MediaType string `json:"mediatype"`
-}
-
-type csvRelatedImage struct {
-	Name  string `json:"name"`
-	Image string `json:"image"`
-}
-
 type csvStatus struct {
 	Cleanup struct{} `json:"cleanup"`
 }
 
 // synthesizeCSV builds a ClusterServiceVersion from its metadata in the catalog, as compact JSON.
 func synthesizeCSV(pkg *declcfg.PackageNode, b *declcfg.BundleNode, metadata *declcfg.Property) ([]byte, error) {
-	m := &csvMetadata{}
+	m := &property.CSVMetadata{}
 	if err := json.Unmarshal(metadata.Value, m); err != nil {
 		return nil, propertyError(metadata, err)
 	}
@@ -326,15 +313,13 @@ func synthesizeCSV(pkg *declcfg.PackageNode, b *declcfg.BundleNode, metadata *de
 			Provider:                  m.Provider,
 			Links:                     m.Links,
 			InstallModes:              m.InstallModes,
+			RelatedImages:             b.RelatedImages,
 		},
 	}
 	csv.Spec.Install.Strategy = "deployment"
 	csv.Spec.Description = cmp.Or(csv.Spec.Description, pkg.Description)
 	if pkg.Icon != nil {
-		csv.Spec.Icon = []csvIcon{{Data: pkg.Icon.Data, MediaType: pkg.Icon.MediaType}}
-	}
-	for _, r := range b.RelatedImages {
-		csv.Spec.RelatedImages = append(csv.Spec.RelatedImages, csvRelatedImage{Name: r.Name, Image: r.Image})
+		csv.Spec.Icon = []declcfg.Icon{*pkg.Icon}
 	}
 	return json.Marshal(csv)
 }

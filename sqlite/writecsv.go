@@ -27,7 +27,7 @@ type stubCSV struct {
 		APIServiceDefinitions     stdjson.RawMessage `json:"apiservicedefinitions,omitempty"`
 		CustomResourceDefinitions stdjson.RawMessage `json:"customresourcedefinitions,omitempty"`
 		csvTitle
-		Icon    []stubIcon `json:"icon,omitempty"`
+		Icon    []declcfg.Icon `json:"icon,omitempty"`
 		Install struct {
 			Spec struct {
 				Deployments []struct{} `json:"deployments"`
@@ -58,11 +58,7 @@ type csvDetails struct {
 	Provider       stdjson.RawMessage `json:"provider,omitempty"`
 }
 
-type stubIcon struct {
-	Data      []byte `json:"base64data"`
-	MediaType string `json:"mediatype"`
-}
-
+// stubImage is a [declcfg.RelatedImage] with its fields in the order of their names.
 type stubImage struct {
 	Image string `json:"image"`
 	Name  string `json:"name"`
@@ -108,7 +104,7 @@ func (p *packageWriter) stub(b *declcfg.Bundle, plan *plan, property property.Pa
 		pkg := &p.part.Packages[0]
 		s.Description = cmp.Or(s.Description, pkg.Description)
 		if pkg.Icon != nil {
-			s.Icon = []stubIcon{{pkg.Icon.Data, pkg.Icon.MediaType}}
+			s.Icon = []declcfg.Icon{*pkg.Icon}
 		}
 	}
 	return canon.Encode(c)
@@ -141,7 +137,7 @@ func (p *packageWriter) withIcon(b *declcfg.Bundle, document []byte) ([]byte, er
 	}
 	delete(spec, "icon")
 	if want != nil {
-		spec["icon"], err = canon.Encode([]stubIcon{{want.Data, want.MediaType}})
+		spec["icon"], err = canon.Encode([]declcfg.Icon{*want})
 	}
 	if err == nil {
 		top["spec"], err = canon.Encode(spec)
