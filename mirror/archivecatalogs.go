@@ -47,59 +47,71 @@ type archivedCatalogs struct {
 // it, else its source. An archive without the whole source has only what another filter gave: what it lacks is not
 // known.
 func (a *archivedCatalogs) findCatalog(ctx context.Context, op imageset.Operator) (*archivedCatalog, error) {
-	if a.about != nil {
-		var other *archivedCatalog
-		for _, c := range a.about.Catalogs {
-			same := c.Source == op.Written && op.FilterHash(c.SourceDigest) == c.Filter
-			found := &archivedCatalog{path: c.Path, tag: c.Tag, digest: c.SourceDigest, filtered: same}
-			if same {
-				found.missing = slices.Clone(c.Missing)
-			}
-			if same && len(c.LeftOut) == 0 && !a.o.Filter.Dependencies {
-				return found, nil
-			}
-			if other == nil && (same || c.Source == op.Written ||
-				op.Catalog.Digest != "" && c.SourceDigest == op.Catalog.Digest) {
-				other = found
-				for _, name := range c.LeftOut {
-					if same {
-						other.missing = append(other.missing, "bundle "+name+": it was not there when the archive was written")
-					}
-				}
-			}
-		}
-		if other != nil {
-			if source, err := a.findSource(ctx, op); err == nil && a.isWhole(ctx, op, source) {
-				return source, nil
-			}
-			other.narrowed = !other.filtered
-			if other.narrowed || a.o.Filter.Dependencies {
-				other.missing = append(other.missing, unjudged)
-			}
-			return other, nil
-		}
+	found, exact := a.described(op)
+	switch {
+	case found == nil:
+		return a.findNamed(ctx, op)
+	case exact:
+		return found, nil
 	}
-	source := op
-	source.TargetCatalog, source.TargetTag = "", ""
-	tags := []string{onMedium.Catalog(source, false, "", "").Tag}
-	path := onMedium.Catalog(source, false, "", "").Path
-	if op.TargetTag != "" {
-		tags = append(tags, op.TargetTag) // a pinned image set has the tag there
+	if source, err := a.findSource(ctx, op); err == nil && a.isWhole(ctx, op, source) {
+		return source, nil
 	}
-	repo := a.reader.Repository(path)
-	names := tags
-	if op.Catalog.Digest != "" {
-		names = append([]string{op.Catalog.Digest.String()}, tags...)
+	found.narrowed = !found.filtered
+	if found.narrowed || a.o.Filter.Dependencies {
+		found.missing = append(found.missing, unjudged)
 	}
-	for _, name := range names {
-		top, err := repo.Head(ctx, name)
-		if errors.Is(err, fs.ErrNotExist) {
+	return found, nil
+}
+
+// described returns the catalog of an entry that the description of the archive has: exact tells that it was filtered as is asked
+// for, with nothing taken out of it or added to it, else it is the first of the same source. It is nil if there is none.
+func (a *archivedCatalogs) described(op imageset.Operator) (found *archivedCatalog, exact bool) {
+	if a.about == nil {
+		return nil, false
+	}
+	for _, c := range a.about.Catalogs {
+		same := c.Source == op.Written && op.FilterHash(c.SourceDigest) == c.Filter
+		ofSource := c.Source == op.Written || op.Catalog.Digest != "" && c.SourceDigest == op.Catalog.Digest
+		exact = same && len(c.LeftOut) == 0 && !a.o.Filter.Dependencies
+		if !exact && (!ofSource || found != nil) {
 			continue
 		}
-		if err != nil {
+		found = &archivedCatalog{path: c.Path, tag: c.Tag, digest: c.SourceDigest, filtered: same}
+		if same {
+			found.missing = slices.Clone(c.Missing)
+			for _, name := range c.LeftOut {
+				found.missing = append(found.missing, "bundle "+name+": it was not there when the archive was written")
+			}
+		}
+		if exact {
+			break
+		}
+	}
+	return found, exact
+}
+
+// findNamed finds a catalog by its name alone: oc-mirror's archives do not describe theirs.
+func (a *archivedCatalogs) findNamed(ctx context.Context, op imageset.Operator) (*archivedCatalog, error) {
+	source := op
+	source.TargetCatalog, source.TargetTag = "", ""
+	medium := onMedium.Catalog(source, false, "", "")
+	names := []string{medium.Tag}
+	if op.TargetTag != "" {
+		names = append(names, op.TargetTag) // a pinned image set has the tag there
+	}
+	if op.Catalog.Digest != "" {
+		names = append([]string{op.Catalog.Digest.String()}, names...)
+	}
+	repo := a.reader.Repository(medium.Path)
+	for _, name := range names {
+		top, err := repo.Head(ctx, name)
+		switch {
+		case err == nil:
+			return &archivedCatalog{path: medium.Path, tag: name, digest: top.Digest}, nil
+		case !errors.Is(err, fs.ErrNotExist):
 			return nil, err
 		}
-		return &archivedCatalog{path: path, tag: name, digest: top.Digest}, nil
 	}
 	return nil, a.noCatalog(op)
 }
@@ -157,7 +169,7 @@ func (a *archivedCatalogs) findSource(ctx context.Context, op imageset.Operator)
 	source.TargetCatalog, source.TargetTag = "", ""
 	path := onMedium.Catalog(source, false, "", "").Path
 	if a.about == nil {
-		return a.findCatalog(ctx, op) // oc-mirror's own archives have it under its name
+		return a.findNamed(ctx, op)
 	}
 	for _, c := range a.about.Catalogs {
 		if c.Source == op.Written || op.Catalog.Digest != "" && c.SourceDigest == op.Catalog.Digest {

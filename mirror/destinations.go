@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"sync"
 
 	"github.com/opencontainers/go-digest"
@@ -28,54 +29,30 @@ func (r *run) checkDestinations(ctx context.Context) ([]*item, error) {
 
 // checkPlaces checks the destinations of all images.
 func (r *run) checkPlaces(ctx context.Context, list []*item) error {
-	byPlace := map[string][]*item{}
-	for _, i := range list {
-		i.startAccount(r.report.moved)
-		r.markBlocked(i)
-		if i.account.Status != Blocked {
-			byPlace[i.account.Destination] = append(byPlace[i.account.Destination], i)
-		}
-	}
-	contents, err := r.resolveShared(ctx, byPlace)
+	images, err := r.pairsOf(ctx, list)
 	if err != nil {
 		return err
 	}
-	for _, i := range list {
-		if together := byPlace[i.account.Destination]; len(together) > 1 && together[0] == i {
-			r.shareTag(ctx, together, contents)
-		}
-	}
-	byPlace = nil
-	pairs, sources := make([]collisions.Pair, 0, len(list)), make([]collisions.Pair, 0, len(list))
-	for _, i := range list {
-		if i.account.Status != Blocked {
-			pairs = append(pairs, collisions.Pair{Source: &i.source, Destination: &i.destination, Content: contents[i]})
-		}
-	}
-	images := pairs
-	sources = append(sources, images...)
+	var open []*catalog
+	sources := slices.Clone(images)
 	for _, c := range r.found.catalogs {
-		if c.index == nil {
-			continue
+		if c.index != nil {
+			open = append(open, c)
+			sources = append(sources, c.sourcePairs()...)
 		}
-		sources = append(sources, collisions.Pair{Source: &c.op.Catalog, Content: c.digest})
-		if c.readFrom != (imageset.Ref{}) {
-			sources = append(sources, collisions.Pair{Source: &c.readFrom, Content: c.digest})
-		}
-		dest, rebuiltDest := r.o.destination().Catalog(c.op, !c.asIs, "", c.account.FilterHash),
-			r.o.destination().Catalog(c.op, true, "", c.account.FilterHash)
-		as := collisions.Pair{Source: &c.op.Catalog, Content: c.digest, Destination: &dest}
-		rebuilt := collisions.Pair{Source: &c.op.Catalog, Content: c.rebuiltContent(), Made: true, Destination: &rebuiltDest}
-		if !c.asIs {
-			as = rebuilt
-		}
-		pairs = append(pairs, as)
+	}
+	all := slices.Clone(images)
+	for _, c := range open {
+		rebuilt := r.catalogPair(c, true)
 		if c.asIs {
+			all = append(all, r.catalogPair(c, false))
 			// It may be rebuilt after all, without bundles that lack images.
 			c.onlyAsIs = errors.Join(r.conflicts(ctx, append([]collisions.Pair{rebuilt}, images...), sources)...)
+		} else {
+			all = append(all, rebuilt)
 		}
 	}
-	errs := r.conflicts(ctx, pairs, sources)
+	errs := r.conflicts(ctx, all, sources)
 	replaced, err := r.replacedCatalogs(ctx, list)
 	if err != nil {
 		return err
@@ -87,6 +64,54 @@ func (r *run) checkPlaces(ctx context.Context, list []*item) error {
 		return errNoImages
 	}
 	return nil
+}
+
+// pairsOf returns what goes where, of the images that no rule blocks, which it marks. Images of one content that fall together share
+// a tag.
+func (r *run) pairsOf(ctx context.Context, list []*item) ([]collisions.Pair, error) {
+	byPlace := map[string][]*item{}
+	for _, i := range list {
+		i.startAccount(r.report.moved)
+		r.markBlocked(i)
+		if i.account.Status != Blocked {
+			byPlace[i.account.Destination] = append(byPlace[i.account.Destination], i)
+		}
+	}
+	contents, err := r.resolveShared(ctx, byPlace)
+	if err != nil {
+		return nil, err
+	}
+	for _, i := range list {
+		if together := byPlace[i.account.Destination]; len(together) > 1 && together[0] == i {
+			r.shareTag(ctx, together, contents)
+		}
+	}
+	pairs := make([]collisions.Pair, 0, len(list))
+	for _, i := range list {
+		if i.account.Status != Blocked {
+			pairs = append(pairs, collisions.Pair{Source: &i.source, Destination: &i.destination, Content: contents[i]})
+		}
+	}
+	return pairs, nil
+}
+
+// sourcePairs are the images that a catalog is read from.
+func (c *catalog) sourcePairs() []collisions.Pair {
+	pairs := []collisions.Pair{{Source: &c.op.Catalog, Content: c.digest}}
+	if c.readFrom != (imageset.Ref{}) {
+		pairs = append(pairs, collisions.Pair{Source: &c.readFrom, Content: c.digest})
+	}
+	return pairs
+}
+
+// catalogPair says where a catalog goes, rebuilt or as it is.
+func (r *run) catalogPair(c *catalog, rebuilt bool) collisions.Pair {
+	to := r.o.destination().Catalog(c.op, rebuilt, "", c.account.FilterHash)
+	pair := collisions.Pair{Source: &c.op.Catalog, Content: c.digest, Destination: &to}
+	if rebuilt {
+		pair.Content, pair.Made = c.rebuiltContent(), true
+	}
+	return pair
 }
 
 // markBlocked marks an image that a rule of the image set leaves out.
