@@ -467,7 +467,7 @@ func TestRefusedOptions(t *testing.T) {
 	for want, o := range map[string]Options{
 		"gzip only":           {Format: FormatDocker, Compression: layers.Zstd},
 		"no annotations":      {Format: FormatDocker, Annotations: map[string]string{"a": "b"}},
-		"unknown format":      {Format: "squashfs"},
+		"squashfs":            {Format: "squashfs"},
 		"no directory":        {Dir: "-"},
 		"allow more layers":   {MaxLayers: 1, Servers: []Server{server(t, "amd64", elf.EM_X86_64)}},
 		"lzma":                {Compression: "lzma"},

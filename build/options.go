@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"time"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/build/internal/cataloglayer"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/platform"
 	"github.com/operator-bindery/bindery/layers"
 	"github.com/operator-bindery/bindery/serve"
@@ -84,6 +86,18 @@ type Options struct {
 // defaultMaxLayers stays below the limit of container engines.
 const defaultMaxLayers = 100
 
+// Check returns an error that names the field, of the class [fault.Usage], for a format or a compression that there is not. Zero values, which a build
+// replaces, are refused too.
+func (o *Options) Check() error {
+	if !slices.Contains([]Format{FormatOCI, FormatDocker}, o.Format) {
+		return fault.Fieldf("invalid {Format} value %q, expected (oci|docker)", o.Format)
+	}
+	if _, err := layers.ParseCompression(string(o.Compression)); err != nil && o.Compression != CompressionAuto {
+		return fault.Fieldf("invalid {Compression} value %q, expected (gzip|zstd|auto)", o.Compression)
+	}
+	return nil
+}
+
 // normalize sets defaults and refuses contradictory options, before any work.
 func (o *Options) normalize() error {
 	if o.Ready != nil {
@@ -99,9 +113,10 @@ func (o *Options) normalize() error {
 	o.MaxLayers = cmp.Or(o.MaxLayers, defaultMaxLayers)
 	o.Jobs = cmp.Or(max(o.Jobs, 0), runtime.GOMAXPROCS(0))
 	o.Platform = platform.Complete(o.Platform)
+	if err := o.Check(); err != nil {
+		return err
+	}
 	switch {
-	case o.Format != FormatOCI && o.Format != FormatDocker:
-		return fmt.Errorf("unknown format %q: expected oci or docker", o.Format)
 	case o.Format == FormatDocker && o.Compression == CompressionAuto:
 		return errors.New("the docker format supports gzip only: use --compression gzip, or --format oci for auto")
 	case o.Format == FormatDocker && o.Compression == layers.Zstd:

@@ -15,7 +15,6 @@ import (
 	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/transport"
 	"github.com/operator-bindery/bindery/internal/version"
-	"github.com/operator-bindery/bindery/layers"
 	"github.com/operator-bindery/bindery/mirror"
 	"github.com/operator-bindery/bindery/mirror/resources"
 	"github.com/operator-bindery/bindery/supply/publish"
@@ -117,13 +116,11 @@ func (o *runOptions) createClients(ctx context.Context, p *option.Session, with 
 func CatalogSpec(ctx context.Context, p *option.Session, o *option.Image, base mirror.Base) (*indeximage.Spec, error) {
 	s := &indeximage.Spec{Server: o.ServerName, Embedded: &p.Embedded, Registry: o.SourceAccess(p).Registry,
 		Program: version.Program(), Log: p.Log}
-	s.Build = build.Options{MaxLayers: o.MaxLayers, Jobs: o.Jobs,
+	s.Build = build.Options{Format: build.FormatOCI, MaxLayers: o.MaxLayers, Jobs: o.Jobs, Compression: o.Compression,
 		Warn: func(text string) { p.Log.Warn(text) }}
-	var err error
-	if s.Build.Compression = build.CompressionAuto; o.Compression != string(build.CompressionAuto) {
-		if s.Build.Compression, err = layers.ParseCompression(o.Compression); err != nil {
-			return nil, cmdline.Usagef("invalid --compression value %q, expected (gzip|zstd|auto)", o.Compression)
-		}
+	err := s.Build.Check()
+	if err != nil {
+		return nil, err
 	}
 	if s.Build.Created, err = program.SourceDate(); err != nil {
 		return nil, err

@@ -104,7 +104,7 @@ func (o *runOptions) catalogFlags() []cli.Flag {
 		&cli.StringFlag{Name: "server", Destination: &o.ServerName, Category: group, DefaultText: "that of the source",
 			Usage: "server of the catalogs: static program `FILE`, \"base\", \"embedded\" or \"none\""},
 		o.CacheFlag(group), o.MaxFlag(group), o.CacheKeyFlag(),
-		&cli.StringFlag{Name: "compression", Destination: &o.Compression, Value: "gzip", Usage: "layer compression `CODEC` (gzip|zstd|auto)",
+		&cli.StringFlag{Name: "compression", Destination: (*string)(&o.Compression), Value: "gzip", Usage: "layer compression `CODEC` (gzip|zstd|auto)",
 			Category: group},
 		&cli.StringFlag{Name: "idms-scope", Destination: &o.idmsScope, Value: "namespace", Category: "cluster resources",
 			Usage: "mirror sets name namespaces or repositories (namespace|repository)"},

@@ -87,7 +87,7 @@ func (o *options) runFlags() []cli.Flag {
 		&cli.BoolFlag{Name: "ignore-unsupported", Destination: &o.IgnoreUnsupported, Usage: "go on without helm"},
 		&cli.StringFlag{Name: "account", Destination: &o.account, Usage: "write the account of the run as JSON to `FILE`"},
 		&cli.StringFlag{Name: "catalog-base", Destination: (*string)(&o.Request.CatalogBase), Value: string(mirror.KeepBase), Hidden: true},
-		&cli.StringFlag{Name: "compression", Destination: &o.Compression, Value: "gzip", Hidden: true},
+		&cli.StringFlag{Name: "compression", Destination: (*string)(&o.Compression), Value: "gzip", Hidden: true},
 		&cli.StringFlag{Name: "server", Destination: &o.ServerName, Hidden: true},
 		&cli.IntFlag{Name: "max-layers", Destination: &o.MaxLayers, Value: 100, Hidden: true},
 	})

@@ -35,7 +35,8 @@ type Image struct {
 // Form is the format of an image.
 type Form struct {
 	Labels, Annotations cli.StringSlice
-	Format, Compression string
+	Format              build.Format
+	Compression         layers.Compression
 }
 
 // Flags are the flags of every command that builds images.
@@ -46,10 +47,10 @@ func (o *Form) Flags(group string) []cli.Flag {
 		&cli.StringSliceFlag{Name: "annotation", Usage: "set the manifest annotation `KEY=VALUE`", Category: group,
 			Destination: &o.Annotations},
 		&cli.StringFlag{Name: "format", Value: "oci", Usage: "manifest `FORMAT` (oci|docker)", Category: group,
-			Destination: &o.Format},
+			Destination: (*string)(&o.Format)},
 		&cli.StringFlag{Name: "compression", Value: "gzip",
 			Usage:    "layer compression `CODEC` (gzip|zstd|auto); auto writes an index with an image of each",
-			Category: group, Destination: &o.Compression},
+			Category: group, Destination: (*string)(&o.Compression)},
 	}
 }
 
@@ -110,17 +111,11 @@ func (o *Image) BuildOptions(ctx context.Context, p *Session) (build.Options, er
 	if n := o.MaxLayers; p.Given("max-layers") && n < 1 {
 		return build.Options{}, cmdline.Usagef("invalid --max-layers value %d, expected a positive number", n)
 	}
-	with := build.Options{Format: build.Format(o.Format), MaxLayers: o.MaxLayers, Jobs: o.Jobs}
+	with := build.Options{Format: o.Format, Compression: o.Compression, MaxLayers: o.MaxLayers, Jobs: o.Jobs}
 	with.Warn = func(text string) { p.Log.Warn(text) }
-	if with.Format != build.FormatOCI && with.Format != build.FormatDocker {
-		return with, cmdline.Usagef("invalid --format value %q, expected (oci|docker)", o.Format)
-	}
-	var err error
-	if with.Compression = build.CompressionAuto; o.Compression != string(build.CompressionAuto) {
-		if with.Compression, err = layers.ParseCompression(o.Compression); err != nil {
-			return with, cmdline.Usagef("invalid --compression value %q, expected (gzip|zstd|auto)",
-				o.Compression)
-		}
+	err := with.Check()
+	if err != nil {
+		return with, err
 	}
 	if with.Labels, err = cmdline.Pairs("label", o.Labels.Value()); err != nil {
 		return with, err

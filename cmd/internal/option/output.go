@@ -16,7 +16,6 @@ import (
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/signature"
 	"github.com/operator-bindery/bindery/images/store"
-	"github.com/operator-bindery/bindery/layers"
 	"github.com/operator-bindery/bindery/supply/publish"
 )
 
@@ -59,7 +58,7 @@ func (o *Image) CopyOptions(p *Session) images.CopyOptions {
 
 // PublishOptions reads the flags about the image that is about to be written. in is its input.
 func (o *Image) PublishOptions(p *Session, in string) (with publish.Options, err error) {
-	with = publish.Options{Files: o.Files, Copy: o.CopyOptions(p), Compression: layers.Compression(o.Compression), Input: in,
+	with = publish.Options{Files: o.Files, Copy: o.CopyOptions(p), Compression: o.Compression, Input: in,
 		DryRun: o.DryRun, AnyTypes: !p.Given("format"), AttAlone: p.AttAlone,
 		Sign: func(ctx context.Context) (*signature.SignOptions, error) { return o.Signing.Prepare(ctx, p) },
 		Warn: p.WarnOf}
