@@ -126,7 +126,7 @@ func (o *options) input(ctx context.Context, p *option.Session, source string, p
 		return build.CatalogInput{}, err
 	}
 	if previous.Name != "" {
-		client, err := o.Client(ctx, p)
+		client, err := p.Client(ctx, &o.Images)
 		if err != nil {
 			return build.CatalogInput{}, err
 		}

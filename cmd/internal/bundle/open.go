@@ -47,7 +47,7 @@ func bundleFiles(ctx context.Context, p *option.Session, from *option.Images, re
 		return err
 	}
 	limits.Uncompressed = cmp.Or(limits.Uncompressed, render.MaxBundleImage)
-	client, err := from.Client(ctx, p)
+	client, err := p.Client(ctx, from)
 	if err != nil {
 		return err
 	}

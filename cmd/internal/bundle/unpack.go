@@ -84,7 +84,7 @@ func unpack(ctx context.Context, p *option.Session, o *unpackOptions, args []str
 	if err := imageName(ref, "the argument is an image, as REGISTRY/REPOSITORY:TAG or oci:DIR:TAG"); err != nil {
 		return err
 	}
-	client, err := o.Client(ctx, p)
+	client, err := p.Client(ctx, &o.Images)
 	if err != nil {
 		return err
 	}

@@ -260,7 +260,7 @@ func checkBundleImage(ctx context.Context, p *option.Session, from *option.Image
 		"the argument is a bundle's directory, or an image as REGISTRY/REPOSITORY:TAG"); err != nil {
 		return nil, err
 	}
-	client, err := from.Client(ctx, p)
+	client, err := p.Client(ctx, from)
 	if err != nil {
 		return nil, err
 	}

@@ -251,7 +251,7 @@ func enterStoreOf(b *ofContainerfile) (done bool, err error) {
 // evaluate builds the image of a Containerfile without running commands. see may be nil.
 func evaluate(ctx context.Context, p *option.Session, from *option.Images, b *ofContainerfile, with build.Options, of []v1.Platform,
 	see seeing) (_ *build.Image, err error) {
-	client, err := from.Client(ctx, p)
+	client, err := p.Client(ctx, from)
 	if err != nil {
 		return nil, err
 	}

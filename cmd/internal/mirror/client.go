@@ -133,7 +133,7 @@ func CatalogSpec(ctx context.Context, p *option.Session, o *option.Image, base m
 	if s.Build.Cache, err = o.Known(ctx, p); err != nil {
 		return nil, err
 	}
-	s.Images, err = o.Client(ctx, p)
+	s.Images, err = p.Client(ctx, &o.Images)
 	return s, err
 }
 

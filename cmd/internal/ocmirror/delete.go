@@ -1,7 +1,6 @@
 package ocmirror
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,7 +41,10 @@ func (o *options) delete(ctx context.Context, p *option.Session, args []string) 
 	}
 	t.MaxNestedPaths = o.Request.Target.MaxNestedPaths
 	o.Request.Target = t
-	if err := cmp.Or(t.Check(), o.deletion.Check()); err != nil {
+	if err := t.Check(); err != nil {
+		return err
+	}
+	if err := o.deletion.Check(); err != nil {
 		return err
 	}
 	switch {

@@ -350,8 +350,7 @@ func (o *options) createClients(ctx context.Context, p *option.Session, with *mi
 	if with.Images, err = images.NewClient(client); err != nil {
 		return err
 	}
-	p.Images = with.Images
-	p.AtEnd = append(p.AtEnd, func(bool) error { return with.Images.Close() })
+	p.Use(with.Images)
 	if with.Render, err = (&option.Bundles{Images: o.Images}).Options(ctx, p); err != nil || with.Mode == "" {
 		return err
 	}

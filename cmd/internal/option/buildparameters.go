@@ -166,10 +166,10 @@ func (o *Image) build(p *Session, in string) (publish.Build, error) {
 	}
 	b.Parameters = func() (map[string]any, error) { return o.parameters(p, b.Command) }
 	b.Read = func() map[string]digest.Digest {
-		if p.Images == nil {
+		if p.client == nil {
 			return nil
 		}
-		return p.Images.Opened()
+		return p.client.Opened()
 	}
 	for _, flag := range sourceFlags {
 		switch v := c.Value(flag).(type) {

@@ -86,8 +86,8 @@ func (o *Images) OpenCache(p *Session, dir string) (*blobcache.Cache, error) {
 	return blobcache.Open(dir, with)
 }
 
-// blobCache returns the cache that the flags ask for. If it cannot be used, it logs a warning and returns nil.
-func (o *Images) blobCache(p *Session) (*blobcache.Cache, error) {
+// blobCache opens the cache that the flags ask for, once for a command. If it cannot be used, it logs a warning and returns nil.
+func (p *Session) blobCache(o *Images) (*blobcache.Cache, error) {
 	if p.blobs != nil {
 		return p.blobs, nil
 	}
@@ -123,7 +123,7 @@ func (o *Images) Known(ctx context.Context, p *Session) (*build.Cache, error) {
 	if err != nil {
 		return nil, err
 	}
-	blobs, err := o.blobCache(p)
+	blobs, err := p.blobCache(o)
 	if err != nil || blobs == nil {
 		return nil, err
 	}

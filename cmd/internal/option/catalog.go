@@ -60,7 +60,7 @@ type Bundles struct {
 func (o *Bundles) Options(ctx context.Context, p *Session) (render.Options, error) {
 	with := render.Options{Jobs: o.Jobs, Warn: p.WarnAt, Opened: p.opened, ResolveDigests: o.ResolveDigests}
 	var err error
-	if with.Images, err = o.Client(ctx, p); err != nil {
+	if with.Images, err = p.Client(ctx, &o.Images); err != nil {
 		return with, err
 	}
 	if with.ImageLimits, err = o.Limits(); err != nil {
@@ -230,7 +230,7 @@ func (o *Catalogs) Options(ctx context.Context, p *Session, from *Images, jobs i
 	with := render.Options{Jobs: jobs, Warn: p.WarnAt, Opened: p.opened,
 		Read: p.Loading(refs...), Progress: p.LoadingDatabases()}
 	var err error
-	if with.Images, err = from.Client(ctx, p); err != nil {
+	if with.Images, err = p.Client(ctx, from); err != nil {
 		return with, err
 	}
 	if with.ImageLimits, err = from.Limits(); err != nil {

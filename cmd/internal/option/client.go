@@ -100,11 +100,11 @@ func (o *Images) Limits() (images.Limits, error) {
 	return l, nil
 }
 
-// Client returns the image client configured by the command's flags. It is closed when the command ends; the lock file
+// Client opens the image client that the flags configure, once for a command. It is closed when the command ends; the lock file
 // is then written if the command succeeded.
-func (o *Images) Client(ctx context.Context, p *Session) (*images.Client, error) {
-	if p.Images != nil {
-		return p.Images, nil
+func (p *Session) Client(ctx context.Context, o *Images) (*images.Client, error) {
+	if p.client != nil {
+		return p.client, nil
 	}
 	with, err := o.ClientOptions(ctx, p)
 	if err != nil {
@@ -115,21 +115,28 @@ func (o *Images) Client(ctx context.Context, p *Session) (*images.Client, error)
 			return nil, err
 		}
 	}
-	if with.Cache, err = o.blobCache(p); err != nil {
+	if with.Cache, err = p.blobCache(o); err != nil {
 		return nil, err
 	}
 	client, err := images.NewClient(with)
 	if err != nil {
 		return nil, err
 	}
-	p.Images, p.lock, p.BeforeOutput = client, with.Lock, p.SaveLock
+	p.lock, p.BeforeOutput = with.Lock, p.SaveLock
 	p.AtEnd = append(p.AtEnd, func(done bool) error {
 		if !done {
 			return nil
 		}
 		return p.SaveLock()
-	}, func(bool) error { return client.Close() })
+	})
+	p.Use(client)
 	return client, nil
+}
+
+// Use makes a client the one of the command, which closes it when it ends.
+func (p *Session) Use(client *images.Client) {
+	p.client = client
+	p.AtEnd = append(p.AtEnd, func(bool) error { return client.Close() })
 }
 
 // ClientOptions reads the flags about reading images, but for the lock file and the cache.

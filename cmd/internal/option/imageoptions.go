@@ -127,7 +127,7 @@ func (o *Image) BuildOptions(ctx context.Context, p *Session) (build.Options, er
 		return with, err
 	}
 	if base := o.BaseImage; base != "scratch" && base != "" {
-		client, err := o.Client(ctx, p)
+		client, err := p.Client(ctx, &o.Images)
 		if err != nil {
 			return with, err
 		}
@@ -178,7 +178,7 @@ func (o *Image) IndexSpec(ctx context.Context, p *Session) (_ *indeximage.Spec, 
 	if s.Previous, err = o.PreviousOptions(); err != nil {
 		return nil, err
 	}
-	s.Images, err = o.Client(ctx, p)
+	s.Images, err = p.Client(ctx, &o.Images)
 	return s, err
 }
 

@@ -10,13 +10,12 @@ import (
 	"github.com/operator-bindery/bindery/images/lockfile"
 )
 
-// Session is what a command shares while it runs: the images that it reads, the caches, and what is made beside the
-// image that it writes.
+// Session is what a command shares while it runs: what it opens once to read images, and closes at its end.
 type Session struct {
 	*program.Program
 
-	Images *images.Client   // created on first use
-	blobs  *blobcache.Cache // created on first use
+	client *images.Client   // see Client
+	blobs  *blobcache.Cache // see blobCache
 	// readPlatform, unless empty, is the platform for which images are read; with readAny any other one may replace it.
 	ReadPlatform v1.Platform
 	ReadAny      bool

@@ -31,7 +31,7 @@ func (o *Images) Survey(ctx context.Context, p *Session, ref string) (*images.Su
 	if err := render.CheckName(ref); err != nil {
 		return nil, err
 	}
-	client, err := o.Client(ctx, p)
+	client, err := p.Client(ctx, o)
 	if err != nil {
 		return nil, err
 	}

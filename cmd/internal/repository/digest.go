@@ -33,7 +33,7 @@ or with --platform that of the image for one of them. The policy must accept the
 }
 
 func (o *digestOptions) run(ctx context.Context, p *option.Session, name string) (err error) {
-	client, err := o.Client(ctx, p)
+	client, err := p.Client(ctx, &o.Images)
 	if err != nil {
 		return err
 	}

@@ -101,7 +101,7 @@ func copyImages(ctx context.Context, p *option.Session, o *copyOptions, args []s
 	} else if p.Given("format") {
 		return cmdline.Usagef("--format is empty")
 	}
-	client, err := o.Client(ctx, p)
+	client, err := p.Client(ctx, &o.Images)
 	if err != nil {
 		return err
 	}

@@ -96,7 +96,11 @@ func writeSBOM(ctx context.Context, p *option.Session, o *sbomOptions, ref strin
 		return &cmdline.Error{Class: cmdline.Classify(err), Object: redact.Text(ref), Err: err}
 	}
 	if name == "" {
-		if name, err = nameOf(ctx, p, ref, found.Repository, survey.Digest); err != nil {
+		client, err := p.Client(ctx, &o.Images)
+		if err != nil {
+			return err
+		}
+		if name, err = nameOf(ctx, client, ref, found.Repository, survey.Digest); err != nil {
 			return err
 		}
 	}
@@ -127,12 +131,12 @@ func (o *sbomOptions) document(p *option.Session) (sbom.Format, string, error) {
 
 // nameOf returns the repository that documents name an image by: that of the name it was opened by, else what a layout
 // says of it: its name there, or that in a bill of materials that was attached when it was built.
-func nameOf(ctx context.Context, p *option.Session, ref, repository string, top digest.Digest) (_ string, err error) {
+func nameOf(ctx context.Context, client *images.Client, ref, repository string, top digest.Digest) (_ string, err error) {
 	dest, perr := program.Transports.Parse(ref)
 	if repository != "" || perr != nil || dest.InRegistry() || program.Transports.CheckAttachments(dest) != nil {
 		return repository, nil
 	}
-	at, err := openAttached(ctx, p.Images, ref)
+	at, err := openAttached(ctx, client, ref)
 	if err != nil {
 		return "", err
 	}

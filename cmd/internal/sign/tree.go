@@ -85,7 +85,7 @@ func showTree(ctx context.Context, p *option.Session, o *treeOptions, ref string
 	if err != nil {
 		return err
 	}
-	client, err := o.Client(ctx, p)
+	client, err := p.Client(ctx, &o.Images)
 	if err != nil {
 		return err
 	}

@@ -72,7 +72,7 @@ func verifySignatures(ctx context.Context, p *option.Session, o *inspectOptions,
 	if with.Identities, err = o.Verifier(ctx, p, &o.TrustedRoot); err != nil {
 		return err
 	}
-	client, err := o.Client(ctx, p)
+	client, err := p.Client(ctx, &o.Images)
 	if err != nil {
 		return err
 	}
@@ -265,7 +265,7 @@ func verifyByPolicy(ctx context.Context, p *option.Session, o *inspectOptions, n
 		}
 	}
 	p.RequireSigned = true // what the policy accepts without a signature is not signed
-	client, err := o.Client(ctx, p)
+	client, err := p.Client(ctx, &o.Images)
 	if err != nil {
 		return err
 	}
