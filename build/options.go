@@ -86,8 +86,8 @@ type Options struct {
 // defaultMaxLayers stays below the limit of container engines.
 const defaultMaxLayers = 100
 
-// Check returns an error that names the field, of the class [fault.Usage], for a format or a compression that there is not. Zero values, which a build
-// replaces, are refused too.
+// Check returns an error that names the field, of the class [fault.Usage], for an unknown format or compression. Zero values,
+// which a build replaces, are refused too.
 func (o *Options) Check() error {
 	if !slices.Contains([]Format{FormatOCI, FormatDocker}, o.Format) {
 		return fault.Fieldf("invalid {Format} value %q, expected (oci|docker)", o.Format)

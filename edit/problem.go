@@ -41,7 +41,7 @@ type Problem struct {
 	Image   string `json:"image,omitempty"`
 	// Message contains opm's text for the problem, if opm has one.
 	Message string `json:"message"`
-	// Kind is one of the Err variables of this package.
+	// Kind is one of the Err variables of this package, or wraps one: compare it with [errors.Is].
 	Kind error `json:"-"`
 }
 

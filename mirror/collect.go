@@ -104,7 +104,7 @@ func (r *run) collectAll(ctx context.Context, templates []*resources.Template) e
 	}
 	for _, c := range r.found.absent {
 		c.setDestination(r.o.destination().Catalog(c.op, !c.op.WholeCatalog(), "", ""), "")
-		if !wanted.nothing {
+		if !wanted.nothingElse {
 			r.report.unpublished(c.op.Catalog.Name(), Catalog, c.failed)
 		}
 	}
@@ -329,16 +329,15 @@ func (r *run) addAdditional(a imageset.AdditionalImage) error {
 // wanted are the catalogs of an image set, open as far as they can be read; failed says of a catalog why it cannot.
 type wanted struct {
 	catalogs []*catalog
-	// absent are those that are not there and that a run goes on without, if there is anything else to mirror: otherwise nothing
-	// is set.
-	absent  []*catalog
-	nothing bool
+	// absent are those that are not there and that a run goes on without, if there is anything else to mirror.
+	absent      []*catalog
+	nothingElse bool
 }
 
 // failed returns the catalogs that are an error of the whole.
 func (w *wanted) failed() []*catalog {
 	all := w.catalogs
-	if w.nothing {
+	if w.nothingElse {
 		all = slices.Concat(all, w.absent)
 	}
 	return slices.DeleteFunc(slices.Clone(all), func(c *catalog) bool { return c.failed == nil })
@@ -367,7 +366,7 @@ func (o *Options) openCatalogs(ctx context.Context, others bool, open func(n int
 		}
 		w.catalogs = append(w.catalogs, c)
 	}
-	w.nothing = !others && len(w.catalogs) == 0
+	w.nothingElse = !others && len(w.catalogs) == 0
 	filter.DropMetDependencies(results)
 	return w
 }

@@ -83,7 +83,7 @@ type keptItem struct {
 // of what was mirrored. DryRun looks for the images and measures them, and deletes nothing.
 type DeleteOptions struct {
 	Options
-	// Shared is KeepShared if empty; a deletion then does as its list says.
+	// Shared, if empty, is KeepShared for a list, and what its list says for a deletion.
 	Shared Shared
 	// Signatures lists the signatures of the images, too.
 	Signatures bool

@@ -165,6 +165,9 @@ var errAbsent = errors.New("the target has no such catalog")
 // consists of; or whether an archive is whole. Nothing is written. The error is about what cannot be asked; what is
 // wrong is in the result.
 func (o VerifyOptions) Verify(ctx context.Context) (*Verification, error) {
+	if err := o.Check(); err != nil {
+		return nil, err
+	}
 	if o.Archive != "" {
 		return verifyArchive(ctx, o)
 	}

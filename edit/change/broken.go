@@ -22,7 +22,7 @@ func (e *BrokenError) Error() string {
 		e.Package, e.Reason)
 }
 
-// Hint is how to go on without a package that cannot be changed.
+// Hint is what to do about a package that cannot be changed.
 func (e *BrokenError) Hint() string {
 	if e.Changed {
 		return "remove the invalid package with \"registry rm\" or \"catalog rm\""

@@ -265,7 +265,7 @@ func TestEditsCommuteButForOwnEdges(t *testing.T) {
 				b.do(t, [2]change.Edit{inDatabase, inDirectory})
 				if (err == nil) != (b.errs[0] == nil) || different(b.after[0], read(t, alone)) != "" {
 					exceptions++
-					if !ownEdgesMatter(c, own) {
+					if !originsMatter(c, own) {
 						t.Errorf("seed %d: %s\nno bundle has edges of its own that no channel has:\n%s", seed, log,
 							edittest.Show(c))
 					}
@@ -285,8 +285,8 @@ func TestEditsCommuteButForOwnEdges(t *testing.T) {
 	}
 }
 
-// ownEdgesMatter reports whether some bundle declares edges and has none in any channel, or substitutes for another.
-func ownEdgesMatter(c *declcfg.Catalog, own edit.Origins) bool {
+// originsMatter reports whether some bundle declares edges and has none in any channel, or substitutes for another.
+func originsMatter(c *declcfg.Catalog, own edit.Origins) bool {
 	edges := map[edit.Name]bool{}
 	for _, ch := range c.Channels {
 		for _, e := range ch.Entries {

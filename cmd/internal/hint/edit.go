@@ -49,8 +49,13 @@ func editHint(p *program.Program, err error) string {
 		hints = append(hints, "set --image-ref-template for bundles that come from no registry")
 	}
 	hint(edit.ErrConflict, "replace", "--replace takes packages that several catalogs contain from the last one")
-	if own := fault.AdvisorOf(err); own != nil {
-		hints = append(hints, own.Hint())
+	for _, one := range wrong.Problems {
+		if own := fault.AdvisorOf(one.Kind); own != nil && !slices.Contains(hints, own.Hint()) {
+			hints = append(hints, own.Hint())
+		}
+	}
+	if text := wrong.Hint(); text != "" {
+		hints = append(hints, text)
 	} else if len(wrong.Problems) > 1 {
 		hint(edit.ErrNotFound, "permissive", "--permissive continues on errors")
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/edit"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/internal/fault"
@@ -147,5 +148,18 @@ func TestErrorsAdvise(t *testing.T) {
 	if err := Add(&program.Program{}, fmt.Errorf("x: %w", sqlite.ErrDamaged)); !errors.As(err, &known) ||
 		!strings.Contains(known.Hint, "copy the database again") || known.Class != cmdline.ClassIntegrity {
 		t.Errorf("%#v", known)
+	}
+}
+
+// Of several problems of an edit each says what to do, once.
+func TestHintsOfSeveralProblems(t *testing.T) {
+	advised := fault.Advise(edit.ErrInvalid, "write it so")
+	err := edit.ErrorOf([]edit.Problem{
+		{Package: "a", Channel: "x", Message: "one", Kind: advised},
+		{Package: "a", Channel: "y", Message: "two", Kind: advised},
+		{Package: "a", Channel: "z", Message: "three", Kind: edit.ErrNotFound},
+	})
+	if got, want := editHint(&program.Program{}, err), "write it so; \"list bundles\" shows the channels and their bundles"; got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

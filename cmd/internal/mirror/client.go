@@ -42,7 +42,7 @@ func WorkDirectory(ctx context.Context, p *option.Session) (dir string, manifest
 	return work.Dir(), manifests, err
 }
 
-// mirrorSource is the client that reads the images of a run: as [Client], with a cache of manifests alone.
+// mirrorSource is the client that reads the images of a run: as [option.Session.Client], with a cache of manifests alone.
 func mirrorSource(ctx context.Context, p *option.Session, of *option.Images, throttle *registries.Throttle,
 	manifests *blobcache.Cache) (*images.Client, error) {
 	o, err := of.ClientOptions(ctx, p)

@@ -82,7 +82,7 @@ func (o *deleteOptions) run(ctx context.Context, p *option.Session, dest string)
 	if err := o.setTarget(dest, false); err != nil {
 		return err
 	}
-	if err := o.with.Check(); err != nil {
+	if err := errors.Join(p.Filled("shared"), o.with.Check()); err != nil {
 		return err
 	}
 	if o.Request.Config == "" && o.list == "" {

@@ -36,6 +36,9 @@ has failed. With --on-missing skip-bundle the bundles are left out in this case,
 		Flags: program.Flags(o.flags(), o.fileFlags(), o.copyFlags(), o.ReleaseFlags(), o.mediumFlags(), o.filterFlags(),
 			o.catalogFlags(), o.Answer.Flags(), o.Signing.Flags(), o.EndsFlags(), o.Images.Flags()),
 		Action: program.Exactly(1, p.Action(func(ctx context.Context, args []string) error {
+			if err := p.Filled("on-missing"); err != nil {
+				return err
+			}
 			if o.Request.PublishOnly = true; !p.Given("on-missing") {
 				o.Request.OnMissing = ""
 			}

@@ -20,11 +20,11 @@ import (
 func (o *SetOptions) Prepare(ctx context.Context, p *option.Session, kind imageset.Kind, at *option.Registry) (with mirror.Options, err error) {
 	with = o.Request
 	with.Log = p.Log
-	if with.Set, err = o.read(ctx, p, kind); err != nil {
-		return with, err
-	}
 	with.Compat, with.Filter.Compat = o.CompatWith != "", o.CompatWith != ""
 	if with.Filter.Installed, err = o.installedVersions(); err != nil {
+		return with, err
+	}
+	if with.Set, err = o.read(ctx, p, kind); err != nil {
 		return with, err
 	}
 	if with.Replace, err = o.catalogSources(with.Set); err != nil {

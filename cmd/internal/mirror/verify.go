@@ -81,6 +81,16 @@ func (o *verifyOptions) verify(ctx context.Context, p *option.Session, dest stri
 		progress.Set(cmdline.State{What: "verifying", Done: e.Images, All: e.AllImages, Units: "images",
 			Bytes: e.Bytes, AllBytes: e.AllBytes})
 	}
+	if dir, ok := strings.CutPrefix(dest, FileScheme); ok {
+		for _, name := range []string{"workspace", "catalog", "manifests-only"} {
+			if p.Given(name) {
+				return nil, cmdline.Usagef("--%s is for a registry", name)
+			}
+		}
+		with.Archive = dir
+	} else if err := o.setTarget(dest, true); err != nil {
+		return nil, err
+	}
 	if o.Request.Config != "" {
 		if with.Set, err = o.read(ctx, p, imageset.Image); err != nil {
 			return nil, err
@@ -102,12 +112,8 @@ func (o *verifyOptions) verify(ctx context.Context, p *option.Session, dest stri
 		}
 		defer func() { err = errors.Join(err, with.Workspace.Close()) }()
 	}
-	if dir, ok := strings.CutPrefix(dest, FileScheme); ok {
-		with.Archive = dir
-		if err := with.Check(); err != nil {
-			return nil, err
-		}
-		if err := trustedRoot(ctx, &o.TrustedRoot, dir); err != nil {
+	if with.Archive != "" {
+		if err := trustedRoot(ctx, &o.TrustedRoot, with.Archive); err != nil {
 			return nil, err
 		}
 		if o.asksPolicy() {
@@ -122,9 +128,6 @@ func (o *verifyOptions) verify(ctx context.Context, p *option.Session, dest stri
 			defer func() { err = errors.Join(err, with.Policy.Close()) }()
 		}
 		return with.Verify(ctx)
-	}
-	if err := o.setTarget(dest, true); err != nil {
-		return nil, err
 	}
 	with.Target = o.Request.Target
 	if with.Render, err = (&option.Bundles{Images: o.Images, Jobs: with.Jobs}).Options(ctx, p); err != nil {

@@ -44,7 +44,7 @@ func (o *options) delete(ctx context.Context, p *option.Session, args []string) 
 	if err := t.Check(); err != nil {
 		return err
 	}
-	if err := o.deletion.Check(); err != nil {
+	if err := errors.Join(p.Filled("shared"), o.deletion.Check()); err != nil {
 		return err
 	}
 	switch {
@@ -105,7 +105,7 @@ func (o *options) deleteImages(ctx context.Context, p *option.Session, l *mirror
 	if !p.Given("shared") {
 		with.Shared = ""
 	}
-	if o.Workspace != "" {
+	if strings.TrimPrefix(o.Workspace, mirrorcmd.FileScheme) != "" {
 		if with.Workspace, err = o.OpenWorkspace(""); err != nil {
 			return nil, err
 		}

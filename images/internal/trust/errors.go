@@ -35,7 +35,7 @@ func (e *PolicyError) Error() string {
 
 func (e *PolicyError) Unwrap() []error { return []error{ErrPolicy, e.Err} }
 
-// Hint is why no signature was found; empty if that is a matter of configuration, or if there is one.
+// Hint is why no signature was found; empty if that is a matter of configuration, or if a signature was found.
 func (e *PolicyError) Hint() string {
 	if e.NotFound == "" || e.Unverified || e.SearchOff != "" {
 		return ""
