@@ -16,7 +16,7 @@ store() {
     mkdir -p "$dir/home"; cp -r testdata/fbc/mini "$dir/catalog"; cp "$bindery" "$dir/bindery"
     printf '[storage]\ndriver = "vfs"\ngraphroot = "%s/home/root"\nrunroot = "%s/home/run"\n' "$dir" "$dir" >"$dir/home/storage.conf"
     chown -R "$user" "$dir/home"; chmod -R a+rX "$dir/catalog" "$dir/bindery"
-    su "$user" -c "cd '$dir/home' && export CONTAINERS_STORAGE_CONF='$dir/home/storage.conf' &&
+    su "$user" -c "cd '$dir/home' && export TMPDIR='$dir/home' CONTAINERS_STORAGE_CONF='$dir/home/storage.conf' &&
         '$dir/bindery' -q build catalog '$dir/catalog' -t acme/store:v1 --server none --no-cache --load &&
         '$dir/bindery' -q inspect containers-storage:acme/store:v1" >"$dir/inspected" || return
     # Once from the build, once from the store.

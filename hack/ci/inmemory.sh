@@ -14,8 +14,9 @@ if [ -z "${TMPDIR:-}" ] && usable; then
     GOTMPDIR=${GOTMPDIR:-/tmp} # what Go links stays on the disk
     TMPDIR=$memory/bindery-$UID # always the same: Go runs tests again when the value of a variable that they read changes
     export GOTMPDIR TMPDIR
-    mkdir -p -m 700 "$TMPDIR"
-    [ -O "$TMPDIR" ] || { echo "$TMPDIR belongs to another user"; exit 1; }
+    mkdir -p "$TMPDIR"
+    chmod 755 "$TMPDIR" || # other users look into it, as into /tmp: tests start programs as these
+        { echo "$TMPDIR belongs to another user"; exit 1; }
     find "$TMPDIR" -mindepth 1 -maxdepth 1 -mmin +600 -exec rm -rf {} + # of runs that were killed
     trap 'rmdir "$TMPDIR" 2>/dev/null || true' EXIT
 fi
