@@ -41,7 +41,7 @@ func (p *parser) basic(members []member, schema string) body {
 }
 
 func (p *parser) wrongSchema(members []member, opm, got, want string) {
-	p.add(lookupPath(members, "schema"), opm, "template has unknown schema (%q), should be %q", fault.Short(got), want)
+	p.addSchema(lookupPath(members, "schema"), opm, "template has unknown schema (%q), should be %q", fault.Short(got), want)
 }
 
 func isBundle(n node) bool {

@@ -101,7 +101,7 @@ func (o ParseOptions) Parse(ctx context.Context, r io.Reader) (*Template, error)
 	}
 	if t.typ == "" {
 		if t.typ, err = typeOf(schema); err != nil {
-			p.add(lookupPath(fields, "schema"), "", "%v", err)
+			p.addSchema(lookupPath(fields, "schema"), "", "%v", err)
 			return nil, p.err()
 		}
 	}

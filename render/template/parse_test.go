@@ -220,3 +220,17 @@ func TestErrorText(t *testing.T) {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }
+
+// The schemas are named where one is wrong, and not where a value has such words.
+func TestHintOfSchemas(t *testing.T) {
+	for text, want := range map[string]bool{
+		"schema: olm.nosuch\n": true,
+		"schema: olm.template.basic\n\"it has unknown schema\": 1\n": false,
+	} {
+		_, err := template.ParseOptions{Name: "t.yaml"}.Parse(t.Context(), strings.NewReader(text))
+		var wrong *template.Error
+		if !errors.As(err, &wrong) || (wrong.Hint() != "") != want {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}

@@ -32,9 +32,12 @@ func (e *Error) Error() string {
 	return text
 }
 
+// errSchema is the kind of a schema that no template has, or not this one.
+var errSchema = errors.New("unknown template schema")
+
 // Hint has the schemas if a template has none of them.
 func (e *Error) Hint() string {
-	if text := e.List.Error(); strings.Contains(text, "unknown template schema") || strings.Contains(text, "has unknown schema") {
+	if errors.Is(e, errSchema) {
 		return "the schemas of templates are " + strings.Join(Schemas(), ", ")
 	}
 	return ""
@@ -71,6 +74,12 @@ type reported struct {
 func (r *report) add(path []any, opm, format string, args ...any) {
 	message := fmt.Sprintf(format, args...)
 	r.addProblem(reported{Problem{Text: message}, path, opm + message})
+}
+
+// addSchema is add for a schema that no template has, or not this one.
+func (r *report) addSchema(path []any, opm, format string, args ...any) {
+	message := fmt.Sprintf(format, args...)
+	r.addProblem(reported{Problem{Text: message, Err: errSchema}, path, opm + message})
 }
 
 func (r *report) addProblem(p reported) {

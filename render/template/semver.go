@@ -71,7 +71,7 @@ func (p *parser) semver(members []member, schema string) body {
 	}
 	p.object(opmDecode, members, known, unknown)
 	if schema != schemaSemver {
-		p.add(lookupPath(members, "schema"), opmRead, "readFile: input file has unknown schema, should be %q",
+		p.addSchema(lookupPath(members, "schema"), opmRead, "readFile: input file has unknown schema, should be %q",
 			schemaSemver)
 	}
 	t.prefer(p, preference, preferencePath)

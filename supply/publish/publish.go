@@ -37,7 +37,7 @@ type Options struct {
 	Input, Beside string
 	// DryRun builds the image and writes files about it alone.
 	DryRun bool
-	// Plan makes a workspace, in which the image is planned and not built: no destination is looked at.
+	// Plan makes a workspace, in which the image is planned and not built: no destination is looked at, and nothing can be written.
 	Plan bool
 	// AnyTypes writes the image with Docker's types where a registry refuses those of OCI.
 	AnyTypes bool
@@ -246,6 +246,9 @@ func (out *Output) Write(image *build.Image, err error) (*Result, error) {
 	}
 	if err != nil {
 		return nil, err
+	}
+	if out.Plan {
+		return nil, errors.Join(errors.New("an image that is planned is not written"), image.Close())
 	}
 	out.image = image
 	r := &Result{Image: image, compression: out.Compression}
