@@ -8,12 +8,14 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/operator-bindery/bindery/check/openshift"
 	"github.com/operator-bindery/bindery/internal/jsonscan"
 	"github.com/operator-bindery/bindery/internal/shape"
 )
 
 // Data is the rule data: what an installation of a pipeline demands. The keys are those of Conforma's rule data; those
-// of Konflux' tasks, which have their values in scripts, begin with fbc_.
+// of Konflux' tasks, which have their values in scripts, begin with fbc_, and those about versions of OpenShift with
+// openshift_.
 type Data struct {
 	// ImagePrefixes are how the names of images begin that a bundle may refer to.
 	ImagePrefixes []string `json:"allowed_olm_image_registry_prefixes,omitempty"`
@@ -37,6 +39,30 @@ type Data struct {
 	FBCBaseImages []string `json:"fbc_base_images,omitempty"`
 	// FBCBundlePrefixes are how the names of bundle images in a catalog begin.
 	FBCBundlePrefixes []string `json:"fbc_bundle_registry_prefixes,omitempty"`
+
+	// Kubernetes is that of versions of OpenShift which the program does not know.
+	Kubernetes []kubernetesIn `json:"openshift_kubernetes,omitempty"`
+	// Indices are the versions of OpenShift for which an organization has an index, in place of the built-in ones.
+	Indices map[string][]openshift.Version `json:"openshift_indices,omitempty"`
+}
+
+// kubernetesIn is the Kubernetes in a version of OpenShift. It is an entry of a list, since YAML reads a key 4.20 that is
+// not in quotes as 4.2.
+type kubernetesIn struct {
+	OpenShift  openshift.Version    `json:"openshift"`
+	Kubernetes openshift.Kubernetes `json:"kubernetes"`
+}
+
+// OpenShift returns what is known of the versions of OpenShift. The data may be nil.
+func (d *Data) OpenShift() *openshift.Table {
+	if d == nil {
+		return openshift.NewTable(nil, nil)
+	}
+	kubernetes := map[openshift.Version]openshift.Kubernetes{}
+	for _, k := range d.Kubernetes {
+		kubernetes[k.OpenShift] = k.Kubernetes
+	}
+	return openshift.NewTable(kubernetes, d.Indices)
 }
 
 // label is a label that images should have or not have.
@@ -86,7 +112,7 @@ var dataShape = func() *shape.Shape {
 
 // ReadData reads rule data from YAML or JSON: the keys, or a map rule_data with them. A key that is given replaces the
 // built-in value. Keys that this program does not use are accepted, since the file is that of a whole policy, unless
-// they begin with fbc_ or allowed_olm_ and are thus meant for it.
+// they begin with fbc_, openshift_ or allowed_olm_ and are thus meant for it.
 func ReadData(r io.Reader, file string) (*Data, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxDataFile+1))
 	if err != nil {
@@ -112,9 +138,15 @@ func ReadData(r io.Reader, file string) (*Data, error) {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	var errs []error
+	for i, k := range d.Kubernetes {
+		if (k.OpenShift == openshift.Version{} || k.Kubernetes == 0) {
+			errs = append(errs, fmt.Errorf("%s: openshift_kubernetes[%d] needs openshift and kubernetes", file, i))
+		}
+	}
 	jsonscan.Members(content, func(key, _ []byte) bool {
 		name := string(key)
-		meant := strings.HasPrefix(name, "fbc_") || strings.HasPrefix(name, "allowed_olm_")
+		meant := strings.HasPrefix(name, "fbc_") || strings.HasPrefix(name, "openshift_") ||
+			strings.HasPrefix(name, "allowed_olm_")
 		if meant && !isDataKey(name) {
 			errs = append(errs, fmt.Errorf("%s: there is no rule data %q", file, name))
 		}

@@ -29,6 +29,15 @@ func ParseVersion(text string) (Version, error) {
 	return Version(n), err
 }
 
+// MarshalText returns the version as "1.36".
+func (v Version) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
+
+// UnmarshalText reads what [ParseVersion] reads.
+func (v *Version) UnmarshalText(text []byte) (err error) {
+	*v, err = ParseVersion(string(text))
+	return err
+}
+
 // api is a version of an API with the kinds in it and the versions of Kubernetes that serve it: from Since, and before
 // Removed unless that is 0. An API that was never served without a flag has Since and Removed of the same value.
 type api struct {

@@ -272,7 +272,7 @@ func ruleData(o schemagen.Object) {
 		}
 		at["additionalProperties"] = true
 		at["propertyNames"] = schemagen.Object{"anyOf": []any{schemagen.Object{"enum": sorted(known)},
-			schemagen.Object{"not": schemagen.Object{"pattern": "^(fbc_|allowed_olm_)"}}}}
+			schemagen.Object{"not": schemagen.Object{"pattern": "^(fbc_|openshift_|allowed_olm_)"}}}}
 	}
 }
 
