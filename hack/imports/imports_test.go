@@ -83,6 +83,8 @@ var foreign = map[string]string{
 	"golang.org/x/sync/singleflight": "no package",
 	// Constraints of ClusterExtensions have its syntax; all other ranges are those of internal/versions.
 	"github.com/Masterminds/semver": "olmv1/resolve",
+	// Its transports, merges and worktrees are large, and some of them start programs; what is used reads files.
+	"github.com/go-git": "internal/gitrepo",
 	// Nothing starts a program, except fullbuild, which passes on the exit status of the commands that its library ran.
 	"os/exec": "build/containerfile/fullbuild",
 }
