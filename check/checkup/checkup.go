@@ -307,6 +307,7 @@ func (c *checkup) bundle(ctx context.Context, fsys fs.FS, b *bundle.Bundle, img 
 	if err := c.run.CheckImage(ctx, img); err != nil {
 		return err
 	}
+	c.run.OpenShift(b)
 	s := bundlecheck.Subject{FS: fsys, Bundle: b, Image: img, Settings: c.Settings, APIs: c.APIs}
 	if err := bundlecheck.CheckRules(ctx, c.run, s); err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/operator-bindery/bindery/check/openshift"
 	"github.com/operator-bindery/bindery/internal/problem"
 )
 
@@ -101,6 +102,9 @@ type Report struct {
 	Bundles []Installability `json:"bundles,omitempty"`
 	// Upgrades are what OLM v1 says of upgrades, if they were judged.
 	Upgrades *Upgrades `json:"upgrades,omitempty"`
+	// OpenShift says which versions of OpenShift take the bundle, or each bundle; empty without a profile of an operator
+	// pipeline.
+	OpenShift []openshift.Support `json:"openshift,omitempty"`
 }
 
 // Below returns the report with the files of its findings below dir, a path with slashes. It is where the catalog or

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/operator-bindery/bindery/check/openshift"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/nearest"
@@ -303,6 +304,7 @@ func (r *Run) Report(subject string, kind Scope) *Report {
 		out.NotRun = append(out.NotRun, notRun{id, reason})
 	}
 	slices.SortFunc(out.NotRun, func(a, b notRun) int { return cmp.Compare(a.Rule, b.Rule) })
+	slices.SortStableFunc(out.OpenShift, openshift.Support.Compare)
 	out.Bundles, out.Upgrades = r.installability(), r.upgrades
 	return &out
 }

@@ -88,37 +88,68 @@ func groupOf(apiVersion string) string {
 	return group
 }
 
-// Served returns the empty text if a cluster of the version serves a kind, or may serve it because it is no kind of
-// Kubernetes itself; otherwise why not, and what to write instead. kind is one that OLM v1 applies.
-func Served(apiVersion, kind string, v Version) (why, instead string) {
-	if !slices.Contains(builtin, groupOf(apiVersion)) {
-		return "", ""
-	}
-	why = fmt.Sprintf("no matches for kind %q in version %q", kind, apiVersion)
-	i := slices.IndexFunc(apis, func(a api) bool {
+// State says whether a version of Kubernetes serves an API.
+type State int
+
+// The states of an API: it is served, not any more, not yet, or not at all.
+const (
+	Available State = iota
+	Gone
+	NotYet
+	Never
+)
+
+// find returns the index of the API with a kind, or -1.
+func find(apiVersion, kind string) int {
+	return slices.IndexFunc(apis, func(a api) bool {
 		return a.APIVersion == apiVersion && slices.Contains(a.Kinds, kind)
 	})
-	if i < 0 {
-		for _, a := range apis {
-			if a.Removed == 0 && slices.Contains(a.Kinds, kind) {
-				return why, a.APIVersion
-			}
-		}
-		return why, ""
+}
+
+// Availability says whether a cluster of the version serves a kind, or may serve it because it is no kind of Kubernetes
+// itself, and for Gone and NotYet which version removed or brought it. kind is one that OLM applies.
+func Availability(apiVersion, kind string, v Version) (State, Version) {
+	if !slices.Contains(builtin, groupOf(apiVersion)) {
+		return Available, 0
+	}
+	i := find(apiVersion, kind)
+	if i < 0 || apis[i].Removed > 0 && apis[i].Since == apis[i].Removed {
+		return Never, 0
 	}
 	switch a := apis[i]; {
 	case a.Removed > 0 && v >= a.Removed:
-		if a.Since == a.Removed {
-			return why, a.Instead
-		}
-		return why + fmt.Sprintf(": Kubernetes %s has removed it", a.Removed), a.Instead
+		return Gone, a.Removed
 	case v < a.Since:
+		return NotYet, a.Since
+	}
+	return Available, 0
+}
+
+// Served returns the empty text if a cluster of the version serves a kind, or may serve it because it is no kind of
+// Kubernetes itself; otherwise why not, and what to write instead. kind is one that OLM v1 applies.
+func Served(apiVersion, kind string, v Version) (why, instead string) {
+	state, since := Availability(apiVersion, kind, v)
+	why = fmt.Sprintf("no matches for kind %q in version %q", kind, apiVersion)
+	switch state {
+	case Available:
+		return "", ""
+	case Gone:
+		return why + fmt.Sprintf(": Kubernetes %s has removed it", since), apis[find(apiVersion, kind)].Instead
+	case NotYet:
 		for _, old := range apis {
 			if old.Instead == apiVersion && slices.Contains(old.Kinds, kind) && v >= old.Since && v < old.Removed {
 				instead = old.APIVersion
 			}
 		}
-		return why + fmt.Sprintf(": Kubernetes %s brought it", a.Since), instead
+		return why + fmt.Sprintf(": Kubernetes %s brought it", since), instead
 	}
-	return "", ""
+	if i := find(apiVersion, kind); i >= 0 {
+		return why, apis[i].Instead
+	}
+	for _, a := range apis {
+		if a.Removed == 0 && slices.Contains(a.Kinds, kind) {
+			return why, a.APIVersion
+		}
+	}
+	return why, ""
 }

@@ -19,7 +19,7 @@ var checkFlagProfiles = []struct {
 	{"upgrades", []rules.Profile{rules.OLMv1}},
 	{"from", []rules.Profile{rules.OLMv1}},
 	{"kube-version", []rules.Profile{rules.OLMv1}},
-	{"rule-data", []rules.Profile{rules.Konflux, rules.Conforma}},
+	{"rule-data", []rules.Profile{rules.Konflux, rules.Conforma, rules.Community}},
 	{"pull", []rules.Profile{rules.OLMv1, rules.Konflux, rules.Conforma}},
 	{"ocp-version", []rules.Profile{rules.Konflux}},
 	{"released", []rules.Profile{rules.Konflux, rules.Conforma}},

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -146,6 +147,9 @@ func writeSums(w io.Writer, r *rules.Report, pulled bool) error {
 		for _, n := range r.NotRun {
 			text += fmt.Sprintf("  %s: %s\n", n.Rule, n.Reason)
 		}
+	}
+	for _, s := range r.OpenShift {
+		text += fmt.Sprintf("OpenShift for %s: %s\n", printable.Cell(cmp.Or(s.Bundle, s.Package)), printable.Cell(s.Text))
 	}
 	_, err := io.WriteString(w, text)
 	return err
