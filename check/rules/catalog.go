@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/declcfg/lifecycle"
 	"github.com/operator-bindery/bindery/olmv1/resolve"
 )
 
@@ -60,6 +61,7 @@ type packageCheck struct {
 	channels   []*declcfg.Channel
 	bundles    []*declcfg.Bundle
 	deprecated []*declcfg.Deprecations
+	lifecycles int
 	// entries are the channels of each bundle; nil before the first bundle.
 	entries map[string]memberships
 }
@@ -214,6 +216,10 @@ func (p *packageCheck) add(ctx context.Context, b declcfg.Blob) error {
 		p.deprecated = append(p.deprecated, b)
 	case *declcfg.Bundle:
 		return p.checkBundle(ctx, b)
+	case *declcfg.Meta:
+		if b.Schema == lifecycle.Schema {
+			p.lifecycle(b)
+		}
 	}
 	return nil
 }

@@ -77,6 +77,20 @@ func subject(edits ...string) rules.CatalogSubject {
 			Programs:   map[string]int{"grpc_health_probe": 1}, BasePrograms: map[string]int{"opm": 1}}}
 }
 
+// lifecycleBlob returns a document with the lifecycle of a version of a package.
+func lifecycleBlob(pkg, version string) string {
+	return fmt.Sprintf(`---
+schema: io.openshift.operators.lifecycles.v1alpha1
+package: %s
+versions:
+- name: "%s"
+  phases:
+  - name: Full support
+    startDate: "2024-01-31"
+    endDate: "2025-01-31"
+`, pkg, version)
+}
+
 func data(t *testing.T) *rules.Data {
 	t.Helper()
 	d, err := rules.ReadData(strings.NewReader(`
@@ -142,6 +156,13 @@ func TestAGoodCatalogBreaksNoRule(t *testing.T) {
 }
 
 // Each change breaks one rule of the profiles, at the place, and no other.
+func TestAValidLifecycleBreaksNoRule(t *testing.T) {
+	s := subject("---\nschema: olm.channel", lifecycleBlob("acme", "1.0")+"---\nschema: olm.channel")
+	if report := run(t, s, rules.Options{Profiles: every, Data: data(t)}); len(report.Findings) > 0 {
+		t.Errorf("%+v", report.Findings)
+	}
+}
+
 func TestEachRuleFindsItsOwn(t *testing.T) {
 	second := "version: 1.1.0}\n"
 	for _, c := range []struct {
@@ -176,6 +197,17 @@ func TestEachRuleFindsItsOwn(t *testing.T) {
 				"---\nschema: olm.package\nname: acme\ndefaultChannel: x\n---\nschema: olm.channel"}},
 		{rule: "olmv1.schema", place: "acme/catalog.yaml:6", profiles: []rules.Profile{rules.OLMv1},
 			edits: []string{"---\nschema: olm.channel", "---\nfoo: bar\npackage: acme\n---\nschema: olm.channel"}},
+		{rule: "fbc:lifecycle", place: "acme/catalog.yaml:9", edits: []string{"---\nschema: olm.channel",
+			lifecycleBlob("acme", "1.0.0") + "---\nschema: olm.channel"}},
+		{rule: "fbc:lifecycle", place: "acme/catalog.yaml:12", edits: []string{"---\nschema: olm.channel",
+			strings.Replace(lifecycleBlob("acme", "1.0"), "2024-01-31", "2024", 1) + "---\nschema: olm.channel"}},
+		{rule: "fbc:lifecycle", place: "acme/catalog.yaml:6", edits: []string{"---\nschema: olm.channel",
+			lifecycleBlob("acne", "1.0") + "---\nschema: olm.channel"}},
+		{rule: "fbc:lifecycle", place: "acme/catalog.yaml:6", edits: []string{"---\nschema: olm.channel",
+			strings.Replace(lifecycleBlob("acme", "1.0"), "package: acme\n", "", 1) + "---\nschema: olm.channel"}},
+		{rule: "fbc:lifecycle", place: "acme/catalog.yaml:15", profiles: []rules.Profile{rules.Konflux},
+			edits: []string{"---\nschema: olm.channel", lifecycleBlob("acme", "1.0") + lifecycleBlob("acme", "1.0") +
+				"---\nschema: olm.channel"}},
 		{rule: "olmv1.unreadable", place: "acme/catalog.yaml:4", profiles: []rules.Profile{rules.OLMv1},
 			edits: []string{"defaultChannel: stable", "defaultChannel: [stable"}},
 		{rule: "olmv1.configs-label", place: "", profiles: []rules.Profile{rules.OLMv1},

@@ -223,6 +223,7 @@ var blobChecks = []Check[*catalogCheck]{
 	{[]Rule{{ID: "olmv1.schema", Severity: Warning, Profiles: v1, Scopes: []Scope{OnCatalog},
 		Title: "Each blob has a schema.",
 		Fix:   "give it its schema, or remove it: catalogd serves it, and opm refuses the catalog"}}, findSchemaless},
+	{[]Rule{ruleLifecycle}, findLifecycles},
 }
 
 // findOverwritten reports blobs that operator-controller does not see: it files the blobs of a catalog under their

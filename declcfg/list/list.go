@@ -13,11 +13,13 @@ import (
 	"text/tabwriter"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/declcfg/lifecycle"
 )
 
 // Listing is a catalog for which tables can be built. It is safe for concurrent use.
 type Listing struct {
-	packages []pkg // sorted by name
+	packages   []pkg // sorted by name
+	lifecycles []lifecycle.Package
 }
 
 // pkg has the table values of a package.
@@ -118,6 +120,11 @@ func (l *Listing) Bundles(pkg string) (Bundles, error) {
 	return rows, nil
 }
 
+// Lifecycles lists the lifecycles in the order of the catalog: by package. What a blob has of the wrong type is empty.
+func (l *Listing) Lifecycles() []lifecycle.Package {
+	return append([]lifecycle.Package{}, l.lifecycles...)
+}
+
 // packagesNamed returns the package with a name, or all if the name is empty.
 func (l *Listing) packagesNamed(name string) ([]pkg, error) {
 	if name == "" {
@@ -144,6 +151,20 @@ func PackageTable(rows []Package) Table {
 	t := Table{Header: []string{"NAME", "DISPLAY NAME", "DEFAULT CHANNEL"}}
 	for _, r := range rows {
 		t.Rows = append(t.Rows, []string{r.Name, r.DisplayName, r.DefaultChannel})
+	}
+	return t
+}
+
+// LifecycleTable returns the table of the phases of all versions.
+func LifecycleTable(rows []lifecycle.Package) Table {
+	t := Table{Header: []string{"PACKAGE", "VERSION", "PHASE", "START", "END", "OPENSHIFT"}}
+	for _, r := range rows {
+		for _, v := range r.Versions {
+			for _, p := range v.Phases {
+				t.Rows = append(t.Rows, []string{r.Package, v.Name, p.Name, p.StartDate, p.EndDate,
+					strings.Join(v.OpenShift(), ",")})
+			}
+		}
 	}
 	return t
 }

@@ -6,6 +6,7 @@ import (
 	"iter"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/declcfg/lifecycle"
 )
 
 // Load reads a catalog in the order of [declcfg.Catalog.Blobs] and validates it. Its error is that of the stream, or a
@@ -35,15 +36,16 @@ func loadListing(blobs iter.Seq2[declcfg.Blob, error], packagesOnly bool) (*List
 	if err := l.invalid.Validate(); err != nil {
 		return nil, err
 	}
-	return &Listing{l.packages}, nil
+	return &Listing{l.packages, l.lifecycles}, nil
 }
 
 // loader holds one package at a time.
 type loader struct {
 	packagesOnly bool
 
-	packages []pkg
-	invalid  declcfg.Catalog // the blobs of all invalid packages
+	packages   []pkg
+	lifecycles []lifecycle.Package
+	invalid    declcfg.Catalog // the blobs of all invalid packages
 
 	name    string // of the current package
 	part    *declcfg.Catalog
@@ -54,6 +56,10 @@ type loader struct {
 
 func (l *loader) add(blob declcfg.Blob) error {
 	if declcfg.Rank(blob.BlobSchema()) == declcfg.RankOther {
+		if m, ok := blob.(*declcfg.Meta); ok && m.Schema == lifecycle.Schema {
+			p, _ := lifecycle.Read(m.Blob) // its mistakes are for "check" to report
+			l.lifecycles = append(l.lifecycles, *p)
+		}
 		return nil
 	}
 	if name := blob.BlobPackage(); name != l.name {

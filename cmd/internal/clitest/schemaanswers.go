@@ -24,7 +24,7 @@ var AnswerSchemas = map[string][]string{
 	"inspect": {"inspect"}, "verify": {"inspect", "verify-keys", "verify-policy"},
 	"resolve": {"resolve", "resolve-v0"}, "validate": {"validate"}, "version": {"version"}, "schema": {"schemas"}, "tags": {"tags"},
 	"cache info": {"cache-info"}, "cache prune": {"cache-prune"}, "bundle validate": {"bundle-validate"},
-	"list packages": {"list-packages"}, "list channels": {"list-channels"}, "list bundles": {"list-bundles"},
+	"list packages": {"list-packages", "list-lifecycles"}, "list channels": {"list-channels"}, "list bundles": {"list-bundles"},
 	"list images": {"list-images", "list-images-by"}, "registry mirror": {"image-mapping"},
 	"mirror plan": {"mirror-plan"}, "mirror run": {"mirror-account"}, "mirror publish": {"mirror-account"},
 	"mirror resources": {"mirror-account"}, "mirror verify": {"mirror-verify"},

@@ -22,11 +22,16 @@ type listOptions struct {
 	output, by string
 	channels   cli.StringSlice
 	headsOnly  bool
+	lifecycle  bool
 }
 
-func (o *listOptions) flags(channel bool) []cli.Flag {
+func (o *listOptions) flags(what string) []cli.Flag {
 	flags := []cli.Flag{program.AnswerFlag(&o.output), o.CompatFlag("")}
-	if channel {
+	switch what {
+	case "packages":
+		flags = append(flags, &cli.BoolFlag{Name: "lifecycle", Destination: &o.lifecycle,
+			Usage: "list how long their versions are supported, as the catalog says"})
+	case "bundles":
 		flags = append(flags, &cli.StringSliceFlag{Name: "channel", Destination: &o.channels,
 			Usage: "only entries of `CHANNEL`; can be repeated"})
 	}
@@ -37,7 +42,10 @@ func ListCommand(p *option.Session) *cli.Command {
 	command := func(what, args, example string, low, high int, load option.ListLoader,
 		table func(o *listOptions, l *list.Listing, pkg string) (any, list.Table, error)) *cli.Command {
 		o := &listOptions{}
-		valid := validHelp
+		valid, examples := validHelp, []string{example, example + " -o json"}
+		if what == "packages" {
+			examples = append(examples, example+" --lifecycle")
+		}
 		if high > 1 {
 			valid += packageHelp
 		}
@@ -45,8 +53,8 @@ func ListCommand(p *option.Session) *cli.Command {
 			Name:        what,
 			Usage:       "list the " + what + " of a catalog",
 			ArgsUsage:   args,
-			Description: option.CatalogHelp + valid + program.Examples(example, example+" -o json"),
-			Flags:       o.flags(what == "bundles"),
+			Description: option.CatalogHelp + valid + program.Examples(examples...),
+			Flags:       o.flags(what),
 			Action: program.Between(low, high, p.Action(func(ctx context.Context, args []string) error {
 				return o.print(ctx, p, args, load, table)
 			})),
@@ -54,7 +62,11 @@ func ListCommand(p *option.Session) *cli.Command {
 	}
 	return p.GroupCommand("list", "list the contents of a catalog",
 		command("packages", "REF", "bindery list packages catalog", 1, 1, list.LoadPackages,
-			func(_ *listOptions, l *list.Listing, _ string) (any, list.Table, error) {
+			func(o *listOptions, l *list.Listing, _ string) (any, list.Table, error) {
+				if o.lifecycle {
+					rows := l.Lifecycles()
+					return rows, list.LifecycleTable(rows), nil
+				}
 				rows := l.Packages()
 				return rows, list.PackageTable(rows), nil
 			}),

@@ -23,6 +23,7 @@ import (
 	signcmd "github.com/operator-bindery/bindery/cmd/internal/sign"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/declcfg/diff"
+	"github.com/operator-bindery/bindery/declcfg/lifecycle"
 	"github.com/operator-bindery/bindery/declcfg/list"
 	"github.com/operator-bindery/bindery/edit"
 	"github.com/operator-bindery/bindery/edit/change"
@@ -170,6 +171,8 @@ var describedSchemas = []schemaRow{
 	// Answers.
 	{name: "list-packages", title: "Packages of a catalog", description: "The answer of list packages.",
 		of: typeOf[[]list.Package]()},
+	{name: "list-lifecycles", title: "Lifecycles of the packages of a catalog",
+		description: "The answer of list packages --lifecycle.", of: typeOf[[]lifecycle.Package]()},
 	{name: "list-channels", title: "Channels of a catalog", description: "The answer of list channels.",
 		of: typeOf[[]list.Channel]()},
 	{name: "list-bundles", title: "Bundles of a catalog", description: "The answer of list bundles.",
