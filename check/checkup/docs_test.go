@@ -5,8 +5,10 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/operator-bindery/bindery/check/checkup"
+	"github.com/operator-bindery/bindery/check/openshift"
 	"github.com/operator-bindery/bindery/check/rules"
 )
 
@@ -40,6 +42,10 @@ func TestDocumentedRules(t *testing.T) {
 		if !strings.Contains(string(text), table(p)) {
 			t.Errorf("%s lacks the rules of %s:\n%s", name, p, table(p))
 		}
+	}
+	day, err := time.Parse(time.DateOnly, openshift.Date)
+	if date := day.Format("2 January 2006"); err != nil || !strings.Contains(string(text), date) {
+		t.Errorf("%s does not say that the versions of OpenShift are those of %s: %v", name, date, err)
 	}
 	for _, r := range checkup.Rules() {
 		if !strings.Contains(string(text), "`"+r.ID+"`") {

@@ -66,7 +66,7 @@ bundle or file to narrow it down. A file of --rule-data has the keys of Conforma
 			&cli.StringSliceFlag{Name: "skip", Destination: &o.skip, Category: which, Usage: "leave out the rule `ID`; can be repeated"},
 			&cli.StringFlag{Name: "waivers", Destination: &o.waivers, Category: which, Usage: "`FILE` with findings that are accepted"},
 			&cli.StringFlag{Name: "rule-data", Destination: &o.ruleData, Category: which,
-				Usage: "`FILE` with permitted registries, kinds and labels"},
+				Usage: "`FILE` with permitted registries, kinds and labels, and versions of OpenShift"},
 			&cli.StringFlag{Name: "fail-on", Destination: &o.failOn, Category: which, Value: string(rules.Error),
 				Usage: "lowest `SEVERITY` that makes the check fail (error|warning)"},
 			&cli.BoolFlag{Name: "list", Destination: &o.list, Category: which, Usage: "list the rules (of --profile), and check nothing"},
