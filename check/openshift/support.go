@@ -98,6 +98,8 @@ func ofAnnotation(b *bundle.Bundle, indices []Version) judge {
 		switch {
 		case b.MediaType != bundle.RegistryV1:
 			reason("OLM v0 installs no bundle of the media type %q", b.MediaType)
+		case b.CSV == nil:
+			reason("the bundle has no ClusterServiceVersion")
 		case err != nil:
 			reason("%s: %v", Annotation, err)
 		case !slices.Contains(selected, v):

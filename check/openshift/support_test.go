@@ -112,6 +112,18 @@ func TestWhichVersionsTakeABundle(t *testing.T) {
 	}
 }
 
+func TestNoVersionTakesWhatIsNoOperator(t *testing.T) {
+	table := NewTable(nil, nil)
+	for want, b := range map[string]*bundle.Bundle{
+		"no version; all: the bundle has no ClusterServiceVersion":                {MediaType: bundle.RegistryV1},
+		`no version; all: OLM v0 installs no bundle of the media type "plain+v0"`: {MediaType: bundle.PlainV0},
+	} {
+		if got := Of(b, table, table.Indices(Community)); got.Text != want {
+			t.Errorf("got %s, want %s", got.Text, want)
+		}
+	}
+}
+
 func TestVersionsBeforeAndAfterTheTable(t *testing.T) {
 	b := read(t, "", "", "  minKubeVersion: 1.30.0\n", map[string]string{"manifests/crd.yaml": strings.Replace(
 		object("apiextensions.k8s.io/v1beta1", "CustomResourceDefinition"), "one", "ones.example.com", 1)})
