@@ -170,17 +170,8 @@ func (t treeFS) info(e object.TreeEntry) (memfs.Info, error) {
 	if e.Mode == filemode.Dir || e.Mode == filemode.Submodule {
 		return info, nil
 	}
-	t.r.mu.Lock()
-	defer t.r.mu.Unlock()
 	var err error
-	if info.Bytes, err = t.r.store.EncodedObjectSize(e.Hash); errors.Is(err, plumbing.ErrObjectNotFound) {
-		t.r.mu.Unlock()
-		o, oerr := t.r.object(e.Hash, plumbing.BlobObject, 1<<62, "the file "+fault.Quote(e.Name)) // of alternates
-		t.r.mu.Lock()
-		if err = oerr; err == nil {
-			info.Bytes = o.Size()
-		}
-	}
+	info.Bytes, err = t.r.size(e.Hash)
 	return info, err
 }
 

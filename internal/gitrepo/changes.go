@@ -55,6 +55,11 @@ func (b *Base) Changes(ctx context.Context) ([]Change, error) {
 		return nil, fault.Advise(fmt.Errorf("read the index of the git repository %s: %w: %w", b.r.root, fault.ErrInvalid, err),
 			`Write one of a plain form: "git update-index --no-split-index", "git sparse-checkout reapply --no-sparse-index", or "git reset".`)
 	}
+	for _, e := range tracked.Entries {
+		if !local(e.Name) {
+			return nil, fmt.Errorf("%w: the index of the git repository %s has an entry named %s", fault.ErrInvalid, b.r.root, fault.Quote(e.Name))
+		}
+	}
 	w.written = tracked.ModTime
 	excluded, err := b.r.git.Open("info/exclude")
 	var ignored []pattern
@@ -164,15 +169,20 @@ func (w *worktree) walk(prefix string, tracked []*index.Entry, ignored []pattern
 			directories = append(directories, directory{prefix + name + "/", g.below, out})
 		}
 	}
-	jobs := 1
-	if strings.Count(prefix, "/") == 1 { // there are many, as of operators
-		jobs = 2 * runtime.GOMAXPROCS(0)
-	}
 	nodes := make([]*node, len(directories))
-	if err := guard.Each(w.ctx, jobs, directories, func(_ context.Context, i int, d directory) (err error) {
+	below := func(_ context.Context, i int, d directory) (err error) {
 		nodes[i], err = w.walk(d.name, d.below, ignored, d.out)
 		return err
-	}); err != nil {
+	}
+	err = nil
+	if strings.Count(prefix, "/") == 1 { // there are many, as of operators
+		err = guard.Each(w.ctx, 2*runtime.GOMAXPROCS(0), directories, below)
+	} else {
+		for i := 0; i < len(directories) && err == nil; i++ {
+			err = below(w.ctx, i, directories[i])
+		}
+	}
+	if err != nil {
 		return nil, err
 	}
 	return named(prefix, append(children, nodes...)), nil

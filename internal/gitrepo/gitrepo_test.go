@@ -231,13 +231,14 @@ func TestChanges(t *testing.T) {
 		"control characters in names":    {func(r *repository) { r.write("a\n\x1b[1m", "") }, "added a\n\x1b[1m"},
 		"ignored": {func(r *repository) {
 			r.write(".gitignore", "*.o\n!keep.o\n/top\nbuild/\nlogs/**/x\n#y\nspace  \n")
+			r.write("one/.gitignore", "?\nü*\n")
 			r.write("operators/.gitignore", "deep\r\n!b.o\n")
 			for _, f := range []string{"x.o", "d/x.o", "d/keep.o", "top", "d/top", "build/x", "d/build/x", "logs/x", "logs/a/b/x", "logs/a/y", "#y", "space",
-				"operators/deep/x", "operators/b.o", "deep", "excluded/z"} {
+				"operators/deep/x", "operators/b.o", "deep", "excluded/z", "one/1", "one/ä", "one/üx"} {
 				r.write(f, "")
 			}
 			r.write(".git/info/exclude", "excluded\n")
-		}, "added #y\nadded .gitignore\nadded d/keep.o\nadded d/top\nadded deep\nadded logs/a/y\nadded operators/.gitignore\nadded operators/b.o"},
+		}, "added #y\nadded .gitignore\nadded d/keep.o\nadded d/top\nadded deep\nadded logs/a/y\nadded one/.gitignore\nadded one/ä\nadded operators/.gitignore\nadded operators/b.o"},
 		"tracked and ignored": {func(r *repository) {
 			r.write(".git/info/exclude", "*\n")
 			r.write("zz", "?")
@@ -461,6 +462,9 @@ func TestWhatCannotBeRead(t *testing.T) {
 			r.must(os.WriteFile(file, []byte("no zlib"), 0o644))
 		}, `the directory ".": integrity`, "git fsck"},
 		"a damaged index": {func(r *repository) { r.write(".git/index", "DIRC\x00\x00\x00\x02\x00\x00\x10\x00") }, "read the index of the git repository", "git reset"},
+		"a name in the index that leads out": {func(r *repository) {
+			r.must(r.store.SetIndex(&index.Index{Version: 3, Entries: []*index.Entry{{Name: "../x", SkipWorktree: true}}}))
+		}, `has an entry named "../x"`, ""},
 		"a name that leads out": {func(r *repository) {
 			e := r.store.NewEncodedObject()
 			e.SetType(plumbing.TreeObject)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"path"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/operator-bindery/bindery/internal/fault"
 )
@@ -38,7 +39,7 @@ func patterns(dir string, r io.Reader) (list []pattern, err error) {
 		if line == "" {
 			continue
 		}
-		p.parts = strings.Split(strings.ReplaceAll(strings.TrimPrefix(line, "/"), "[!", "[^"), "/")
+		p.parts = strings.Split(bytewise(strings.ReplaceAll(strings.TrimPrefix(line, "/"), "[!", "[^")), "/")
 		if !strings.Contains(line, "/") {
 			p.parts = []string{"**", p.parts[0]}
 		}
@@ -57,11 +58,23 @@ func patterns(dir string, r io.Reader) (list []pattern, err error) {
 // caller to know.
 func match(list []pattern, name string, dir bool) bool {
 	for i := len(list) - 1; i >= 0; i-- {
-		if p := list[i]; (dir || !p.dirs) && strings.HasPrefix(name, p.dir) && p.match(strings.Split(name[len(p.dir):], "/")) {
+		if p := list[i]; (dir || !p.dirs) && strings.HasPrefix(name, p.dir) && p.match(strings.Split(bytewise(name[len(p.dir):]), "/")) {
 			return !p.keep
 		}
 	}
 	return false
+}
+
+// bytewise returns a text with a character for each byte: to git "?" is one byte.
+func bytewise(s string) string {
+	if !strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf }) {
+		return s
+	}
+	all := make([]rune, len(s))
+	for i := range all {
+		all[i] = rune(s[i])
+	}
+	return string(all)
 }
 
 func (p pattern) match(names []string) bool {

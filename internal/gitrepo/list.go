@@ -99,6 +99,9 @@ func ReadChanges(r io.Reader) ([]Change, error) {
 	return sorted(changes), nil
 }
 
+// local reports whether a name is that of a file below the root.
+func local(name string) bool { return name != "." && fs.ValidPath(strings.ToValidUTF8(name, "_")) }
+
 // statusOf returns the letter of a field that is a status, such as "R100"; 0 for another field.
 func statusOf(field string) byte {
 	if field == "" || len(field) > 4 || strings.Trim(field[1:], "0123456789") != "" || !strings.Contains("ACDMRTU", field[:1]) {
@@ -134,7 +137,7 @@ func change(fields []string, status, quoted bool) ([]Change, error) {
 			return nil, fmt.Errorf("an empty name")
 		case len(name) > maxName:
 			return nil, fmt.Errorf("%w: a name of more than %d bytes", fault.ErrLimit, maxName)
-		case name == "." || strings.Contains(name, "\x00") || !fs.ValidPath(strings.ToValidUTF8(name, "_")):
+		case !local(name) || strings.Contains(name, "\x00"):
 			return nil, fmt.Errorf("the name %s is not a path below the root of the repository", fault.Quote(name))
 		}
 		changes = append(changes, Change{name, kinds[i]})

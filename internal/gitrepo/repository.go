@@ -141,23 +141,37 @@ func (r *Repository) Close() error { return r.store.Close() }
 // Root returns the absolute path of the work tree.
 func (r *Repository) Root() string { return r.root }
 
-// object reads an object. What says what it is.
-func (r *Repository) object(h plumbing.Hash, kind plumbing.ObjectType, most int64, what string) (plumbing.EncodedObject, error) {
+// size returns the size of an object in bytes.
+func (r *Repository) size(h plumbing.Hash) (int64, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	size, err := r.store.EncodedObjectSize(h) // without alternates
-	var o plumbing.EncodedObject
+	size, err := r.store.EncodedObjectSize(h)
+	if errors.Is(err, plumbing.ErrObjectNotFound) { // it does not look into alternates
+		var o plumbing.EncodedObject
+		if o, err = r.store.EncodedObject(plumbing.AnyObject, h); err == nil {
+			size = o.Size()
+		}
+	}
+	return size, err
+}
+
+// object reads an object. What says what it is.
+func (r *Repository) object(h plumbing.Hash, kind plumbing.ObjectType, most int64, what string) (plumbing.EncodedObject, error) {
+	size, err := r.size(h)
 	if err == nil && size > most {
 		return nil, fmt.Errorf("object %s, %s: %w: more than %d bytes", h, what, fault.ErrLimit, most)
 	}
-	if err == nil || errors.Is(err, plumbing.ErrObjectNotFound) {
+	var o plumbing.EncodedObject
+	if err == nil {
+		r.mu.Lock()
 		o, err = r.store.EncodedObject(plumbing.AnyObject, h)
+		r.mu.Unlock()
 	}
 	switch {
 	case errors.Is(err, plumbing.ErrObjectNotFound):
 		hint := `Fetch it: "git fetch"; if it is still missing, "git fsck" says what else is.`
 		if r.partial {
-			hint = `This is a partial clone, whose objects git fetches when it needs them: "git rev-list --objects --all" lists them and fetches them.`
+			hint = `This is a partial clone, for which git fetches objects when it needs them: "git fetch --refetch --no-filter" fetches all.`
 		} else if len(r.shallow) > 0 {
 			hint = `This is a shallow clone: "git fetch --unshallow" fetches the rest.`
 		}
@@ -165,8 +179,6 @@ func (r *Repository) object(h plumbing.Hash, kind plumbing.ObjectType, most int6
 	case err != nil:
 		return nil, fault.Advise(fmt.Errorf("object %s, %s: %w: %w", h, what, fault.ErrIntegrity, err),
 			`The object is damaged: "git fsck" says which ones are; remove their files and fetch them, or clone the repository.`)
-	case o.Size() > most:
-		return nil, fmt.Errorf("object %s, %s: %w: more than %d bytes", h, what, fault.ErrLimit, most)
 	case kind != plumbing.AnyObject && o.Type() != kind:
 		return nil, fmt.Errorf("%w: object %s, %s, is a %s and no %s", fault.ErrInvalid, h, what, o.Type(), kind)
 	}
