@@ -580,3 +580,17 @@ func TestDiff(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// Whatever is read, its names lead nowhere out of the repository.
+func FuzzReadChanges(f *testing.F) {
+	f.Add("M\ta\nR100\tb\t\"\\303\\244\"\n")
+	f.Add("A\x00a\x00C50\x00b\x00c\x00")
+	f.Fuzz(func(t *testing.T, text string) {
+		changes, err := gitrepo.ReadChanges(strings.NewReader(text))
+		for i, c := range changes {
+			if err != nil || !fs.ValidPath(strings.ToValidUTF8(c.Path, "_")) || c.Path == "." || i > 0 && changes[i-1].Path >= c.Path {
+				t.Errorf("%q: got %v, %v", text, changes, err)
+			}
+		}
+	})
+}

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	maxFiles = 5_000_000 // that are compared
+	maxFiles = 2_000_000 // that are compared
 	maxLines = 1_000_000 // of a list
 	maxList  = 128 << 20 // bytes of a list
 	maxName  = 4096      // bytes of a name

@@ -51,19 +51,25 @@ func Lint(text []byte) []Problem {
 	if bytes.Contains(text, []byte("# yamllint ")) {
 		found = s.enabled(found)
 	}
-	order := func(a, b Problem) int { return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column)) }
-	slices.SortStableFunc(found, order)
-	if p.failed == nil {
-		return found
+	if p.failed != nil {
+		// The first problem after it, and not to the left of it, is taken for the same one.
+		slices.SortStableFunc(found, func(a, b Problem) int {
+			return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(ofLine(a), ofLine(b)), cmp.Compare(a.Column, b.Column))
+		})
+		if i := slices.IndexFunc(found, func(f Problem) bool { return p.failed.Line <= f.Line && p.failed.Column <= f.Column }); i >= 0 {
+			found = slices.Delete(found, i, i+1)
+		}
+		found = append(found, *p.failed)
 	}
-	// The first problem after it, and not to the left of it, is taken for the same one.
-	i := slices.IndexFunc(found, func(f Problem) bool { return p.failed.Line <= f.Line && p.failed.Column <= f.Column })
-	if i >= 0 {
-		found = slices.Delete(found, i, i+1)
-	}
-	found = append(found, *p.failed)
-	slices.SortStableFunc(found, order)
+	slices.SortStableFunc(found, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
 	return found
+}
+
+// ofLine returns the place of a problem among the rules on whole lines; 0 of the others, which come before.
+func ofLine(p Problem) int {
+	return 1 + slices.Index([]string{"empty-lines", "new-line-at-end-of-file", "new-lines", "trailing-spaces"}, p.Rule)
 }
 
 // characters reports whether a text has ASCII alone, and the first character that YAML does not allow.
