@@ -47,7 +47,8 @@ type worktree struct {
 
 // Changes compares the commit with the work tree: what is committed since, staged or not, and untracked files but ignored
 // ones. The result is sorted. Files whose size and time are those in the index are unchanged since they were added to it;
-// others are read. Submodules and nested repositories are not looked into.
+// others are read, without the filters and conversions of .gitattributes. Ignored is what .gitignore files and info/exclude
+// say; the user's own file for all repositories is not read. Submodules and nested repositories are not looked into.
 func (b *Base) Changes(ctx context.Context) ([]Change, error) {
 	w := &worktree{ctx: ctx, r: b.r}
 	tracked, err := b.r.store.Index()
