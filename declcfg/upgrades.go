@@ -1,5 +1,10 @@
 package declcfg
 
+import (
+	"maps"
+	"slices"
+)
+
 // Upgrades has the edges of a channel's upgrade graph: an entry leads to the names that it replaces and skips, which need
 // not have entries. Of several entries with one name the first counts. To build it takes time linear in the edges, and so
 // does every question about it. It shares the memory of the entries, and may be read concurrently.
@@ -98,7 +103,11 @@ func (u *Upgrades) Chain(from string, ends func(name string) bool) (chain []stri
 }
 
 // Cyclic reports whether edges of either kind form a cycle.
-func (u *Upgrades) Cyclic() bool {
+func (u *Upgrades) Cyclic() bool { return len(u.Cycle()) > 0 }
+
+// Cycle returns the names of a cycle of edges of either kind, each leading to the next and the last to the first; nil if
+// there is none.
+func (u *Upgrades) Cycle() []string {
 	above := make(map[string]int, len(u.names)) // how many edges lead to a name
 	each := func(name string, visit func(below string)) {
 		if e := u.Entry(name); e != nil {
@@ -130,5 +139,24 @@ func (u *Upgrades) Cyclic() bool {
 			}
 		})
 	}
-	return left > 0
+	if left == 0 {
+		return nil
+	}
+	// Each name that is left over has one above it, so that the way up from any of them ends in a cycle.
+	up := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(u.names)) {
+		if above[name] > 0 {
+			each(name, func(below string) { up[below] = name })
+		}
+	}
+	var way []string
+	at := map[string]int{}
+	for name := slices.Min(slices.Collect(maps.Keys(up))); ; name = up[name] {
+		if i, again := at[name]; again {
+			slices.Reverse(way[i:])
+			return way[i:]
+		}
+		at[name] = len(way)
+		way = append(way, name)
+	}
 }

@@ -63,3 +63,23 @@ func TestUpgradesOfManyEntries(t *testing.T) {
 		t.Errorf("it took %s", took)
 	}
 }
+
+func TestCycle(t *testing.T) {
+	for name, test := range map[string]struct {
+		entries []declcfg.ChannelEntry
+		want    []string
+	}{
+		"none":               {[]declcfg.ChannelEntry{{Name: "b", Replaces: "a"}, {Name: "a"}}, nil},
+		"itself":             {[]declcfg.ChannelEntry{{Name: "a", Replaces: "a"}}, []string{"a"}},
+		"two, and one below": {[]declcfg.ChannelEntry{{Name: "c", Replaces: "b"}, {Name: "b", Skips: []string{"c", "a"}}}, []string{"c", "b"}},
+		"three, one above":   {[]declcfg.ChannelEntry{{Name: "d", Replaces: "c"}, {Name: "c", Replaces: "b"}, {Name: "b", Skips: []string{"a"}}, {Name: "a", Replaces: "c"}}, []string{"c", "b", "a"}},
+	} {
+		got := declcfg.UpgradesOf(test.entries).Cycle()
+		if i := slices.Index(got, append(test.want, "")[0]); i > 0 { // a cycle begins anywhere
+			got = slices.Concat(got[i:], got[:i])
+		}
+		if !slices.Equal(got, test.want) {
+			t.Errorf("%s: %q, want %q", name, got, test.want)
+		}
+	}
+}

@@ -104,8 +104,12 @@ func (r *run) ownedCRDs(objects []object) {
 		if owned[key.name] { // other versions of a definition need no owner
 			continue
 		}
-		r.warn("crd-not-owned", placeIn(present[key], "metadata", "name"),
-			"CRD %s is present in bundle %q but not defined in CSV", key, csv.Name)
+		f := finding{place: placeIn(present[key], "metadata", "name"), Problem: bundle.Problem{Severity: bundle.SeverityWarning,
+			Rule: "crd-not-owned", Message: fmt.Sprintf("CRD %s is present in bundle %q but not defined in CSV", key, csv.Name)}}
+		if r.o.SDK {
+			f.Severity = bundle.SeverityError
+		}
+		r.addFinding(f)
 	}
 }
 

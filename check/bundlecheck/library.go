@@ -27,6 +27,9 @@ func (r *run) definition(o object) {
 		r.fail("crd/parse-error", placeIn(o.Object), "error converting crd: %v", err)
 		return
 	}
+	if r.o.SDK {
+		withoutSchemas(in)
+	}
 	if n := boundRules(in); n > maxDefinitionRules {
 		r.addFinding(finding{place: placeIn(o.Object, "spec", "versions"),
 			Problem: bundle.Problem{Severity: bundle.SeverityWarning, Rule: "crd-rules",
@@ -55,6 +58,19 @@ func (r *run) definition(o object) {
 	}
 	for _, was := range old {
 		r.warn("crd-v1beta1", placeIn(o.Object, was.path...), "%s", was.text())
+	}
+}
+
+// withoutSchemas replaces the schemas of a definition by one that is valid.
+func withoutSchemas(in *apiextensions.CustomResourceDefinition) {
+	any := func(s **apiextensions.CustomResourceValidation) {
+		if *s != nil {
+			*s = &apiextensions.CustomResourceValidation{OpenAPIV3Schema: &apiextensions.JSONSchemaProps{Type: "object"}}
+		}
+	}
+	any(&in.Spec.Validation)
+	for i := range in.Spec.Versions {
+		any(&in.Spec.Versions[i].Schema)
 	}
 }
 

@@ -23,6 +23,9 @@ type Options struct {
 	OLMv1 bool
 	// OPM makes everything an error that is one for opm, also where OLM takes the bundle.
 	OPM bool
+	// SDK makes everything an error that is one for operator-sdk, which runs the library's validator of bundles, too. What
+	// only clusters refuse of the schemas of definitions is left out, and so is the size of a bundle that fits.
+	SDK bool
 	// Plain checks the bundle as plain+v0, whatever it declares.
 	Plain bool
 	// Strict turns warnings into errors.

@@ -146,9 +146,6 @@ var ownWarnings = []string{"channel-space", "channel-twice", "crd-not-owned", "c
 // refuses the bundle, and it does not do what its author means.
 var ownErrors = []string{"default-channel", "property-twice", "version-number"}
 
-// communitySelected are the optional validators of the pipelines of community catalogs.
-var communitySelected = []string{"community", "operatorhub/v2", "standardcapabilities", "standardcategories"}
-
 var onBundles = []rules.Scope{rules.OnBundle}
 
 // ownRules returns the rules of [Run].
@@ -156,20 +153,23 @@ func ownRules() []rules.Rule {
 	var out []rules.Rule
 	for _, t := range ownTitles {
 		r := rules.Rule{ID: ownPrefix + t.rule, Severity: rules.Error,
-			Profiles: []rules.Profile{rules.OPM, rules.Community}, Scopes: onBundles, Title: t.title, Fix: t.fix}
+			Profiles: []rules.Profile{rules.OPM}, Scopes: onBundles, Title: t.title, Fix: t.fix}
 		if slices.Contains(ownWarnings, t.rule) {
 			r.Severity = rules.Warning
 		}
 		out = append(out, r)
 	}
-	for _, v := range Validators() {
-		if slices.Contains(communitySelected, v.Name) {
-			out = append(out, rules.Rule{ID: ownPrefix + ruleOf(v.Name), Severity: rules.Error,
-				Profiles: []rules.Profile{rules.Community}, Scopes: onBundles,
-				Title: "The validator " + v.Name + " accepts the bundle: " + v.Usage + ".", Fix: seeMessage})
+	return out
+}
+
+// Fix says what to do about a problem of [Run], as far as its rule has a sentence for it.
+func Fix(rule string) string {
+	for _, t := range ownTitles {
+		if t.rule == ruleOf(rule) {
+			return t.fix
 		}
 	}
-	return out
+	return seeMessage
 }
 
 // ruleOf returns the first part of the rule of a problem.
@@ -180,15 +180,12 @@ func ruleOf(rule string) string {
 
 // runOwnChecks runs the checks of [Run] for the profiles that have them.
 func runOwnChecks(ctx context.Context, r *rules.Run, s Subject) error {
-	if !r.Has(rules.OPM) && !r.Has(rules.Community) {
+	if !r.Has(rules.OPM) {
 		return nil
 	}
 	o := Options{Jobs: 1}
 	if s.Image != nil {
 		o.Labels = s.Image.Labels
-	}
-	if r.Has(rules.Community) {
-		o.Select = communitySelected
 	}
 	report, err := Run(ctx, s.FS, s.Bundle, o)
 	if err != nil {

@@ -47,6 +47,9 @@ func (r *run) sizes() {
 			continue
 		}
 		r.size.Plain += int64(len(data))
+		if r.o.SDK && r.size.Plain < maxConfigMap/2 {
+			continue // they fit, however they are compressed, and the size is not reported
+		}
 		n = 0
 		z.Reset(&n)
 		_, _ = z.Write(data) // writing to a counter cannot fail

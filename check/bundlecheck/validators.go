@@ -92,6 +92,8 @@ func SelectByLabels(selector string) ([]string, error) {
 func (r *run) validators(objects []object) {
 	var tasks []func()
 	csv := object{}
+	// All library's validators of whole bundles have one copy, and run one after the other.
+	var whole []func(*manifests.Bundle)
 	for _, o := range objects {
 		switch {
 		case o.crd != nil || o.crdBeta != nil:
@@ -108,23 +110,30 @@ func (r *run) validators(objects []object) {
 				r.results("csv", csv, validation.ClusterServiceVersionValidator.Validate(csv.csv.DeepCopy()), false)
 			},
 			func() {
-				// This package compares the sizes and the owned definitions itself, in more detail.
 				in := r.manifests(csv, objects)
+				for _, validate := range whole {
+					r.guard(func() { validate(in) })
+				}
+				// This package compares the sizes and the owned definitions itself, in more detail.
 				in.CSV.Spec.CustomResourceDefinitions.Owned, in.V1CRDs, in.V1beta1CRDs = nil, nil, nil
 				in.Size, in.CompressedSize = 1, 1
 				// opm does not run this one, and accepts bundles that it refuses.
-				r.results("bundle", csv, validation.BundleValidator.Validate(in), true)
+				r.results("bundle", csv, validation.BundleValidator.Validate(in), !r.o.SDK)
 			})
 	}
 	for _, v := range optionals() {
 		if slices.Contains(r.o.Select, v.Name) {
-			tasks = append(tasks, r.optional(v, csv, objects)...)
+			if v.each || v.own != nil {
+				tasks = append(tasks, r.optional(v, csv, objects)...)
+			} else {
+				whole = append(whole, func(in *manifests.Bundle) { r.results(v.Name, csv, v.library.Validate(in, r.values()), false) })
+			}
 		}
 	}
 	r.parallel(tasks)
 }
 
-// optional returns the tasks of a selected validator.
+// optional returns the tasks of a selected validator of objects, or of one of this package.
 func (r *run) optional(v optional, csv object, objects []object) (tasks []func()) {
 	switch {
 	case v.each:
@@ -136,17 +145,18 @@ func (r *run) optional(v optional, csv object, objects []object) (tasks []func()
 			}
 		}}
 	case csv.csv == nil:
-		return nil // these validate the ClusterServiceVersion, whose absence has been reported
-	case v.own != nil:
-		return []func(){func() { v.own(r, csv) }}
+		return nil // this validates the ClusterServiceVersion, whose absence has been reported
 	}
-	return []func(){func() {
-		values := map[string]string{}
-		if r.o.KubernetesVersion != "" {
-			values["k8s-version"] = r.o.KubernetesVersion
-		}
-		r.results(v.Name, csv, v.library.Validate(r.manifests(csv, objects), values), false)
-	}}
+	return []func(){func() { v.own(r, csv) }}
+}
+
+// values are the options of the library's validators.
+func (r *run) values() map[string]string {
+	values := map[string]string{}
+	if r.o.KubernetesVersion != "" {
+		values["k8s-version"] = r.o.KubernetesVersion
+	}
+	return values
 }
 
 // manifests converts the bundle to the library's type, a copy that the library may change.

@@ -1,6 +1,6 @@
 // Package checkup checks what a reference names, a catalog or a bundle, by the rules of packages rules and
 // bundlecheck.
-// It reads directories and images and hands both packages what they need.
+// A part of a repository of operators is checked by those of package submission, too. It reads directories and images and hands both packages what they need.
 package checkup
 
 import (
@@ -23,6 +23,7 @@ import (
 	"github.com/operator-bindery/bindery/bundle"
 	"github.com/operator-bindery/bindery/check/bundlecheck"
 	"github.com/operator-bindery/bindery/check/rules"
+	"github.com/operator-bindery/bindery/check/submission"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/images/library"
@@ -50,6 +51,10 @@ type Options struct {
 	// checked; empty: none.
 	Upgrades bool
 	From     string
+	// AllBundles checks all bundles of operators by the rules on bundles; else only the highest version of each. Request is
+	// a change that is checked; nil: all that there is. Both are for repositories of operators alone.
+	AllBundles bool
+	Request    *submission.Request
 	// Pull reads what only registries have: the images of bundles, the layers of the image, its base.
 	Pull bool
 	// Render has the client and the limits, Jobs how many bundles are checked at once.
@@ -68,7 +73,7 @@ var ErrKind = errors.New("neither a catalog nor a bundle")
 // Rules returns all rules, each once, sorted by identifier.
 func Rules() []rules.Rule {
 	byID := map[string]rules.Rule{}
-	for _, r := range slices.Concat(rules.CatalogRules(), bundlecheck.BundleRules()) {
+	for _, r := range slices.Concat(rules.CatalogRules(), bundlecheck.BundleRules(), submission.Rules()) {
 		byID[r.ID] = r
 	}
 	out := make([]rules.Rule, 0, len(byID))
@@ -83,6 +88,8 @@ type checkup struct {
 	Options
 	run      *rules.Run
 	upgrades *upgrades // nil: none
+	// inRepository is set for a catalog whose repository is checked by the rules of the pipelines.
+	inRepository bool
 }
 
 // Check checks what a reference names: a directory with a catalog or a bundle, or an image of one. What is wrong with
@@ -109,6 +116,12 @@ func Check(ctx context.Context, ref string, o Options) (_ *rules.Report, err err
 		defer func() { err = errors.Join(err, o.Render.Images.Close()) }()
 	}
 	c := &checkup{Options: o, run: run}
+	if place, ok := o.submission(ref); ok {
+		return c.submitted(ctx, ref, place)
+	}
+	if o.Request != nil || o.AllBundles {
+		return nil, fmt.Errorf("%q: %w", ref, ErrSubmission)
+	}
 	kind, err := render.Classify(ref)
 	if err != nil {
 		return nil, err
@@ -231,6 +244,11 @@ func (c *checkup) catalog(ctx context.Context, fsys fs.FS, img *rules.Image, unr
 	if c.From != "" {
 		return fmt.Errorf("%w: it is a catalog, and only a bundle is compared with %q", ErrFrom, c.From)
 	}
+	if slices.ContainsFunc(c.Profiles, isPipeline) && !c.inRepository {
+		if err := submission.CheckCatalog(ctx, c.run, fsys); err != nil {
+			return err
+		}
+	}
 	s := rules.CatalogSubject{FS: fsys, Load: declcfg.LoadOptions{Jobs: c.Jobs}, Image: img, OCP: c.OCP, Unread: unread,
 		SingleOwn: slices.Contains(c.Settings.Gates, manifests.SingleOwnNamespace), Release: c.ReleaseSupport}
 	var keep func(*declcfg.Bundle, *manifests.Bundle) error
@@ -307,7 +325,12 @@ func (c *checkup) bundle(ctx context.Context, fsys fs.FS, b *bundle.Bundle, img 
 	if err := c.run.CheckImage(ctx, img); err != nil {
 		return err
 	}
-	c.run.OpenShift(b)
+	if slices.ContainsFunc(c.Profiles, isPipeline) {
+		c.run.OpenShift(b)
+		if err := submission.CheckBundle(ctx, c.run, fsys, b); err != nil {
+			return err
+		}
+	}
 	s := bundlecheck.Subject{FS: fsys, Bundle: b, Image: img, Settings: c.Settings, APIs: c.APIs}
 	if err := bundlecheck.CheckRules(ctx, c.run, s); err != nil {
 		return err

@@ -3,6 +3,7 @@ package rules
 import (
 	"cmp"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/operator-bindery/bindery/check/openshift"
@@ -13,10 +14,13 @@ import (
 type Finding struct {
 	Rule     string   `json:"rule"`
 	Severity Severity `json:"severity"`
-	Package  string   `json:"package,omitempty"`
-	Channel  string   `json:"channel,omitempty"`
-	Bundle   string   `json:"bundle,omitempty"`
-	// File is relative to the root of the catalog or bundle, or with InImage to the root of Image. Line and Column count
+	// Target is the directory of the operator, the bundle or the catalog that the finding is about, in a repository of
+	// submissions; Package and Bundle are then the names of the operator's and the bundle's directories.
+	Target  string `json:"target,omitempty"`
+	Package string `json:"package,omitempty"`
+	Channel string `json:"channel,omitempty"`
+	Bundle  string `json:"bundle,omitempty"`
+	// File is relative to the root of the catalog, bundle or repository, or with InImage to the root of Image. Line and Column count
 	// from 1; 0 means that they are not known.
 	File   string `json:"file,omitempty"`
 	Line   int    `json:"line,omitempty"`
@@ -58,39 +62,35 @@ func (f Finding) Object() string {
 			parts = append(parts, s)
 		}
 	}
-	return cmp.Or(strings.Join(parts, "/"), f.Image)
+	return cmp.Or(strings.Join(parts, "/"), f.Image, f.Target)
 }
 
 func (f Finding) compare(o Finding) int {
-	return cmp.Or(cmp.Compare(f.Package, o.Package), cmp.Compare(f.Channel, o.Channel),
+	return cmp.Or(cmp.Compare(f.Target, o.Target), cmp.Compare(f.Package, o.Package), cmp.Compare(f.Channel, o.Channel),
 		cmp.Compare(f.Bundle, o.Bundle), cmp.Compare(f.File, o.File), cmp.Compare(f.Line, o.Line),
 		cmp.Compare(f.Rule, o.Rule), cmp.Compare(f.Field, o.Field), cmp.Compare(f.Image, o.Image),
 		cmp.Compare(f.Message, o.Message))
 }
 
-// below returns the finding with its file below a directory. The file of a waiver is not in what is checked, nor is that
-// of an image.
-func (f Finding) below(dir string) Finding {
-	if f.File != "" && !f.InImage && !strings.HasPrefix(f.Rule, "waiver.") {
-		f.File = path.Join(dir, f.File)
-	}
-	return f
-}
-
 // Report is the result of a run. It is not changed afterwards.
 type Report struct {
-	// Subject is what was checked, as the user named it, Kind whether it is a catalog or a bundle.
+	// Subject is what was checked, as the user named it, Kind what it is. Root is the directory from which its files are
+	// named; empty if it is no directory.
 	Subject  string    `json:"subject"`
+	Root     string    `json:"-"`
 	Kind     Scope     `json:"kind"`
 	Profiles []Profile `json:"profiles"`
 	// KubeVersion is the version of Kubernetes that was assumed; empty without the profile olmv1.
 	KubeVersion string `json:"kubeVersion,omitempty"`
+	// Title is the title that the pipeline gives to a pull request with the changes that were checked.
+	Title string `json:"title,omitempty"`
 	// Passed is false if a rule is broken whose severity makes the check fail.
 	Passed   bool `json:"passed"`
 	Errors   int  `json:"errors"`
 	Warnings int  `json:"warnings"`
+	Notes    int  `json:"notes,omitempty"`
 	Waived   int  `json:"waived"`
-	// Findings are sorted by package, channel, bundle, file, line and rule.
+	// Findings are sorted by target, package, channel, bundle, file, line and rule.
 	Findings []Finding `json:"findings"`
 	// More is the number of further findings of each rule, beyond those that a report holds.
 	More map[string]int `json:"more,omitempty"`
@@ -110,10 +110,18 @@ type Report struct {
 // Below returns the report with the files of its findings below dir, a path with slashes. It is where the catalog or
 // bundle is, so that files are named from the directory in which the program was started; it may be empty.
 func (r *Report) Below(dir string) *Report {
+	return r.Named(func(file string) string { return path.Join(dir, file) })
+}
+
+// Named returns the report with other names of the files that are checked. The file of a waiver is not in what is
+// checked, nor is that of an image.
+func (r *Report) Named(name func(file string) string) *Report {
 	out := *r
-	out.Findings = make([]Finding, len(r.Findings))
-	for i, f := range r.Findings {
-		out.Findings[i] = f.below(dir)
+	out.Findings = slices.Clone(r.Findings)
+	for i := range out.Findings {
+		if f := &out.Findings[i]; f.File != "" && !f.InImage && !strings.HasPrefix(f.Rule, "waiver.") {
+			f.File = name(f.File)
+		}
 	}
 	return &out
 }

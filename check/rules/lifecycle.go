@@ -9,7 +9,7 @@ import (
 )
 
 // ruleLifecycle is a warning: no pipeline and no cluster refuses a catalog for it, but OpenShift's console shows nothing.
-var ruleLifecycle = Rule{ID: "fbc:lifecycle", Severity: Warning, Profiles: []Profile{Konflux, Community}, Scopes: onCatalogs,
+var ruleLifecycle = Rule{ID: "fbc:lifecycle", Severity: Warning, Profiles: []Profile{OPM, Konflux}, Scopes: onCatalogs,
 	Title: "A package has at most one blob with its lifecycle, whose versions and dates are valid and whose phases follow each other.",
 	Fix:   "correct it as the message says: OpenShift's console shows no data for the package"}
 

@@ -12,9 +12,9 @@ func (p Profile) Organization() string {
 	switch p {
 	case Community:
 		return openshift.Community
-	case "certified":
+	case Certified:
 		return openshift.Certified
-	case "marketplace":
+	case Marketplace:
 		return openshift.Marketplace
 	}
 	return ""
@@ -43,4 +43,11 @@ func (r *Run) OpenShift(b *bundle.Bundle, organizations ...string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.out.OpenShift = append(r.out.OpenShift, s)
+}
+
+// SetTitle records the title of a pull request.
+func (r *Run) SetTitle(title string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.out.Title = title
 }

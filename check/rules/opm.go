@@ -41,6 +41,16 @@ var opmTitles = []struct{ rule, title, fix string }{
 	{declcfg.RuleReplaces, "The bundle that an entry replaces is an entry too.", "add the entry, or use skips"},
 }
 
+// FixOf says what to do about a problem of package declcfg.
+func FixOf(rule string) string {
+	for _, t := range opmTitles {
+		if t.rule == rule {
+			return t.fix
+		}
+	}
+	return ""
+}
+
 func opmRules() []Rule {
 	var out []Rule
 	for _, t := range opmTitles {
@@ -48,7 +58,7 @@ func opmRules() []Rule {
 		if t.rule == declcfg.RuleReplaces || t.rule == declcfg.RuleNoImage {
 			severity = Warning
 		}
-		out = append(out, Rule{ID: opmPrefix + t.rule, Severity: severity, Profiles: []Profile{OPM, Community},
+		out = append(out, Rule{ID: opmPrefix + t.rule, Severity: severity, Profiles: []Profile{OPM},
 			Scopes: []Scope{OnCatalog}, Title: t.title, Fix: t.fix})
 	}
 	return out
@@ -57,7 +67,7 @@ func opmRules() []Rule {
 // opm validates the catalog as opm validate does. The rule of Konflux is broken if any of its rules is.
 func (c *catalogCheck) opm(ctx context.Context) error {
 	rules := opmRules()
-	if !c.run.Has(OPM) && !c.run.Has(Community) && !c.run.Wants(fbcValidate) {
+	if !c.run.Has(OPM) && !c.run.Wants(fbcValidate) {
 		return nil
 	}
 	valid, err := declcfg.ValidateFS(ctx, c.FS, c.Load)

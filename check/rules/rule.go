@@ -12,29 +12,40 @@ import (
 // Severity says how bad it is to break a rule.
 type Severity string
 
-// The severities. The cluster or pipeline of the profile refuses what breaks a rule of severity Error.
+// The severities. The cluster or pipeline of the profile refuses what breaks a rule of severity Error. A note is nothing
+// to mend, and no check fails for it.
 const (
 	Error   Severity = "error"
 	Warning Severity = "warning"
+	Note    Severity = "note"
 )
 
 // atLeast reports whether a severity is as bad as another one, or worse.
-func (s Severity) atLeast(o Severity) bool { return s == Error || o == Warning }
+func (s Severity) atLeast(o Severity) bool { return s == Error || s == Warning && o == Warning }
 
 // Profile names a set of rules: those of one cluster component or pipeline.
 type Profile string
 
 // The profiles.
 const (
-	OPM       Profile = "opm"       // opm validate, opm alpha bundle validate
-	OLMv1     Profile = "olmv1"     // operator-controller and catalogd
-	Konflux   Profile = "konflux"   // the tasks validate-fbc and fbc-target-index-pruning-check
-	Conforma  Profile = "conforma"  // the packages olm, labels and base_image_registries of its release policy
-	Community Profile = "community" // the pipelines of community catalogs
+	OPM      Profile = "opm"      // opm validate, opm alpha bundle validate
+	OLMv1    Profile = "olmv1"    // operator-controller and catalogd
+	Konflux  Profile = "konflux"  // the tasks validate-fbc and fbc-target-index-pruning-check
+	Conforma Profile = "conforma" // the packages olm, labels and base_image_registries of its release policy
+
+	// The operator pipelines, by the kind of repository to which a submission is sent.
+	Community   Profile = "community"
+	Certified   Profile = "certified"
+	Marketplace Profile = "marketplace"
 )
 
+// Pipelines returns the profiles of the operator pipelines.
+func Pipelines() []Profile { return []Profile{Community, Certified, Marketplace} }
+
 // Profiles returns all profiles.
-func Profiles() []Profile { return []Profile{OPM, OLMv1, Konflux, Conforma, Community} }
+func Profiles() []Profile {
+	return []Profile{OPM, OLMv1, Konflux, Conforma, Community, Certified, Marketplace}
+}
 
 // Usage says what the rules of the profile find.
 func (p Profile) Usage() string {
@@ -48,7 +59,11 @@ func (p Profile) Usage() string {
 	case Conforma:
 		return "what Conforma's release policy refuses in bundle and catalog images"
 	case Community:
-		return "what the pipelines of community catalogs refuse"
+		return "what the operator pipeline refuses in a submission of community operators"
+	case Certified:
+		return "the same of certified operators"
+	case Marketplace:
+		return "the same of operators of the Red Hat Marketplace"
 	}
 	return ""
 }
@@ -76,6 +91,11 @@ const (
 	OnCatalog Scope = "catalog"
 	OnBundle  Scope = "bundle"
 	OnImage   Scope = "image"
+	// An operator is a directory with bundles, as a repository of submissions has it; a repository is the whole of it,
+	// and a request a change of it.
+	OnOperator   Scope = "operator"
+	OnRepository Scope = "repository"
+	OnRequest    Scope = "request"
 )
 
 // Rule describes one rule.

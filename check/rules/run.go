@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io/fs"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -42,6 +43,25 @@ const (
 
 // Run collects what rules find. It is safe for concurrent use.
 type Run struct {
+	*collector
+	at Part
+}
+
+// Part is a part of what is checked: its findings are about files below a directory.
+type Part struct {
+	// Dir is the directory, relative to what is checked.
+	Dir string
+	// Target names the part in its findings, as operators/etcd/1.2.3.
+	Target string
+	// LeftOut reports which rules do not run for the part; nil: all do.
+	LeftOut func(Rule) bool
+}
+
+// In returns the run for a part of what is checked.
+func (r *Run) In(p Part) *Run { return &Run{r.collector, p} }
+
+// collector has what the parts of a run share.
+type collector struct {
 	o    Options
 	skip map[string]bool
 
@@ -60,8 +80,8 @@ type Run struct {
 
 // identity is what makes two findings one.
 type identity struct {
-	rule, pkg, channel, bundle, file, field, image, message string
-	line                                                    int
+	rule, target, pkg, channel, bundle, file, field, image, message string
+	line                                                            int
 }
 
 // NewRun begins a run. known are all rules that there are; an unknown name to skip or waive is an error.
@@ -70,10 +90,10 @@ func NewRun(o Options, known []Rule) (*Run, error) {
 	if o.Data == nil {
 		o.Data = builtin()
 	}
-	r := &Run{o: o, skip: map[string]bool{}, seen: map[identity]bool{}, perRule: map[string]int{},
+	r := &Run{collector: &collector{o: o, skip: map[string]bool{}, seen: map[identity]bool{}, perRule: map[string]int{},
 		ran: map[string]Rule{}, notRun: map[string]string{}, index: map[bundleKey]int{},
 		refused: map[bundleKey][]string{},
-		out:     Report{Profiles: o.Profiles, Passed: true, Findings: []Finding{}, More: map[string]int{}}}
+		out:     Report{Profiles: o.Profiles, Passed: true, Findings: []Finding{}, More: map[string]int{}}}}
 	if r.Has(OLMv1) {
 		r.out.KubeVersion = o.KubeVersion
 	}
@@ -112,7 +132,8 @@ func (r *Run) Data() *Data { return r.o.Data }
 
 // Wants reports whether a rule runs.
 func (r *Run) Wants(rule Rule) bool {
-	return !r.skip[rule.ID] && slices.ContainsFunc(r.o.Profiles, rule.In)
+	return !r.skip[rule.ID] && slices.ContainsFunc(r.o.Profiles, rule.In) &&
+		(r.at.LeftOut == nil || !r.at.LeftOut(rule))
 }
 
 // Ran notes that a rule was checked.
@@ -170,7 +191,10 @@ func (r *Run) add(f Finding, refuses bool) {
 		most = maxUpgradeMessage
 	}
 	f.Message = fault.Clip(f.Message, most)
-	key := identity{f.Rule, f.Package, f.Channel, f.Bundle, f.File, f.Field, f.Image, f.Message, f.Line}
+	if f.Target = cmp.Or(f.Target, r.at.Target); f.File != "" && !f.InImage {
+		f.File = path.Join(r.at.Dir, f.File)
+	}
+	key := identity{f.Rule, f.Target, f.Package, f.Channel, f.Bundle, f.File, f.Field, f.Image, f.Message, f.Line}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.seen[key] {
@@ -197,6 +221,8 @@ func (r *Run) count(f *Finding) {
 		return
 	case f.Severity == Error:
 		r.out.Errors++
+	case f.Severity == Note:
+		r.out.Notes++
 	default:
 		r.out.Warnings++
 	}
@@ -285,6 +311,7 @@ func (r *Run) dropRepeated(out *Report) {
 
 // Report ends the run. subject and kind are what was checked.
 func (r *Run) Report(subject string, kind Scope) *Report {
+	r.at = Part{}
 	for _, f := range r.o.Waivers.leftover(r.o.Now, r.ran) {
 		r.add(f, false)
 	}
@@ -316,7 +343,14 @@ func (r *Run) findLines(fsys fs.FS, l declcfg.Limits) {
 	var places []declcfg.Place
 	for i := range r.out.Findings {
 		if f := &r.out.Findings[i]; len(f.path) > 0 && f.Line > 0 {
-			places = append(places, declcfg.Place{File: f.File, Line: &f.Line, Column: &f.Column, Path: f.path})
+			file, here := f.File, true
+			if r.at.Dir != "" {
+				file, here = strings.CutPrefix(f.File, r.at.Dir+"/")
+			}
+			if !here {
+				continue
+			}
+			places = append(places, declcfg.Place{File: file, Line: &f.Line, Column: &f.Column, Path: f.path})
 		}
 	}
 	l.FindLines(fsys, places)

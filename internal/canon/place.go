@@ -57,3 +57,11 @@ func (p Place) Written() string {
 	}
 	return p.node.Value
 }
+
+// Tag returns the tag of a value as YAML resolves it, such as !!timestamp for a date without quotes; empty if there is none.
+func (p Place) Tag() string {
+	if p.node == nil {
+		return ""
+	}
+	return p.node.ShortTag()
+}

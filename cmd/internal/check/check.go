@@ -30,13 +30,15 @@ type checkOptions struct {
 	waivers, ruleData, failOn, explain          string
 	certProvider, kubeVersion, from, ocpVersion string
 	released, snapshot, artifacts, output       string
-	list, pull, upgrades                        bool
+	changedSince, changed                       string
+	list, pull, upgrades, allBundles            bool
 }
 
 // CheckCommand returns the command "check".
 func CheckCommand(p *option.Session) *cli.Command {
 	o := &checkOptions{}
-	const which, cluster, release, answer = "which rules", "the cluster", "the release", "answer"
+	const which, cluster, release, submissions, answer = "which rules", "the cluster", "the release", "a repository of operators",
+		"answer"
 	var profiles strings.Builder
 	for _, profile := range rules.Profiles() {
 		fmt.Fprintf(&profiles, "\n  %-10s %s", profile, profile.Usage())
@@ -44,12 +46,19 @@ func CheckCommand(p *option.Session) *cli.Command {
 	return &cli.Command{
 		Name:      "check",
 		Usage:     "find what a cluster or a release pipeline will refuse",
-		ArgsUsage: "CATALOG|BUNDLE",
-		Description: `The argument is a directory or an image with a catalog or a bundle. Reports each broken
+		ArgsUsage: "CATALOG|BUNDLE|REPOSITORY",
+		Description: `The argument is a directory or an image with a catalog or a bundle, or a repository of
+operators, to which pull requests are sent, or a part of one: operators/NAME, operators/NAME/VERSION,
+catalogs/vX.Y, catalogs/vX.Y/NAME, or a directory inside of these. Reports each broken
 rule with its place and what to do, and with the profile olmv1 whether OLM v1 installs each bundle: yes, no,
 or not known without its image, which --pull reads. With --upgrades it says which upgrades of a catalog OLM
 v1 refuses because of changed CustomResourceDefinitions, and with --from that of a bundle. The exit status is
 1 if a rule of the severity of --fail-on is broken and no waiver accepts it.
+
+In a repository of operators the profile is that of its config.yaml, and of each operator the bundle of the
+highest version is checked, or with --all-bundles each. With --changed-since REF the check is about what a
+pull request would change since the branch REF, and says which title the request gets; the list of changed
+files can come from git, too: git diff --name-status main | bindery check . --changed -
 
 Profiles, for --profile:` + profiles.String() + `
 
@@ -58,11 +67,12 @@ bundle or file to narrow it down. A file of --rule-data has the keys of Conforma
 			program.Examples("bindery check catalog --profile olmv1", "bindery check bundle --profile olmv1,community",
 				"bindery check catalog --profile olmv1 --upgrades", "bindery check new-bundle --from bundle",
 				"bindery check registry.example.com/acme/catalog:v1 --profile konflux -o json",
+				"bindery check operators/demo/1.2.0 --profile community", "bindery check . --changed-since origin/main",
 				"bindery check --explain olmv1.dependency"),
 		Flags: append([]cli.Flag{
 			&cli.StringSliceFlag{Name: "profile", Destination: &o.profiles, Category: which,
 				Usage:       "rules of the profile `NAME` (" + strings.Join(profileNames(), "|") + "); can be repeated",
-				DefaultText: "opm, olmv1"},
+				DefaultText: "opm, olmv1; in a repository of operators that of its config.yaml"},
 			&cli.StringSliceFlag{Name: "skip", Destination: &o.skip, Category: which, Usage: "leave out the rule `ID`; can be repeated"},
 			&cli.StringFlag{Name: "waivers", Destination: &o.waivers, Category: which, Usage: "`FILE` with findings that are accepted"},
 			&cli.StringFlag{Name: "rule-data", Destination: &o.ruleData, Category: which,
@@ -93,6 +103,12 @@ bundle or file to narrow it down. A file of --rule-data has the keys of Conforma
 				Usage: "`FILE` with the release snapshot, JSON with components, that the images of a bundle are in"},
 			&cli.StringFlag{Name: "artifacts", Destination: &o.artifacts, Category: release,
 				Usage: "write related-images.json and catalog.json, which Konflux attaches, to `DIR`"},
+			&cli.BoolFlag{Name: "all-bundles", Destination: &o.allBundles, Category: submissions,
+				Usage: "check all bundles of each operator by the rules on bundles"},
+			&cli.StringFlag{Name: "changed-since", Destination: &o.changedSince, Category: submissions,
+				Usage: "check what changed since the git revision `REF`, or since another directory with the repository"},
+			&cli.StringFlag{Name: "changed", Destination: &o.changed, Category: submissions, TakesFile: true,
+				Usage: "check what changed: `FILE` has what \"git diff --name-status\" or --name-only prints (- for standard input)"},
 			program.InCategory(answer, program.AnswerFlag(&o.output, "junit", "sarif")),
 		}, o.Reading.Flags()...),
 		Action: p.Action(func(ctx context.Context, args []string) error { return o.run(ctx, p, args) }),
@@ -120,15 +136,12 @@ func (o *checkOptions) run(ctx context.Context, p *option.Session, args []string
 	if err != nil {
 		return err
 	}
-	with, err := o.read(ctx, p)
+	with, err := o.read(ctx, p, args)
 	if err != nil {
 		return err
 	}
 	if o.answersRules() {
 		return o.listRules(ctx, p, args, format, with.Profiles)
-	}
-	if err := program.CheckArguments(p.Command, 1, 1); err != nil {
-		return err
 	}
 	ref := args[0]
 	if with.Render, err = o.Options(ctx, p, args...); err != nil {
@@ -136,13 +149,18 @@ func (o *checkOptions) run(ctx context.Context, p *option.Session, args []string
 	}
 	with.Jobs = o.Jobs
 	progress := p.Progress()
+	units := "bundles"
+	if with.InRepository(ref) {
+		units = "parts"
+	}
 	with.Progress = func(done, all int) {
-		progress.Set(cmdline.State{What: "checking", Done: done, All: all, Units: "bundles"})
+		progress.Set(cmdline.State{What: "checking", Done: done, All: all, Units: units})
 	}
 	with.Compared = func(done, all int) {
 		progress.Set(cmdline.State{What: "comparing", Done: done, All: all, Units: "upgrades"})
 	}
 	report, err := checkup.Check(ctx, ref, with)
+	err = errors.Join(err, with.Request.Close())
 	progress.Close()
 	if err != nil {
 		return checkError(ref, err)
@@ -151,6 +169,9 @@ func (o *checkOptions) run(ctx context.Context, p *option.Session, args []string
 		return cmdline.Usagef("--artifacts has no effect on a bundle: Konflux attaches the files to catalog images")
 	}
 	located := report.Below(localDir(ref))
+	if report.Root != "" {
+		located = report.Named(func(file string) string { return fromHere(filepath.Join(report.Root, filepath.FromSlash(file))) })
+	}
 	switch format {
 	case program.JSON, program.YAML:
 		err = p.PrintValue(format, report)
@@ -200,6 +221,16 @@ func localDir(ref string) string {
 	return filepath.ToSlash(ref)
 }
 
+// fromHere returns an absolute name as it is written from the working directory, with slashes.
+func fromHere(name string) string {
+	if wd, err := os.Getwd(); err == nil {
+		if rel, err := filepath.Rel(wd, name); err == nil {
+			name = rel
+		}
+	}
+	return filepath.ToSlash(name)
+}
+
 // checkError adds a hint to the errors of what cannot be checked.
 func checkError(ref string, err error) error {
 	if errors.Is(err, checkup.ErrKind) {
@@ -210,6 +241,10 @@ func checkError(ref string, err error) error {
 		return &cmdline.Error{Class: cmdline.ClassUsage, Object: ref, Err: err,
 			Hint: "\"bindery check --list --profile NAME\" says what the rules of a profile are about"}
 	}
+	if errors.Is(err, checkup.ErrSubmission) {
+		return &cmdline.Error{Class: cmdline.ClassInput, Object: ref, Err: err, Hint: "name the root of the repository, which has " +
+			"the directory operators, and with --profile community|certified|marketplace its kind if config.yaml does not say it"}
+	}
 	if errors.Is(err, checkup.ErrFrom) {
 		return &cmdline.Error{Class: cmdline.ClassInput, Object: ref, Err: err,
 			Hint: "--upgrades judges the upgrades of a catalog, and --from BUNDLE the one to a bundle of the same package"}
@@ -218,9 +253,9 @@ func checkError(ref string, err error) error {
 }
 
 // read reads the flags that say which rules run.
-func (o *checkOptions) read(ctx context.Context, p *option.Session) (with checkup.Options, err error) {
+func (o *checkOptions) read(ctx context.Context, p *option.Session, args []string) (with checkup.Options, err error) {
 	if err := p.Filled("waivers", "rule-data", "explain", "kube-version", "ocp-version", "released", "snapshot", "from",
-		"artifacts", "output", "profile", "skip", "gate"); err != nil {
+		"artifacts", "output", "profile", "skip", "gate", "changed-since", "changed"); err != nil {
 		return with, err
 	}
 	if o.list && p.Given("explain") {
@@ -242,8 +277,11 @@ func (o *checkOptions) read(ctx context.Context, p *option.Session) (with checku
 	if o.answersRules() {
 		return with, listFlagEffects(p)
 	}
+	if err := program.CheckArguments(p.Command, 1, 1); err != nil {
+		return with, err
+	}
 	if len(with.Profiles) == 0 {
-		with.Profiles = []rules.Profile{rules.OPM, rules.OLMv1}
+		with.Profiles = checkup.Profiles(args[0])
 	}
 	if err := checkFlagEffects(p, with.Profiles); err != nil {
 		return with, err
@@ -281,14 +319,17 @@ func (o *checkOptions) read(ctx context.Context, p *option.Session) (with checku
 		return with, cmdline.Usagef("--kube-version: %v", err)
 	}
 	with.OCP, with.Released, with.Pull = o.ocpVersion, o.released, o.pull
-	with.Upgrades, with.From = o.upgrades, o.from
+	with.Upgrades, with.From, with.AllBundles = o.upgrades, o.from, o.allBundles
 	if with.Upgrades && with.From != "" {
 		return with, cmdline.Usagef("--upgrades is for catalogs and --from for bundles: say one of them")
 	}
 	if with.OCP != "" && !rules.IsOpenShiftVersion(with.OCP) {
 		return with, cmdline.Usagef("invalid --ocp-version value %q, expected a version such as v4.17", with.OCP)
 	}
-	return with, o.readFiles(ctx, &with)
+	if err := o.readFiles(ctx, &with); err != nil {
+		return with, err
+	}
+	return with, o.readRequest(ctx, p, args[0], &with)
 }
 
 // readFiles reads the files of waivers, of a snapshot and of rule data.

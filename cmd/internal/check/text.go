@@ -120,16 +120,23 @@ func writeMatrix(w io.Writer, r *rules.Report) error {
 }
 
 func writeSums(w io.Writer, r *rules.Report, pulled bool) error {
+	var title string
+	if r.Title != "" {
+		title = "title of the pull request: " + printable.Cell(r.Title) + "\n"
+	}
 	verdict := "passed"
 	if !r.Passed {
 		verdict = "failed"
 	}
-	text := fmt.Sprintf("%s: %s, %s; %s", verdict, program.Count(r.Errors, "error"), program.Count(r.Warnings, "warning"),
-		program.Count(len(r.Rules), "rule")+" checked")
+	sums := program.Count(r.Errors, "error") + ", " + program.Count(r.Warnings, "warning")
+	if r.Notes > 0 {
+		sums += ", " + program.Count(r.Notes, "note")
+	}
+	text := fmt.Sprintf("%s: %s; %s checked", verdict, sums, program.Count(len(r.Rules), "rule"))
 	if r.Waived > 0 {
 		text += fmt.Sprintf(", %d waived", r.Waived)
 	}
-	text += "\n"
+	text += "\n" + title
 	switch n := r.Unknown(); {
 	case n > 0 && pulled:
 		text += fmt.Sprintf("not known: whether OLM v1 installs %s, as images could not be asked for\n", program.Count(n, "bundle"))
@@ -149,6 +156,9 @@ func writeSums(w io.Writer, r *rules.Report, pulled bool) error {
 		}
 	}
 	for _, s := range r.OpenShift {
+		if r.Kind == rules.OnRepository && r.Title == "" {
+			break // there are hundreds, which the JSON has
+		}
 		text += fmt.Sprintf("OpenShift for %s: %s\n", printable.Cell(cmp.Or(s.Bundle, s.Package)), printable.Cell(s.Text))
 	}
 	_, err := io.WriteString(w, text)

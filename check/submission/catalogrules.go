@@ -1,0 +1,138 @@
+package submission
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/operator-bindery/bindery/check/openshift"
+	"github.com/operator-bindery/bindery/check/rules"
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/canon"
+	"github.com/operator-bindery/bindery/internal/jsonscan"
+	"github.com/operator-bindery/bindery/internal/lazyregexp"
+)
+
+func findCatalogFiles(_ context.Context, c *catalogCheck, emit rules.Emit) {
+	for _, file := range c.files[1:] {
+		emit(rules.Finding{Package: c.operator, File: file, Message: "the catalog is in " + path.Base(c.files[0]) + " already"})
+	}
+}
+
+// packaged has what rules ask of a bundle in a catalog.
+type packaged struct {
+	name, image string
+	objects     bool // it has olm.bundle.object
+	line        int
+}
+
+// bundles reads the bundles of the package's catalog. What cannot be read is reported where the whole catalog is
+// validated.
+func (c *catalogCheck) bundles(ctx context.Context) []packaged {
+	if c.read {
+		return c.all
+	}
+	c.read = true
+	f, err := c.fsys.Open(c.files[0])
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	split := canon.NewSplitter(f, canon.Limits{})
+	var conv canon.Converter
+	var text []byte
+	for ctx.Err() == nil {
+		doc, err := split.Next()
+		if err != nil {
+			break
+		}
+		if text, err = conv.Append(text[:0], doc); err != nil || jsonscan.TextAt(text, "schema") != declcfg.SchemaBundle {
+			continue
+		}
+		b := packaged{name: jsonscan.TextAt(text, "name"), image: jsonscan.TextAt(text, "image"), line: doc.Line}
+		jsonscan.Elements(jsonscan.Member(text, "properties"), func(p []byte) bool {
+			b.objects = jsonscan.TextAt(p, "type") == declcfg.PropertyBundleObject
+			return !b.objects
+		})
+		c.all = append(c.all, b)
+	}
+	return c.all
+}
+
+func findImages(ctx context.Context, c *catalogCheck, emit rules.Emit) {
+	if len(c.config.registries) == 0 {
+		return
+	}
+	var images []string
+	first := 0
+	for _, b := range c.bundles(ctx) {
+		if b.image == "" || slices.ContainsFunc(c.config.registries, func(registry string) bool {
+			return strings.HasPrefix(b.image, strings.TrimSuffix(registry, "/")+"/")
+		}) {
+			continue
+		}
+		if images = append(images, b.image); len(images) == 1 {
+			first = b.line
+		}
+	}
+	if len(images) > 0 {
+		emit(rules.Finding{Package: c.operator, File: c.files[0], Line: first, Field: "image",
+			Message: fmt.Sprintf("images of bundles are in registries that config.yaml does not allow: %s; it allows %s",
+				few(images), strings.Join(c.config.registries, ", "))})
+	}
+}
+
+// few joins names, if they are many the first of them.
+func few(names []string) string {
+	const most = 5
+	if len(names) > most {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+	}
+	return strings.Join(names, ", ")
+}
+
+// catalogName is the form of the names of catalogs that are for one OpenShift version.
+var catalogName = lazyregexp.New(`^v\d+\.\d+$`)
+
+func findObjects(ctx context.Context, c *catalogCheck, emit rules.Emit) {
+	v, err := openshift.Parse(c.name)
+	if err != nil || !catalogName().MatchString(c.name) || v.Compare(openshift.Version{Major: 4, Minor: 17}) < 0 {
+		return
+	}
+	n, first := 0, 0
+	for _, b := range c.bundles(ctx) {
+		if b.objects {
+			if n++; n == 1 {
+				first = b.line
+			}
+		}
+	}
+	if n > 0 {
+		emit(rules.Finding{Package: c.operator, File: c.files[0], Line: first, Field: "properties",
+			Message: fmt.Sprintf("%d of the bundles have olm.bundle.object, and the catalog is for OpenShift %s", n, v)})
+	}
+}
+
+func findFormat(ctx context.Context, c *catalogCheck, emit rules.Emit) {
+	sub, err := fs.Sub(c.fsys, c.dir)
+	if err == nil {
+		_, err = declcfg.ValidateFS(ctx, sub, declcfg.LoadOptions{Jobs: 1})
+	}
+	var invalid *declcfg.ValidationError
+	switch {
+	case ctx.Err() != nil || err == nil:
+	case !errors.As(err, &invalid):
+		emit(rules.Finding{File: c.dir, Message: err.Error()})
+	default:
+		for _, p := range invalid.Problems {
+			f := rules.Finding{Package: p.Package, Channel: p.Channel, Bundle: p.Bundle, Line: p.Position.Line,
+				Column: p.Position.Column, Message: p.Text(), Fix: rules.FixOf(p.Rule)}
+			f.File = path.Join(c.dir, p.Position.File)
+			emit(f)
+		}
+	}
+}
