@@ -61,17 +61,22 @@ func (r *run) definition(o object) {
 	}
 }
 
-// withoutSchemas replaces the schemas of a definition by one that is valid.
+// withoutSchemas replaces the schemas of a definition by valid ones, which differ, as those of versions have to.
 func withoutSchemas(in *apiextensions.CustomResourceDefinition) {
-	any := func(s **apiextensions.CustomResourceValidation) {
-		if *s != nil {
-			*s = &apiextensions.CustomResourceValidation{OpenAPIV3Schema: &apiextensions.JSONSchemaProps{Type: "object"}}
+	schema := func(name string) *apiextensions.CustomResourceValidation {
+		return &apiextensions.CustomResourceValidation{
+			OpenAPIV3Schema: &apiextensions.JSONSchemaProps{Type: "object", Description: name}}
+	}
+	if in.Spec.Validation != nil {
+		in.Spec.Validation = schema("")
+	}
+	for i := range in.Spec.Versions {
+		v := &in.Spec.Versions[i]
+		if v.SelectableFields = nil; v.Schema != nil {
+			v.Schema = schema(v.Name)
 		}
 	}
-	any(&in.Spec.Validation)
-	for i := range in.Spec.Versions {
-		any(&in.Spec.Versions[i].Schema)
-	}
+	in.Spec.SelectableFields = nil
 }
 
 // internalDefinition converts the definition to the form that is validated, with defaults.

@@ -17,6 +17,10 @@ import (
 // ErrSubmission is the error for options that are for repositories of operators, and a reference that is no part of one.
 var ErrSubmission = fault.New(fault.Input, "this is no part of a repository of operators")
 
+// ErrAlone is the error for options that are for a catalog or a bundle alone, and a part of a repository of operators.
+var ErrAlone = fault.New(fault.Usage, "images, upgrades, the released catalog and snapshots are looked at for a catalog or a "+
+	"bundle alone")
+
 // Profiles returns the profiles by which a reference is checked without any: in a repository of operators that of its
 // config.yaml.
 func Profiles(ref string) []rules.Profile {
@@ -47,8 +51,8 @@ func (o *Options) InRepository(ref string) bool {
 
 // submitted checks a part of a repository of operators.
 func (c *checkup) submitted(ctx context.Context, ref string, place submission.Place) (_ *rules.Report, err error) {
-	if c.Upgrades || c.From != "" {
-		return nil, ErrFrom
+	if c.Upgrades || c.From != "" || c.Pull || c.Released != "" || c.Snapshot != nil {
+		return nil, ErrAlone
 	}
 	root, err := os.OpenRoot(place.Root)
 	if err != nil {

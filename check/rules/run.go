@@ -34,7 +34,7 @@ type Options struct {
 	KubeVersion string
 }
 
-// maxPerRule limits how many findings of one rule a report holds, the others the bytes of each message.
+// maxPerRule limits how many findings of one rule about one part a report holds, the others the bytes of each message.
 const (
 	maxPerRule        = 1000
 	maxMessage        = 1000
@@ -205,7 +205,8 @@ func (r *Run) add(f Finding, refuses bool) {
 	}
 	r.o.Waivers.apply(&f, r.o.Now)
 	r.count(&f)
-	if r.perRule[f.Rule]++; r.perRule[f.Rule] > maxPerRule {
+	of := f.Rule + "\x00" + r.at.Target
+	if r.perRule[of]++; r.perRule[of] > maxPerRule {
 		r.out.More[f.Rule]++
 		return
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/operator-bindery/bindery/bundle"
 	"github.com/operator-bindery/bindery/check/internal/yamllint"
 	"github.com/operator-bindery/bindery/check/openshift"
 	"github.com/operator-bindery/bindery/check/rules"
@@ -111,9 +112,22 @@ func findDangling(_ context.Context, c *bundleCheck, emit rules.Emit) {
 }
 
 func findNotFBC(_ context.Context, c *bundleCheck, emit rules.Emit) {
-	if !c.op.fbc && !c.lone {
+	switch {
+	case c.op.fbc || c.lone:
+	case c.whole:
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if !slices.Contains(c.notFBC, c.op.name) {
+			c.notFBC = append(c.notFBC, c.op.name)
+		}
+	default:
 		emit(c.at("", "the operator has no file-based catalog"))
 	}
+}
+
+// findNoFBC says once for a repository which operators have no file-based catalogs.
+func findNoFBC(_ context.Context, c *check, emit rules.Emit) {
+	emit(rules.Finding{Target: operatorsDir, Message: "operators without a file-based catalog: " + few(c.notFBC)})
 }
 
 func findVersionDirectory(_ context.Context, c *bundleCheck, emit rules.Emit) {
@@ -145,7 +159,14 @@ func (c *bundleCheck) manifests() (files []string) {
 }
 
 func findNetworkPolicy(_ context.Context, c *bundleCheck, emit rules.Emit) {
+	read := c.readAlready()
 	for _, file := range c.manifests() {
+		if o, ok := read[file]; ok {
+			if o.Kind == "NetworkPolicy" && strings.HasPrefix(o.APIVersion, "networking.k8s.io/") {
+				emit(c.at(file, "the manifest is a NetworkPolicy"))
+			}
+			continue
+		}
 		d, bad := readDocument(c.fsys, file)
 		if bad != nil {
 			if file != c.b.csv {
@@ -158,6 +179,27 @@ func findNetworkPolicy(_ context.Context, c *bundleCheck, emit rules.Emit) {
 			emit(c.at(file, "the manifest is a NetworkPolicy"))
 		}
 	}
+}
+
+// readAlready returns the objects of the manifests that are one object each, and without problems.
+func (c *bundleCheck) readAlready() map[string]bundle.Object {
+	out := map[string]bundle.Object{}
+	if c.read == nil {
+		return out
+	}
+	odd := map[string]bool{}
+	for _, p := range c.read.Problems {
+		odd[p.File] = true
+	}
+	for _, o := range c.read.Objects {
+		odd[o.File] = odd[o.File] || !o.First()
+	}
+	for _, o := range c.read.Objects {
+		if !odd[o.File] {
+			out[path.Join(c.b.dir, o.File)] = o
+		}
+	}
+	return out
 }
 
 // release reads release-config.yaml; its value is nil if there is none.

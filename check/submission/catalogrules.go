@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"path"
 	"slices"
 	"strings"
@@ -30,67 +31,74 @@ type packaged struct {
 	line        int
 }
 
-// bundles reads the bundles of the package's catalog. What cannot be read is reported where the whole catalog is
+// bundles returns the bundles of the package's catalog. What cannot be read is reported where the whole catalog is
 // validated.
-func (c *catalogCheck) bundles(ctx context.Context) []packaged {
-	if c.read {
-		return c.all
-	}
-	c.read = true
-	f, err := c.fsys.Open(c.files[0])
-	if err != nil {
-		return nil
-	}
-	defer f.Close()
-	split := canon.NewSplitter(f, canon.Limits{})
-	var conv canon.Converter
-	var text []byte
-	for ctx.Err() == nil {
-		doc, err := split.Next()
+func (c *catalogCheck) bundles(ctx context.Context) iter.Seq[packaged] {
+	return func(yield func(packaged) bool) {
+		f, err := c.fsys.Open(c.files[0])
 		if err != nil {
-			break
+			return
 		}
-		if text, err = conv.Append(text[:0], doc); err != nil || jsonscan.TextAt(text, "schema") != declcfg.SchemaBundle {
-			continue
+		defer f.Close()
+		split := canon.NewSplitter(f, canon.Limits{})
+		var conv canon.Converter
+		var text []byte
+		for ctx.Err() == nil {
+			doc, err := split.Next()
+			if err != nil {
+				return
+			}
+			if text, err = conv.Append(text[:0], doc); err != nil || jsonscan.TextAt(text, "schema") != declcfg.SchemaBundle {
+				continue
+			}
+			b := packaged{name: jsonscan.TextAt(text, "name"), image: jsonscan.TextAt(text, "image"), line: doc.Line}
+			jsonscan.Elements(jsonscan.Member(text, "properties"), func(p []byte) bool {
+				b.objects = jsonscan.TextAt(p, "type") == declcfg.PropertyBundleObject
+				return !b.objects
+			})
+			if !yield(b) {
+				return
+			}
 		}
-		b := packaged{name: jsonscan.TextAt(text, "name"), image: jsonscan.TextAt(text, "image"), line: doc.Line}
-		jsonscan.Elements(jsonscan.Member(text, "properties"), func(p []byte) bool {
-			b.objects = jsonscan.TextAt(p, "type") == declcfg.PropertyBundleObject
-			return !b.objects
-		})
-		c.all = append(c.all, b)
 	}
-	return c.all
 }
 
 func findImages(ctx context.Context, c *catalogCheck, emit rules.Emit) {
 	if len(c.config.registries) == 0 {
 		return
 	}
-	var images []string
-	first := 0
-	for _, b := range c.bundles(ctx) {
+	var images []string // the first of them
+	n, first := 0, 0
+	for b := range c.bundles(ctx) {
 		if b.image == "" || slices.ContainsFunc(c.config.registries, func(registry string) bool {
 			return strings.HasPrefix(b.image, strings.TrimSuffix(registry, "/")+"/")
 		}) {
 			continue
 		}
-		if images = append(images, b.image); len(images) == 1 {
+		if n++; n == 1 {
 			first = b.line
 		}
+		if len(images) < maxFew {
+			images = append(images, b.image)
+		}
 	}
-	if len(images) > 0 {
+	if n > 0 {
 		emit(rules.Finding{Package: c.operator, File: c.files[0], Line: first, Field: "image",
 			Message: fmt.Sprintf("images of bundles are in registries that config.yaml does not allow: %s; it allows %s",
-				few(images), strings.Join(c.config.registries, ", "))})
+				fewOf(images, n), strings.Join(c.config.registries, ", "))})
 	}
 }
 
+// maxFew is how many names a message has.
+const maxFew = 5
+
 // few joins names, if they are many the first of them.
-func few(names []string) string {
-	const most = 5
-	if len(names) > most {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+func few(names []string) string { return fewOf(names, len(names)) }
+
+// fewOf joins the first of n names.
+func fewOf(names []string, n int) string {
+	if n > maxFew {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxFew], ", "), n-maxFew)
 	}
 	return strings.Join(names, ", ")
 }
@@ -104,7 +112,7 @@ func findObjects(ctx context.Context, c *catalogCheck, emit rules.Emit) {
 		return
 	}
 	n, first := 0, 0
-	for _, b := range c.bundles(ctx) {
+	for b := range c.bundles(ctx) {
 		if b.objects {
 			if n++; n == 1 {
 				first = b.line

@@ -44,6 +44,11 @@ type check struct {
 	Options
 	*Repository
 	run *rules.Run
+	// whole is set if the whole repository is checked. notFBC are then the operators without file-based catalogs, which
+	// are told once.
+	whole  bool
+	mu     sync.Mutex
+	notFBC []string
 }
 
 // organization returns that of config.yaml, or without one that of the profiles.
@@ -89,8 +94,6 @@ type catalogCheck struct {
 	*check
 	name, operator, dir string
 	files               []string // of a package
-	all                 []packaged
-	read                bool // all has been read
 }
 
 // Check checks a part of the repository.
@@ -111,6 +114,7 @@ func (r *Repository) Check(ctx context.Context, run *rules.Run, p Place, o Optio
 	case p.Kind == CatalogOf:
 		tasks, err = c.catalogTasks(p.Catalog, p.Operator)
 	default:
+		c.whole = true
 		tasks, err = c.allTasks()
 	}
 	if err != nil {
@@ -126,7 +130,7 @@ func (c *check) each(ctx context.Context, tasks []func(context.Context) error) e
 	}
 	var mu sync.Mutex
 	done := 0
-	return guard.Each(ctx, c.Jobs, tasks, func(ctx context.Context, _ int, task func(context.Context) error) error {
+	err := guard.Each(ctx, c.Jobs, tasks, func(ctx context.Context, _ int, task func(context.Context) error) error {
 		err := task(ctx)
 		mu.Lock()
 		defer mu.Unlock()
@@ -135,6 +139,11 @@ func (c *check) each(ctx context.Context, tasks []func(context.Context) error) e
 		}
 		return err
 	})
+	if err != nil || len(c.notFBC) == 0 {
+		return err
+	}
+	slices.Sort(c.notFBC)
+	return rules.Each(ctx, c.run, []rules.Check[*check]{{Rules: []rules.Rule{ruleUsingFBC}, Find: findNoFBC}}, c)
 }
 
 // operatorTasks are those for an operator: its rules, those of its highest bundle, and those of its package in the

@@ -251,7 +251,7 @@ func TestRecordedRequests(t *testing.T) {
 			report := run.Report("", rules.OnRequest)
 			found := 0
 			for _, f := range report.Findings {
-				if f.Target == "." {
+				if f.Target == "pull request" {
 					found++
 				}
 			}

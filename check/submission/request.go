@@ -122,10 +122,13 @@ func (r *request) title() string {
 	return string([]rune(title)[:min(most, len([]rune(title)))])
 }
 
+// requestTarget is what findings about a request as a whole are about.
+const requestTarget = "pull request"
+
 // requestTasks are those for what a request changes and does not delete.
 func (c *check) requestTasks(ctx context.Context) (tasks []func(context.Context) error, err error) {
 	r := c.newRequest(*c.Request)
-	if err := rules.Each(ctx, c.run.In(rules.Part{Target: "."}), requestChecks, r); err != nil {
+	if err := rules.Each(ctx, c.run.In(rules.Part{Target: requestTarget}), requestChecks, r); err != nil {
 		return nil, err
 	}
 	c.run.SetTitle(r.title())
@@ -228,7 +231,7 @@ func (r *request) usedBy(ctx context.Context, name, dir string, emit rules.Emit)
 		for _, operator := range operators {
 			at := path.Join(catalogsDir, catalog, operator)
 			c := &catalogCheck{check: r.check, files: r.catalogFilesOf(at)}
-			used = used || slices.ContainsFunc(c.bundles(ctx), func(b packaged) bool { return b.name == name })
+			used = used || c.has(ctx, name)
 		}
 		if used {
 			emit(rules.Finding{Bundle: name, File: dir,
@@ -238,6 +241,16 @@ func (r *request) usedBy(ctx context.Context, name, dir string, emit rules.Emit)
 	if err != nil {
 		emit(rules.Finding{File: catalogsDir, Message: err.Error()})
 	}
+}
+
+// has reports whether the package's catalog has a bundle.
+func (c *catalogCheck) has(ctx context.Context, bundle string) bool {
+	for b := range c.bundles(ctx) {
+		if b.name == bundle {
+			return true
+		}
+	}
+	return false
 }
 
 // Since returns what changed in the repository that a directory is in since a revision of git, or since a directory with

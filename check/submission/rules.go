@@ -22,6 +22,9 @@ var (
 // seeMessage is the fix of a rule whose messages say it.
 const seeMessage = "see the message"
 
+var ruleUsingFBC = rules.Rule{ID: "check_using_fbc", Severity: rules.Note, Profiles: community, Scopes: onBundle,
+	Title: "An operator has file-based catalogs.", Fix: "set fbc.enabled in ci.yaml: the other way to submit will end"}
+
 // wholeChecks are the rules on what all parts of a repository share.
 var wholeChecks = []rules.Check[*check]{
 	{Rules: []rules.Rule{{ID: "submission.config", Severity: rules.Error, Profiles: common, Scopes: onRepository,
@@ -69,9 +72,7 @@ var bundleChecks = []rules.Check[*bundleCheck]{
 	{Rules: []rules.Rule{{ID: "check_api_version_constraints", Severity: rules.Error, Profiles: community, Scopes: onBundle,
 		Title: "The bundle is not for an OpenShift whose Kubernetes is below minKubeVersion.",
 		Fix:   "mend spec.minKubeVersion, or the annotation com.redhat.openshift.versions"}}, Find: findKubeVersion},
-	{Rules: []rules.Rule{{ID: "check_using_fbc", Severity: rules.Note, Profiles: community, Scopes: onBundle,
-		Title: "An operator has file-based catalogs.", Fix: "set fbc.enabled in ci.yaml: the other way to submit will end"}},
-		Find: findNotFBC},
+	{Rules: []rules.Rule{ruleUsingFBC}, Find: findNotFBC},
 	{Rules: sdkRules, Find: findSDK},
 	{Rules: []rules.Rule{{ID: "check_operator_version_directory_name", Severity: rules.Error, Profiles: common, Scopes: onBundle,
 		Title: "The directory of a bundle is named as its spec.version.", Fix: "rename the directory, or mend spec.version"}},

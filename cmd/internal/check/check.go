@@ -245,6 +245,10 @@ func checkError(ref string, err error) error {
 		return &cmdline.Error{Class: cmdline.ClassInput, Object: ref, Err: err, Hint: "name the root of the repository, which has " +
 			"the directory operators, and with --profile community|certified|marketplace its kind if config.yaml does not say it"}
 	}
+	if errors.Is(err, checkup.ErrAlone) {
+		return &cmdline.Error{Class: cmdline.ClassUsage, Object: ref, Err: err,
+			Hint: "leave the profiles community, certified and marketplace out, or --pull, --upgrades, --from, --released and --snapshot"}
+	}
 	if errors.Is(err, checkup.ErrFrom) {
 		return &cmdline.Error{Class: cmdline.ClassInput, Object: ref, Err: err,
 			Hint: "--upgrades judges the upgrades of a catalog, and --from BUNDLE the one to a bundle of the same package"}
