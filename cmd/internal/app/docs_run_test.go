@@ -17,7 +17,7 @@ import (
 // pagesThatRun are the pages whose blocks of the languages sh and console run as they stand, in order and in one shell.
 // A console block has commands behind "$ ", each followed by what it prints on both streams.
 var pagesThatRun = []string{"README.md", "docs/guides/moving-from-opm.md", "docs/quickstart/air-gap.md", "docs/quickstart/ci.md",
-	"docs/quickstart/migration.md"}
+	"docs/quickstart/migration.md", "docs/quickstart/submission.md"}
 
 // pageStep is a piece of a page that runs.
 type pageStep struct {

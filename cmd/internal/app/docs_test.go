@@ -134,7 +134,11 @@ func TestDocumentedCommands(t *testing.T) {
 				}
 				run++
 				args = args[1:]
-				cmd := clitest.Command(dir, "bindery", args...)
+				in := dir
+				if args[0] == "check" && (strings.HasPrefix(args[1], "operators/") || args[1] == ".") {
+					in = filepath.Join(dir, "fork")
+				}
+				cmd := clitest.Command(in, "bindery", args...)
 				cmd.Env = append(cmd.Env, "BINDERY_USE_HTTP=true", "BINDERY_SIGN_PASSPHRASE=open sesame",
 					"CONTAINERS_REGISTRIES_CONF="+filepath.Join(dir, "registries.conf"))
 				got := clitest.Finish(t, cmd)
@@ -244,9 +248,16 @@ func docsDir(t *testing.T) string {
 }
 
 // docsFiles adds to dir what pages name beside that: databases, directories of bundles and package manifests, a key
-// pair, an image and an index image in layouts.
+// pair, an image and an index image in layouts, the fork of a repository of operators.
 func docsFiles(t *testing.T, dir string) {
 	t.Helper()
+	upstream := filepath.Join(dir, "upstream")
+	if err := os.CopyFS(upstream, os.DirFS("../../../testdata/pipelines/repository")); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range []string{"init -q", "add .", "commit -qm state", "clone -q . ../fork"} {
+		git(t, upstream, strings.Fields(args)...)
+	}
 	for _, name := range []string{"small.db", "old.db", "new.db", "medium.db"} {
 		clitest.CopyFile(t, "../../../testdata/db/small.db", filepath.Join(dir, name))
 	}
