@@ -54,6 +54,14 @@ func (f Finding) Place() string {
 	return f.Object()
 }
 
+// Remedy returns what to do; it is empty if the message says it.
+func (f Finding) Remedy() string {
+	if f.Fix == "see the message" {
+		return ""
+	}
+	return f.Fix
+}
+
 // Object returns package, channel and bundle, separated by slashes, or the image.
 func (f Finding) Object() string {
 	var parts []string

@@ -44,3 +44,23 @@ func TestOutputsEscapeWhatCannotBeSeen(t *testing.T) {
 		t.Errorf("%v %+v", err, suites)
 	}
 }
+
+// A finding is one command of a workflow, whatever its text is: what would end a value or begin another command is escaped.
+// The runner decodes these escapes.
+func TestGitHub(t *testing.T) {
+	report := rules.Report{Findings: []rules.Finding{
+		{Rule: "a:b,c", Severity: rules.Error, File: "x,y:z%.yaml", Line: 3, Column: 7, Message: "50% of\n::warning::this\r", Fix: "mend it"},
+		{Rule: "r", Severity: rules.Warning, File: "f.yaml", Bundle: "etcd.v1", Message: "m", Fix: "see the message"},
+		{Rule: "r", Severity: rules.Note, Package: "::add-mask::etcd", Message: "m\x1b[31m"},
+		{Rule: "r", Severity: rules.Error, File: "manifests/x.yaml", Line: 1, Bundle: "etcd.v1", Image: "a.example.com/b:v1", InImage: true, Message: "m"},
+		{Rule: "r", Severity: rules.Error, Message: "m", Waived: "known"},
+	}}
+	const want = "::error title=a%3Ab%2Cc,file=x%2Cy%3Az%25.yaml,line=3,col=7::x,y:z%25.yaml:3:7: 50%25 of%0A::warning::this\\x0d%0Afix: mend it\n" +
+		"::warning title=r,file=f.yaml::f.yaml: etcd.v1: m\n" +
+		"::notice title=r::::add-mask::etcd: m\\x1b[31m\n" +
+		"::error title=r::a.example.com/b:v1: manifests/x.yaml:1: etcd.v1: m\n"
+	var b bytes.Buffer
+	if err := report.WriteGitHub(&b); err != nil || b.String() != want {
+		t.Errorf("%v\n%s\nwanted\n%s", err, b.String(), want)
+	}
+}

@@ -101,7 +101,7 @@ func secretWorld(t *testing.T) (w *clitest.SharedWorld, named string) {
 func secretLines(named string) []string {
 	var lines []string
 	for _, of := range []string{"cat-a", "cat-own", mirrortest.Host + "/a/catalog:v1", "oci:layout-a:v1", named} {
-		for _, line := range []string{"check OF", "check OF -o json", "check OF -o sarif", "check OF -o junit",
+		for _, line := range []string{"check OF", "check OF -o json", "check OF -o sarif", "check OF -o junit", "check OF -o github",
 			"check OF --profile konflux", "list OF", "list packages OF", "list bundles OF", "list bundles OF -o json",
 			"list images OF", "list images OF -o json", "list images OF --by bundle", "list channels OF", "resolve a OF",
 			"resolve a OF -o json", "graph OF", "graph OF -o mermaid", "registry mirror OF --to m.example.com",

@@ -67,7 +67,7 @@ bundle or file to narrow it down. A file of --rule-data has the keys of Conforma
 			program.Examples("bindery check catalog --profile olmv1", "bindery check bundle --profile olmv1,community",
 				"bindery check catalog --profile olmv1 --upgrades", "bindery check new-bundle --from bundle",
 				"bindery check registry.example.com/acme/catalog:v1 --profile konflux -o json",
-				"bindery check operators/demo/1.2.0 --profile community", "bindery check . --changed-since origin/main",
+				"bindery check operators/demo/1.1.0 --profile community", "bindery check . --changed-since origin/main",
 				"bindery check --explain olmv1.dependency"),
 		Flags: append([]cli.Flag{
 			&cli.StringSliceFlag{Name: "profile", Destination: &o.profiles, Category: which,
@@ -109,7 +109,7 @@ bundle or file to narrow it down. A file of --rule-data has the keys of Conforma
 				Usage: "check what changed since the git revision `REF`, or since another directory with the repository"},
 			&cli.StringFlag{Name: "changed", Destination: &o.changed, Category: submissions, TakesFile: true,
 				Usage: "check what changed: `FILE` has what \"git diff --name-status\" or --name-only prints (- for standard input)"},
-			program.InCategory(answer, program.AnswerFlag(&o.output, "junit", "sarif")),
+			program.InCategory(answer, program.AnswerFlag(&o.output, "junit", "sarif", "github")),
 		}, o.Reading.Flags()...),
 		Action: p.Action(func(ctx context.Context, args []string) error { return o.run(ctx, p, args) }),
 	}
@@ -132,7 +132,7 @@ func currentAPIs() *bundlecheck.APIs {
 func checkGates() []string { return []string{string(manifests.SingleOwnNamespace), releaseGate} }
 
 func (o *checkOptions) run(ctx context.Context, p *option.Session, args []string) error {
-	format, err := program.AnswerFormat(o.output, "junit", "sarif")
+	format, err := program.AnswerFormat(o.output, "junit", "sarif", "github")
 	if err != nil {
 		return err
 	}
@@ -179,6 +179,13 @@ func (o *checkOptions) run(ctx context.Context, p *option.Session, args []string
 		err = p.Spooled(ctx, func(w io.Writer) error { return located.WriteJUnit(w, with.FailOn) })
 	case "sarif":
 		err = p.Spooled(ctx, func(w io.Writer) error { return located.WriteSARIF(w, version.Release()) })
+	case "github":
+		err = p.Spooled(ctx, func(w io.Writer) error {
+			if err := located.WriteGitHub(w); err != nil {
+				return err
+			}
+			return writeSums(w, located, o.pull)
+		})
 	default:
 		err = p.Spooled(ctx, func(w io.Writer) error { return writeCheck(w, located, o.pull) })
 	}

@@ -82,8 +82,8 @@ func writeCheck(w io.Writer, r *rules.Report, pulled bool) error {
 		for _, line := range lines {
 			fmt.Fprintf(&b, "        %s\n", printable.Cell(line))
 		}
-		if f.Waived == "" && f.Fix != "" && f.Fix != "see the message" {
-			fmt.Fprintf(&b, "        fix: %s\n", printable.Cell(f.Fix))
+		if fix := f.Remedy(); f.Waived == "" && fix != "" {
+			fmt.Fprintf(&b, "        fix: %s\n", printable.Cell(fix))
 		}
 	}
 	for _, rule := range slices.Sorted(maps.Keys(r.More)) {
