@@ -71,7 +71,8 @@ func TestGitHub(t *testing.T) {
 	if bad := strings.Replace(action, "using: composite", "using: magic", 1); len(schemaErrors(t, "Action", bad)) == 0 {
 		t.Error("no fault is found in a wrong action")
 	}
-	for _, name := range []string{"deploy/ci/github.yaml", "deploy/ci/github-container.yaml"} {
+	for name, expression := range map[string]string{"deploy/ci/github.yaml": "steps.build.outputs",
+		"deploy/ci/github-container.yaml": "steps.build.outputs", "deploy/ci/github-check.yaml": "github.base_ref"} {
 		text := read(t, name)
 		if found := schemaErrors(t, "Workflow", text); len(found) > 0 {
 			t.Errorf("%s: %v", name, found)
@@ -82,8 +83,7 @@ func TestGitHub(t *testing.T) {
 		if bad := strings.Replace(text, "runs-on:", "run-on:", 1); len(schemaErrors(t, "Workflow", bad)) == 0 {
 			t.Error("no fault is found in a wrong workflow")
 		}
-		if bad := strings.Replace(text, "steps.build.outputs", "step.build.outputs",
-			1); len(lintErrors(t, name, bad)) == 0 {
+		if bad := strings.Replace(text, expression, "step.build.outputs", 1); len(lintErrors(t, name, bad)) == 0 {
 			t.Error("no fault is found in a wrong expression")
 		}
 	}
