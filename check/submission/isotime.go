@@ -2,42 +2,44 @@ package submission
 
 import (
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/operator-bindery/bindery/internal/lazyregexp"
 )
 
-// The forms of times in ISO 8601, each in its basic and its extended form.
+// The forms of times in ISO 8601, each in its basic and its extended form. Only a whole date is followed by a time.
 var (
-	isoDate = lazyregexp.New(`^(\d{4})(?:-?(\d\d)-?(\d\d)|-(\d\d)|-?W(\d\d)(?:-?(\d))?|-?(\d{3}))?$`)
-	isoTime = lazyregexp.New(`^(\d\d)(?::?(\d\d)(?::?(\d\d)(?:[.,](\d+))?)?)?(?:[Zz]|[-+](\d\d)(?::?(\d\d))?)?$`)
+	isoMonth = lazyregexp.New(`^(\d{4})(?:-(\d\d))?$`)
+	isoWeek  = lazyregexp.New(`^\d{4}(?:-W(\d\d)|W(\d\d))$`)
+	isoDate  = lazyregexp.New(`^(?:(\d{4})-(\d\d)-(\d\d)|(\d{4})(\d\d)(\d\d)|\d{4}-W(\d\d)-(\d)|\d{4}W(\d\d)(\d)|\d{4}-?(\d{3}))(?:.(.+))?$`)
+	isoTime  = lazyregexp.New(`^(\d\d)(?::?(\d\d)(?::?(\d\d)(?:[.,](\d+))?)?)?(?:[Zz]|[-+](\d\d)(?::?(\d\d))?)?$`)
 )
 
 // isTime reports whether a text is a time as the pipeline reads it: a date in ISO 8601, alone or followed by any
 // character and a time of the day.
 func isTime(s string) bool {
-	date, rest := s, ""
-	for _, n := range []int{10, 8, 7, 4} { // the longest date comes first
-		if len(s) > n+1 && isoDate().MatchString(s[:n]) && isoTime().MatchString(s[n+1:]) {
-			date, rest = s[:n], s[n+1:]
-			break
-		}
+	if m := isoMonth().FindStringSubmatch(s); m != nil {
+		return number(m[1]) > 0 && (m[2] == "" || within(m[2], 1, 12))
 	}
-	m := isoDate().FindStringSubmatch(date)
-	if m == nil || strings.Count(date, "-") == 1 && m[2] != "" {
-		return false
+	if m := isoWeek().FindStringSubmatch(s); m != nil {
+		return within(m[1]+m[2], 1, 53)
 	}
+	m := isoDate().FindStringSubmatch(s)
 	switch {
-	case m[2] != "" && !isDay(number(m[1]), number(m[2]), number(m[3])),
-		m[4] != "" && !isDay(number(m[1]), number(m[4]), 1),
-		m[5] != "" && (number(m[5]) < 1 || number(m[5]) > 53 || m[6] != "" && (number(m[6]) < 1 || number(m[6]) > 7)),
-		m[7] != "" && (number(m[7]) < 1 || number(m[7]) > 366), number(m[1]) == 0:
+	case m == nil,
+		m[1]+m[4] != "" && !isDay(number(m[1]+m[4]), number(m[2]+m[5]), number(m[3]+m[6])),
+		m[7]+m[9] != "" && !(within(m[7]+m[9], 1, 53) && within(m[8]+m[10], 1, 7)),
+		m[11] != "" && !within(m[11], 1, 366):
 		return false
-	case rest == "":
+	}
+	rest := m[12]
+	if rest == "" {
 		return true
 	}
 	t := isoTime().FindStringSubmatch(rest)
+	if t == nil {
+		return false
+	}
 	midnight := t[1] == "24" && number(t[2])+number(t[3])+number(t[4]) == 0
 	return (midnight || isClock(t[1], t[2], t[3])) && isClock(t[5], t[6], "")
 }
@@ -50,6 +52,11 @@ func isDay(year, month, day int) bool {
 
 func isClock(hour, minute, second string) bool {
 	return number(hour) < 24 && number(minute) < 60 && number(second) < 60
+}
+
+// within reports whether a number is in a range.
+func within(digits string, least, most int) bool {
+	return number(digits) >= least && number(digits) <= most
 }
 
 // number returns the number of some digits; 0 for none.
