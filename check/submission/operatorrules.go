@@ -191,9 +191,6 @@ func findProject(_ context.Context, o *operatorCheck, emit rules.Emit) {
 	}
 }
 
-// templateSchemas are the schemas of the types of templates.
-var templateSchemas = map[string]string{"olm.template.basic": "olm.template.basic", "olm.semver": "olm.semver"}
-
 func findTemplates(_ context.Context, o *operatorCheck, emit rules.Emit) {
 	mappings := o.op.mappings()
 	if !o.op.fbc || len(mappings) == 0 {
@@ -210,7 +207,8 @@ func findTemplates(_ context.Context, o *operatorCheck, emit rules.Emit) {
 		case bad != nil:
 			o.fault(bad, emit)
 		default:
-			if schema := jsonscan.TextAt(d.json, "schema"); templateSchemas[m.kind] != "" && schema != templateSchemas[m.kind] {
+			schema := cmp.Or(jsonscan.TextAt(d.json, "schema"), jsonscan.TextAt(d.json, "Schema")) // opm takes both
+			if slices.Contains([]string{"olm.template.basic", "olm.semver"}, m.kind) && schema != m.kind {
 				emit(o.at(file, fmt.Sprintf("the schema is %q, and ci.yaml says %q", schema, m.kind), "schema"))
 			}
 		}

@@ -256,6 +256,7 @@ func docsFiles(t *testing.T, dir string) {
 		clitest.CopyFile(t, filepath.Join(dir, "release."+name), filepath.Join(dir, "ci."+name))
 	}
 	clitest.ExampleTemplates(t, dir)
+	clitest.Submission(t, dir)
 	clitest.NewBundle(t, filepath.Join(dir, "new-bundle"))
 	for from, to := range map[string]string{recorded.Export(t): "manifests",
 		"../../../testdata/fbc/mini": "other", "../../../testdata/bundles/etcd/0.9.4": "etcd"} {

@@ -76,6 +76,9 @@ func TestHelpExamples(t *testing.T) {
 				if strings.Contains(line, "new-bundle") || strings.Contains(line, "v0.9.5") {
 					clitest.NewBundle(t, filepath.Join(dir, "new-bundle"))
 				}
+				if strings.Contains(line, "operators/") || strings.Contains(line, "--changed") {
+					clitest.Submission(t, dir)
+				}
 				if strings.Contains(line, "selection.yaml") {
 					clitest.WriteFile(t, filepath.Join(dir, "selection.yaml"),
 						"packages:\n- name: etcd\n  minVersion: 0.9.0\n  channels: [{name: singlenamespace-alpha}]\n")

@@ -124,6 +124,7 @@ var namedFlags = map[string][]namedLine{
 		content: "CLIENTKEY"}},
 	"kubeconfig": {{line: "bundle extract -m TOP/bundle -c x -n y --kubeconfig FILE", content: aKubeconfig}},
 	"waivers":    {{line: "check TOP/cat --waivers FILE", content: "waivers: 1\n"}},
+	"changed":    {{line: "check TOP/bundle --profile community --changed FILE", content: "../outside\n"}},
 	"snapshot":   {{line: "check TOP/bundle --profile conforma --snapshot FILE", content: `{"components":1}`}},
 	"rule-data":  {{line: "check TOP/bundle --profile konflux --rule-data FILE", content: "a: 1\n"}},
 	"selection":  {{line: "catalog filter TOP/cat --selection FILE --dry-run", content: "packages:\n- name: nosuch\n"}},
