@@ -17,6 +17,8 @@ type Options struct {
 	// KubernetesVersion is the version for which removed APIs are errors, such as "1.25"; empty means the bundle's own
 	// minimum version. Only optional validators use it.
 	KubernetesVersion string
+	// IndexPath is a Dockerfile of the bundle, in which the validator "community" looks for the label of OpenShift versions.
+	IndexPath string
 	// Labels are those of the bundle's image.
 	Labels map[string]string
 	// OLMv1 warns of everything that OLM v1 refuses on a cluster with cert-manager and default gates.

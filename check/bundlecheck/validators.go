@@ -61,8 +61,30 @@ func Validators() (out []Validator) {
 	return out
 }
 
-// frameworkSuite is operator-sdk's name for the validators of OperatorHub.io.
+// frameworkSuite is operator-sdk's name for the validators of the Operator Framework.
 const frameworkSuite = "operatorframework"
+
+// SDKValidator is a validator that operator-sdk has.
+type SDKValidator struct {
+	Name   string // operator-sdk's; it is the label "name", too
+	Suite  string // the label "suite", or empty
+	Select string // the name in [Options]
+	Usage  string
+}
+
+// SDKValidators returns operator-sdk's optional validators, those of version 1.36 and of later ones, in its order.
+func SDKValidators() []SDKValidator {
+	all := []SDKValidator{{"operatorhubv2", frameworkSuite, "operatorhub/v2", ""},
+		{"capabilities", frameworkSuite, "standardcapabilities", ""}, {"categories", frameworkSuite, "standardcategories", ""},
+		{"operatorhub", "", "operatorhub", ""}, {"community", "", "community", ""},
+		{"alpha-deprecated-apis", frameworkSuite, "alpha-deprecated-apis", ""},
+		{"good-practices", frameworkSuite, "good-practices", ""}, {"multiarch", "", "multiarch", ""}}
+	known := Validators()
+	for i := range all {
+		all[i].Usage = known[slices.IndexFunc(known, func(v Validator) bool { return v.Name == all[i].Select })].Usage
+	}
+	return all
+}
 
 // SelectByLabels returns the names of the optional validators that operator-sdk selects by labels: name=NAME, or
 // suite=operatorframework, in the syntax of Kubernetes. A selector that no validator matches is an error.
@@ -71,21 +93,22 @@ func SelectByLabels(selector string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	var names []string
-	for _, v := range optionals() {
+	var selected, names []string
+	for _, v := range SDKValidators() {
+		names = append(names, v.Name)
 		set := labels.Set{"name": v.Name}
-		if v.Name == "operatorhub" { // it runs the others of the suite
-			set["suite"] = frameworkSuite
+		if v.Suite != "" {
+			set["suite"] = v.Suite
 		}
 		if !s.Empty() && s.Matches(set) {
-			names = append(names, v.Name)
+			selected = append(selected, v.Select)
 		}
 	}
-	if len(names) == 0 {
-		return nil, fmt.Errorf("selector %q does not match any validator labels: they are name=NAME and suite=%s", selector,
-			frameworkSuite)
+	if len(selected) == 0 {
+		return nil, fmt.Errorf("selector %q does not match any validator labels: they are suite=%s, and name=NAME with one of %q",
+			selector, frameworkSuite, names)
 	}
-	return names, nil
+	return selected, nil
 }
 
 // validators runs the library's validators that opm runs and those that were selected.
@@ -155,6 +178,9 @@ func (r *run) values() map[string]string {
 	values := map[string]string{}
 	if r.o.KubernetesVersion != "" {
 		values["k8s-version"] = r.o.KubernetesVersion
+	}
+	if r.o.IndexPath != "" {
+		values["index-path"] = r.o.IndexPath
 	}
 	return values
 }

@@ -35,8 +35,12 @@ func findSDK(ctx context.Context, c *bundleCheck, emit rules.Emit) {
 	if err != nil {
 		return // the bundle was read from it
 	}
+	suite, err := bundlecheck.SelectByLabels("suite=operatorframework")
+	if err != nil {
+		panic(err) // a selector of this program
+	}
 	o := bundlecheck.Options{OPM: true, SDK: true, Jobs: 1, KubernetesVersion: c.highestKubernetes(),
-		Select: append([]string{"operatorhub/v2", "standardcapabilities", "standardcategories"}, onlyFramework...)}
+		Select: suite}
 	report, err := bundlecheck.Run(ctx, sub, b, o)
 	if err != nil {
 		return // the context has ended

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -36,7 +37,10 @@ func bundleValidateCommand(p *option.Session) *cli.Command {
 		&cli.StringFlag{Name: "select-optional", Destination: &o.labels, Hidden: p.Opm,
 			Usage: "also run the validators with the `LABELS`, as operator-sdk: name=NAME or suite=operatorframework"},
 		&cli.StringSliceFlag{Name: "optional-values", Destination: &o.values, Hidden: p.Opm,
-			Usage: "`KEY=VALUE` for validators, as operator-sdk: k8s-version=1.25 is --kubernetes-version; can be repeated"},
+			Usage: "`KEY=VALUE` for validators, as operator-sdk: k8s-version=1.25 is --kubernetes-version, index-path=FILE names a Dockerfile; can be repeated"},
+		&cli.BoolFlag{Name: "list-optional", Destination: &o.list, Hidden: p.Opm,
+			Usage: "list the validators that --select-optional selects, with their labels, and check nothing"},
+		&cli.BoolFlag{Name: "verbose", Hidden: true, Usage: "ignored: operator-sdk's flag, see --log-level"},
 		&cli.StringFlag{Name: "kubernetes-version", Destination: &o.kubernetes,
 			Usage: "report APIs that `VERSION` does not have as errors, such as 1.25"},
 		&cli.BoolFlag{Name: "plain", Destination: &o.plain, Usage: "check it as a plain+v0 bundle, regardless of its annotations"},
@@ -46,7 +50,7 @@ func bundleValidateCommand(p *option.Session) *cli.Command {
 			Destination: &o.builder,
 			Usage:       "ignored: no image builder is needed (docker|podman|none)"},
 	}
-	output := program.AnswerFlag(&o.output)
+	output := program.AnswerFlag(&o.output, sdkFormat)
 	validators := &cli.StringFlag{Name: "optional-validators", Destination: &o.optional, Usage: "alias of --select: `NAMES` separated by commas",
 		Hidden: !p.Opm}
 	if p.Opm {
@@ -70,13 +74,28 @@ Optional validators, for --select:` + names.String() +
 	}
 }
 
+// sdkFormat is the form of operator-sdk's answer.
+const sdkFormat program.Format = "json-alpha1"
+
+// sdkVerdict is the answer of operator-sdk.
+type sdkVerdict struct {
+	Passed  bool        `json:"passed"`
+	Outputs []sdkOutput `json:"outputs"`
+}
+
+type sdkOutput struct {
+	Type    string `json:"type"`
+	Message string `json:"message"`
+}
+
 // validateOptions are the flags of "bundle validate".
 type validateOptions struct {
 	option.Images
 	selected                                   cli.StringSlice
 	kubernetes, ref, builder, output, optional string
 	plain, strict                              bool
-	labels                                     string
+	labels, indexPath                          string
+	list                                       bool
 	values                                     cli.StringSlice
 	jobs                                       int
 }
@@ -89,9 +108,12 @@ type Verdict struct {
 }
 
 func validate(ctx context.Context, p *option.Session, o *validateOptions, args []string) error {
-	format, err := program.AnswerFormat(o.output)
+	format, err := program.AnswerFormat(o.output, sdkFormat)
 	if err != nil {
 		return err
+	}
+	if o.list {
+		return listOptional(p, format, args)
 	}
 	ref, err := argumentOr(args, "tag", o.ref)
 	if err != nil {
@@ -115,7 +137,7 @@ func validate(ctx context.Context, p *option.Session, o *validateOptions, args [
 		return err
 	}
 	with := bundlecheck.Options{
-		Select: selected, KubernetesVersion: o.kubernetes,
+		Select: selected, KubernetesVersion: o.kubernetes, IndexPath: o.indexPath,
 		OLMv1: !p.Opm, OPM: p.Opm, Plain: o.plain, Strict: o.strict, Jobs: o.jobs,
 	}
 	with.Jobs = cmp.Or(max(with.Jobs, 0), runtime.GOMAXPROCS(0))
@@ -123,8 +145,11 @@ func validate(ctx context.Context, p *option.Session, o *validateOptions, args [
 	if err != nil {
 		return err
 	}
-	if format.IsDocument() {
+	switch {
+	case format.IsDocument():
 		return writeBundleVerdict(p, format, report)
+	case format == sdkFormat:
+		return writeSDKVerdict(p, ref, report)
 	}
 	var wrong, odd []string
 	for _, problem := range report.Problems {
@@ -167,16 +192,54 @@ func (o *validateOptions) readValues() error {
 		return err
 	}
 	for _, v := range values {
-		key, value, ok := strings.Cut(v, "=")
-		switch {
-		case !ok || key != "k8s-version":
-			return cmdline.Usagef("--optional-values: no validator takes %q, only k8s-version=VERSION", v)
-		case o.kubernetes != "" && o.kubernetes != value:
+		switch key, value, ok := strings.Cut(v, "="); {
+		case ok && key == "k8s-version" && (o.kubernetes == "" || o.kubernetes == value):
+			o.kubernetes = value
+		case ok && key == "k8s-version":
 			return cmdline.Usagef("--optional-values: k8s-version is %s, and another one is %s", value, o.kubernetes)
+		case ok && key == "index-path":
+			const most = 1 << 20
+			if info, err := os.Stat(value); err != nil || !info.Mode().IsRegular() || info.Size() > most {
+				return cmdline.Usagef("--optional-values: index-path %q is no file of at most %d bytes", value, most)
+			}
+			o.indexPath = value
+		case ok && key == "container-tools": // no container engine is needed
+		default:
+			return cmdline.Usagef("--optional-values: no validator takes %q, only k8s-version=VERSION, index-path=FILE and container-tools=NAME", v)
 		}
-		o.kubernetes = value
 	}
 	return nil
+}
+
+// listOptional answers --list-optional.
+func listOptional(p *option.Session, format program.Format, args []string) error {
+	if len(args) > 0 {
+		return cmdline.Usagef("--list-optional checks nothing: leave %q out", args[0])
+	}
+	if format.IsDocument() {
+		return cmdline.Usagef("--list-optional answers as text")
+	}
+	var rows [][]string
+	for _, v := range bundlecheck.SDKValidators() {
+		labels := "name=" + v.Name
+		if v.Suite != "" {
+			labels += ",suite=" + v.Suite
+		}
+		rows = append(rows, []string{v.Name, labels, v.Usage})
+	}
+	return p.PrintTable([]string{"NAME", "LABELS", "DESCRIPTION"}, rows...)
+}
+
+// writeSDKVerdict writes the answer as operator-sdk does, whose list is null if it is empty.
+func writeSDKVerdict(p *option.Session, ref string, report *bundlecheck.Report) error {
+	v := sdkVerdict{Passed: !report.Failed()}
+	for _, problem := range report.Problems {
+		v.Outputs = append(v.Outputs, sdkOutput{string(problem.Severity), placed(p, ref, problem)})
+	}
+	if err := p.PrintValue(program.JSON, v); err != nil || v.Passed {
+		return err
+	}
+	return &cmdline.ExitStatus{Status: 1}
 }
 
 // placed returns a problem as a line. The file of a bundle directory is named so that the terminal can open it.
