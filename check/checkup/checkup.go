@@ -119,6 +119,9 @@ func Check(ctx context.Context, ref string, o Options) (_ *rules.Report, err err
 	if place, ok := o.submission(ref); ok {
 		return c.submitted(ctx, ref, place)
 	}
+	if _, err := submission.Find(ref); errors.Is(err, submission.ErrNoBundle) {
+		return nil, err
+	}
 	if o.Request != nil || o.AllBundles {
 		return nil, fmt.Errorf("%q: %w", ref, ErrSubmission)
 	}

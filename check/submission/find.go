@@ -12,6 +12,7 @@ import (
 
 	"github.com/operator-bindery/bindery/check/rules"
 	"github.com/operator-bindery/bindery/internal/bundlefs"
+	faults "github.com/operator-bindery/bindery/internal/fault"
 )
 
 // Kind is a part of a repository.
@@ -42,6 +43,9 @@ const (
 	configFile   = "config.yaml"
 )
 
+// ErrNoBundle is wrapped by the error of [Find] for a directory of an operator without a bundle.
+var ErrNoBundle = faults.New(faults.Input, "the directory has no bundle")
+
 // Find recognizes a directory as a part of a repository, or as a directory inside of a part. The kind is None if it is
 // neither.
 func Find(dir string) (Place, error) {
@@ -59,6 +63,10 @@ func Find(dir string) (Place, error) {
 	for root := abs; ; {
 		if p, ok := placeBelow(root, below); ok {
 			return p, nil
+		}
+		if _, ok := Profile(root); ok && len(below) > 1 && below[0] == operatorsDir {
+			return Place{}, fmt.Errorf("%s: %w: the directories manifests and metadata of a bundle are in %s/%s/VERSION", dir, ErrNoBundle,
+				operatorsDir, below[1])
 		}
 		parent := filepath.Dir(root)
 		if parent == root || len(below) > maxBelow {

@@ -1,6 +1,7 @@
 package submission_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -47,7 +48,6 @@ func TestFind(t *testing.T) {
 		"operators":                      {Kind: submission.Whole},
 		"catalogs":                       {Kind: submission.Whole},
 		"docs":                           {},
-		"operators/none":                 {},
 		"operators/demo":                 {Kind: submission.OperatorOf, Operator: "demo"},
 		"operators/demo/1.0.0":           {Kind: submission.BundleOf, Operator: "demo", Bundle: "1.0.0"},
 		"operators/demo/1.0.0/manifests": {Kind: submission.BundleOf, Operator: "demo", Bundle: "1.0.0"},
@@ -62,6 +62,9 @@ func TestFind(t *testing.T) {
 		if err != nil || got != want {
 			t.Errorf("%s: %+v, %v, want %+v", dir, got, err, want)
 		}
+	}
+	if got, err := submission.Find(filepath.Join(root, "operators/none")); !errors.Is(err, submission.ErrNoBundle) {
+		t.Errorf("a directory of an operator without a bundle: %+v, %v", got, err)
 	}
 	if profile, ok := submission.Profile(root); !ok || profile != rules.Certified {
 		t.Errorf("profile %q, %v", profile, ok)

@@ -181,7 +181,11 @@ func findOperators(_ context.Context, r *request, emit rules.Emit) {
 
 func findExtra(_ context.Context, r *request, emit rules.Emit) {
 	if len(r.extra) > 0 {
-		emit(rules.Finding{File: r.extra[0], Message: "the request changes files of no operator: " + few(r.extra)})
+		f := rules.Finding{File: r.extra[0], Message: "the request changes files of no operator: " + few(r.extra)}
+		if strings.HasPrefix(f.File, operatorsDir+"/") {
+			f.Fix = "put a bundle into operators/NAME/VERSION, with the directories manifests and metadata"
+		}
+		emit(f)
 	}
 }
 

@@ -87,7 +87,7 @@ var bundleChecks = []rules.Check[*bundleCheck]{
 		Fix: seeMessage}}, Find: findReleaseSchema},
 	{Rules: []rules.Rule{{ID: "check_replaces_availability", Severity: rules.Error, Profiles: common, Scopes: onBundle,
 		Title: "The bundle that is replaced is there, for all OpenShift versions of this one.",
-		Fix:   "mend spec.replaces, or the annotation com.redhat.openshift.versions"}}, Find: findReplaced},
+		Fix:   "mend spec.replaces, or the annotation com.redhat.openshift.versions; the first bundle of an operator here replaces none"}}, Find: findReplaced},
 	{Rules: []rules.Rule{{ID: "check_pruned_graph", Severity: rules.Warning, Profiles: isv, Scopes: onBundle,
 		Title: "A bundle with olm.skipRange names what it replaces, so that the catalog keeps it.",
 		Fix:   "set spec.replaces"}}, Find: findPruned},

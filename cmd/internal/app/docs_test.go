@@ -134,7 +134,7 @@ func TestDocumentedCommands(t *testing.T) {
 				}
 				run++
 				args = args[1:]
-				cmd := clitest.Command(forkOr(dir, args), "bindery", args...)
+				cmd := clitest.Command(dir, "bindery", args...)
 				cmd.Env = append(cmd.Env, "BINDERY_USE_HTTP=true", "BINDERY_SIGN_PASSPHRASE=open sesame",
 					"CONTAINERS_REGISTRIES_CONF="+filepath.Join(dir, "registries.conf"))
 				got := clitest.Finish(t, cmd)
@@ -244,10 +244,9 @@ func docsDir(t *testing.T) string {
 }
 
 // docsFiles adds to dir what pages name beside that: databases, directories of bundles and package manifests, a key
-// pair, an image and an index image in layouts, the fork of a repository of operators.
+// pair, an image and an index image in layouts.
 func docsFiles(t *testing.T, dir string) {
 	t.Helper()
-	fork(t, dir)
 	for _, name := range []string{"small.db", "old.db", "new.db", "medium.db"} {
 		clitest.CopyFile(t, "../../../testdata/db/small.db", filepath.Join(dir, name))
 	}
@@ -265,26 +264,6 @@ func docsFiles(t *testing.T, dir string) {
 		}
 	}
 	clitest.Done(t, dir, "bindery", "build", "catalog", "catalog", "-t", "catalog:v1", "--server", "none")
-}
-
-// fork makes the fork of a repository of operators in the directory "fork" of dir.
-func fork(t *testing.T, dir string) {
-	t.Helper()
-	upstream := filepath.Join(dir, "upstream")
-	if err := os.CopyFS(upstream, os.DirFS("../../../testdata/pipelines/repository")); err != nil {
-		t.Fatal(err)
-	}
-	for _, args := range []string{"init -q", "add .", "commit -qm state", "clone -q . ../fork"} {
-		git(t, upstream, strings.Fields(args)...)
-	}
-}
-
-// forkOr returns the directory for a command: the fork in dir for one that checks a part of it, otherwise dir.
-func forkOr(dir string, args []string) string {
-	if args[0] == "check" && (strings.HasPrefix(args[1], "operators/") || args[1] == ".") {
-		return filepath.Join(dir, "fork")
-	}
-	return dir
 }
 
 // docsRegistry returns a registry with the images that the pages read.
