@@ -20,7 +20,7 @@ type Problem struct {
 
 const (
 	maxProblems = 10_000     // that are returned
-	maxNodes    = 1_000_000  // of a text whose structure is checked
+	maxNodes    = 250_000    // of a text whose structure is checked
 	padding     = "\n\n\n\n" // as many bytes as the parser reads after the place of most errors
 )
 
@@ -42,7 +42,7 @@ var (
 )
 
 // Lint returns the problems of a text, sorted by place: the first 10,000. A syntax error, of which an alias without an anchor is
-// one, has the rule "syntax"; after it only the rules on lines are checked, as in a text that may have more than a million nodes.
+// one, has the rule "syntax"; after it only the rules on lines are checked, as in a text that may have more than 250,000 nodes.
 func Lint(text []byte) []Problem {
 	if left.Match(text) {
 		return nil
