@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/operator-bindery/bindery/check/rules"
+	class "github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/gitrepo"
 )
 
@@ -125,8 +126,14 @@ func (r *request) title() string {
 // requestTarget is what findings about a request as a whole are about.
 const requestTarget = "pull request"
 
+// ErrNoChange is the error for a request that changes nothing.
+var ErrNoChange = class.New(class.Input, "nothing has changed")
+
 // requestTasks are those for what a request changes and does not delete.
 func (c *check) requestTasks(ctx context.Context) (tasks []func(context.Context) error, err error) {
+	if len(c.Request.Changes) == 0 {
+		return nil, ErrNoChange
+	}
 	r := c.newRequest(*c.Request)
 	if err := rules.Each(ctx, c.run.In(rules.Part{Target: requestTarget}), requestChecks, r); err != nil {
 		return nil, err

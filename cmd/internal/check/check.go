@@ -15,6 +15,7 @@ import (
 	"github.com/operator-bindery/bindery/check/bundlecheck"
 	"github.com/operator-bindery/bindery/check/checkup"
 	"github.com/operator-bindery/bindery/check/rules"
+	"github.com/operator-bindery/bindery/check/submission"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
@@ -251,6 +252,10 @@ func checkError(ref string, err error) error {
 	if errors.Is(err, checkup.ErrSubmission) {
 		return &cmdline.Error{Class: cmdline.ClassInput, Object: ref, Err: err, Hint: "name the root of the repository, which has " +
 			"the directory operators, and with --profile community|certified|marketplace its kind if config.yaml does not say it"}
+	}
+	if errors.Is(err, submission.ErrNoChange) {
+		return &cmdline.Error{Class: cmdline.ClassInput, Object: ref, Err: err,
+			Hint: "the files of a change count when they are staged or committed: \"git add operators catalogs\""}
 	}
 	if errors.Is(err, checkup.ErrAlone) {
 		return &cmdline.Error{Class: cmdline.ClassUsage, Object: ref, Err: err,
