@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -21,6 +22,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/object"
 	"github.com/go-git/go-git/v5/storage/filesystem"
 
+	"github.com/operator-bindery/bindery/internal/bundlefs"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/gitrepo"
 )
@@ -136,20 +138,13 @@ func (r *repository) commit(branch string, files map[string]string, parents ...p
 	return h
 }
 
-// checkout writes files to the work tree and into the index, with an earlier time than that of the index.
-func (r *repository) checkout(files map[string]string) *index.Index {
+// stage writes the index.
+func (r *repository) stage(files map[string]string) *index.Index {
 	r.t.Helper()
 	idx := &index.Index{Version: 2}
-	at := time.Now().Add(-time.Hour)
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		r.write(name, files[name])
-		if file := filepath.Join(r.dir, name); !strings.HasPrefix(files[name], "-> ") {
-			r.must(os.Chtimes(file, at, at))
-		}
-		info, err := os.Lstat(filepath.Join(r.dir, name))
-		r.must(err)
 		h, mode := r.blob(files[name])
-		idx.Entries = append(idx.Entries, &index.Entry{Name: name, Hash: h, Mode: mode, Size: uint32(info.Size()), ModifiedAt: info.ModTime()})
+		idx.Entries = append(idx.Entries, &index.Entry{Name: name, Hash: h, Mode: mode})
 	}
 	r.must(r.store.SetIndex(idx))
 	return idx
@@ -187,106 +182,56 @@ func TestChanges(t *testing.T) {
 	files := map[string]string{"README.md": "read", "operators/a/ci.yaml": "a", "operators/a/1.0.0/csv.yaml": "csv", "operators/a.b": "x",
 		"bin/run": "#!x", "link": "-> README.md", "zz": "long name after all"}
 	for name, c := range map[string]struct {
-		edit func(r *repository)
+		edit map[string]string // "": deleted
+		more func(r *repository, idx *index.Index)
 		want string
 	}{
-		"nothing":   {func(*repository) {}, ""},
-		"unstaged":  {func(r *repository) { r.write("README.md", "else") }, "modified README.md"},
-		"untracked": {func(r *repository) { r.write("new/x", "") }, "added new/x"},
-		"deleted":   {func(r *repository) { r.must(os.RemoveAll(filepath.Join(r.dir, "operators/a"))) }, "deleted operators/a/1.0.0/csv.yaml\ndeleted operators/a/ci.yaml"},
-		"touched":   {func(r *repository) { r.write("README.md", "read") }, ""},
-		"staged, then as before": {func(r *repository) {
-			h, mode := r.blob("else")
-			r.must(r.store.SetIndex(&index.Index{Version: 2, Entries: []*index.Entry{{Name: "zz", Hash: h, Mode: mode}}}))
-		}, ""},
-		"committed since": {func(r *repository) {
-			more := maps.Clone(files)
-			more["operators/b/ci.yaml"], more["zz"] = "b", "other"
-			delete(more, "README.md")
-			r.must(os.Remove(filepath.Join(r.dir, "README.md")))
-			r.must(os.Remove(filepath.Join(r.dir, "link")))
-			parent, err := r.store.Reference("refs/heads/main")
-			r.must(err)
-			r.point("refs/heads/old", parent.Hash().String())
-			r.commit("main", more, parent.Hash())
-			r.checkout(more)
-		}, "deleted README.md\nadded operators/b/ci.yaml\nmodified zz"},
-		"a program": {func(r *repository) { r.must(os.Chmod(filepath.Join(r.dir, "zz"), 0o755)) }, "modified zz"},
-		"a program, without modes": {func(r *repository) {
-			r.must(os.Chmod(filepath.Join(r.dir, "zz"), 0o755))
-			r.write(".git/config", "[core]\n\tfilemode = false\n")
-		}, ""},
-		"a link elsewhere": {func(r *repository) {
-			r.must(os.Remove(filepath.Join(r.dir, "link")))
-			r.write("link", "-> /etc/passwd")
-		}, "modified link"},
-		"a link in place of a file": {func(r *repository) { r.must(os.Remove(filepath.Join(r.dir, "zz"))); r.write("zz", "-> README.md") }, "modified zz"},
-		"a link in place of a directory is not followed": {func(r *repository) {
-			r.must(os.Rename(filepath.Join(r.dir, "operators/a"), filepath.Join(r.dir, "operators/c")))
-			r.write("operators/a", "-> c")
-		}, "added operators/a\ndeleted operators/a/1.0.0/csv.yaml\ndeleted operators/a/ci.yaml\nadded operators/c/1.0.0/csv.yaml\nadded operators/c/ci.yaml"},
-		"a loop of links":                {func(r *repository) { r.write("loop", "-> loop/x"); r.write("up", "-> ..") }, "added loop\nadded up"},
-		"a directory in place of a file": {func(r *repository) { r.must(os.Remove(filepath.Join(r.dir, "zz"))); r.write("zz/x", "") }, "deleted zz\nadded zz/x"},
-		"a file in place of a directory": {func(r *repository) { r.must(os.RemoveAll(filepath.Join(r.dir, "bin"))); r.write("bin", "") }, "added bin\ndeleted bin/run"},
-		"control characters in names":    {func(r *repository) { r.write("a\n\x1b[1m", "") }, "added a\n\x1b[1m"},
-		"ignored": {func(r *repository) {
-			r.write(".gitignore", "*.o\n!keep.o\n/top\nbuild/\nlogs/**/x\n#y\nspace  \n")
-			r.write("one/.gitignore", "?\nü*\n")
-			r.write("operators/.gitignore", "deep\r\n!b.o\n")
-			for _, f := range []string{"x.o", "d/x.o", "d/keep.o", "top", "d/top", "build/x", "d/build/x", "logs/x", "logs/a/b/x", "logs/a/y", "#y", "space",
-				"operators/deep/x", "operators/b.o", "deep", "excluded/z", "one/1", "one/ä", "one/üx"} {
-				r.write(f, "")
-			}
-			r.write(".git/info/exclude", "excluded\n")
-		}, "added #y\nadded .gitignore\nadded d/keep.o\nadded d/top\nadded deep\nadded logs/a/y\nadded one/.gitignore\nadded one/ä\nadded operators/.gitignore\nadded operators/b.o"},
-		"tracked and ignored": {func(r *repository) {
-			r.write(".git/info/exclude", "*\n")
-			r.write("zz", "?")
-			r.write("operators/n", "")
-		}, "modified zz"},
-		"another repository": {func(r *repository) { r.write("other/.git/HEAD", ""); r.write("other/x", "") }, ""},
-		"not in a sparse checkout": {func(r *repository) {
-			idx, err := r.store.Index()
-			r.must(err)
-			idx.Version = 3
-			for _, e := range idx.Entries {
-				e.SkipWorktree = strings.HasPrefix(e.Name, "operators/a/") || e.Name == "zz"
-			}
-			r.must(r.store.SetIndex(idx))
-			r.must(os.RemoveAll(filepath.Join(r.dir, "operators/a")))
-			r.must(os.Remove(filepath.Join(r.dir, "zz")))
-		}, ""},
-		"a change of the same size while the index was written": {func(r *repository) {
-			r.write("zz", "LONG name after all")
-			info, err := os.Stat(filepath.Join(r.dir, ".git/index"))
-			r.must(err)
-			idx, err := r.store.Index()
-			r.must(err)
-			idx.Entries[len(idx.Entries)-1].ModifiedAt = info.ModTime()
-			r.must(r.store.SetIndex(idx))
-			r.must(os.Chtimes(filepath.Join(r.dir, "zz"), info.ModTime(), info.ModTime()))
-			r.must(os.Chtimes(filepath.Join(r.dir, ".git/index"), info.ModTime(), info.ModTime()))
-		}, "modified zz"},
-		"a conflict": {func(r *repository) {
-			idx, err := r.store.Index()
-			r.must(err)
+		"nothing":                           {},
+		"edited":                            {edit: map[string]string{"README.md": "else"}, want: "modified README.md"},
+		"new":                               {edit: map[string]string{"new/x": "x"}, want: "added new/x"},
+		"deleted":                           {edit: map[string]string{"operators/a/ci.yaml": "", "operators/a/1.0.0/csv.yaml": ""}, want: "deleted operators/a/1.0.0/csv.yaml\ndeleted operators/a/ci.yaml"},
+		"renamed":                           {edit: map[string]string{"zz": "", "a": "long name after all"}, want: "added a\ndeleted zz"},
+		"a program":                         {edit: map[string]string{"README.md": "#!read"}, want: "modified README.md"},
+		"a link elsewhere":                  {edit: map[string]string{"link": "-> /etc/passwd"}, want: "modified link"},
+		"a link in place of a file":         {edit: map[string]string{"zz": "-> README.md"}, want: "modified zz"},
+		"a link in place of a directory":    {edit: map[string]string{"bin/run": "", "bin": "-> operators"}, want: "added bin\ndeleted bin/run"},
+		"a directory in place of a file":    {edit: map[string]string{"zz": "", "zz/x": "x"}, want: "deleted zz\nadded zz/x"},
+		"control characters in names":       {edit: map[string]string{"a\n\x1b[1m": "x"}, want: "added a\n\x1b[1m"},
+		"what is not staged does not count": {more: func(r *repository, _ *index.Index) { r.write("zz", "else"); r.write("new", "") }},
+		"nor what is to be added later": {more: func(r *repository, idx *index.Index) {
+			idx.Version, idx.Entries = 3, append(idx.Entries, &index.Entry{Name: "new", Mode: filemode.Regular, IntentToAdd: true})
+		}},
+		"not in a sparse checkout": {more: func(r *repository, idx *index.Index) { idx.Version, idx.Entries[0].SkipWorktree = 3, true }},
+		"a submodule": {more: func(r *repository, idx *index.Index) {
+			idx.Entries = append(idx.Entries, &index.Entry{Name: "zzz", Mode: filemode.Submodule, Hash: plumbing.NewHash(r.head())})
+		}, want: "added zzz"},
+		"a conflict": {more: func(r *repository, idx *index.Index) {
 			last := idx.Entries[len(idx.Entries)-1]
 			ours, theirs := *last, *last
 			ours.Stage, theirs.Stage = index.OurMode, index.TheirMode
 			idx.Entries = append(idx.Entries[:len(idx.Entries)-1], &ours, &theirs)
-			r.must(r.store.SetIndex(idx))
-			r.write("zz", "<<<<<<<")
-		}, "modified zz"},
+		}, want: "modified zz"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			r := create(t)
-			r.commit("main", files)
-			r.point("refs/heads/old", r.head())
-			r.checkout(files)
-			c.edit(r)
+			first := r.commit("main", files)
+			r.point("refs/heads/old", first.String())
+			now := maps.Clone(files)
+			maps.Copy(now, c.edit)
+			maps.DeleteFunc(now, func(_, text string) bool { return text == "" })
+			idx := r.stage(now)
+			if c.more != nil {
+				c.more(r, idx)
+				r.must(r.store.SetIndex(idx))
+			}
 			if got := r.changes("old"); got != c.want {
-				t.Errorf("got:\n%s\nwant:\n%s", got, c.want)
+				t.Errorf("staged: got:\n%s\nwant:\n%s", got, c.want)
+			}
+			if c.more == nil {
+				r.commit("main", now, first)
+				if got := r.changes("old"); got != c.want {
+					t.Errorf("committed: got:\n%s\nwant:\n%s", got, c.want)
+				}
 			}
 		})
 	}
@@ -298,19 +243,14 @@ func (r *repository) head() string {
 	return ref.Hash().String()
 }
 
-// A file whose time and size are those in the index is not read, unless a tree differs.
-func TestUnchangedFilesAreNotRead(t *testing.T) {
-	r := create(t)
-	files := map[string]string{"a": "text"}
-	r.commit("main", files)
-	r.checkout(files)
-	info, err := os.Stat(filepath.Join(r.dir, "a"))
-	r.must(err)
-	r.write("a", "TEXT")
-	r.must(os.Chtimes(filepath.Join(r.dir, "a"), info.ModTime(), info.ModTime()))
-	if got := r.changes("HEAD"); got != "" {
-		t.Errorf("got %s", got)
+// text returns the file "a" of the merge base with a revision.
+func (r *repository) text(rev string) (string, error) {
+	base, err := r.base(rev)
+	if err != nil {
+		return "", err
 	}
+	text, err := fs.ReadFile(base.FS(), "a")
+	return string(text), err
 }
 
 func TestRevisions(t *testing.T) {
@@ -325,36 +265,24 @@ func TestRevisions(t *testing.T) {
 	r.point("refs/remotes/origin/HEAD", "ref: refs/remotes/origin/main")
 	r.write(".git/packed-refs", "# pack-refs with: peeled fully-peeled sorted\n"+second.String()+" refs/heads/packed\n")
 	r.write(".git/FETCH_HEAD", second.String()+"\t\tbranch 'main' of example.com:x\n")
-	r.point("refs/heads/tree", r.tree(map[string]string{"x": "y"}, "").String())
 	r.point("refs/heads/loop", "ref: refs/heads/loop")
-	for rev, want := range map[string]any{
-		"HEAD": merge, "@": merge, "main": merge, "refs/heads/main": merge, "heads/main": merge, merge.String(): merge, merge.String()[:7]: merge,
-		"HEAD~1": second, "HEAD~2": first, "HEAD^": second, "HEAD^2": side, "HEAD^2~1": first, "HEAD^^": first, "HEAD~0": merge, "@~": second,
-		"v1": second, "v1~1": first, "origin/main": first, "origin": first, "packed": second, "FETCH_HEAD": second, "side": side,
-		"nothing":      `the repository has no revision "nothing"`,
-		"HEAD~9":       `revision "HEAD~9": commit ` + first.String() + ` has 0 parents`,
-		"HEAD^3":       "has 2 parents",
-		"main:a":       "has no revision",
-		"a..b":         "has no revision",
-		"../HEAD":      "has no revision",
-		"config":       "has no revision",
-		"":             "has no revision",
-		"HEAD~x":       "has no revision",
-		"loop":         "has no revision",
-		"tree":         `which "tree" names, is a tree and no commit`,
-		"HEAD~9999999": "goes back too far",
-		"0123456789012345678901234567890123456789": "is not in the repository",
+	r.point("refs/heads/tree", r.tree(map[string]string{"x": "y"}, "").String())
+	for rev, want := range map[string]string{
+		"HEAD": "3", "main": "3", "refs/heads/main": "3", "heads/main": "3", merge.String(): "3", tag.String(): "2",
+		"v1": "2", "origin/main": "1", "origin": "1", "packed": "2", "FETCH_HEAD": "2", "side": "s", first.String(): "1",
+		"nothing": `!the repository has no revision "nothing"`,
+		"main:a":  "!has no revision", "a..b": "!has no revision", "../HEAD": "!has no revision", "config": "!has no revision", "": "!has no revision",
+		merge.String()[:7]: "!has no revision", "loop": "!has no revision",
+		"tree": `!revision "tree": commit `,
+		"0123456789012345678901234567890123456789": "!object not found",
 	} {
-		base, err := r.base(rev)
-		switch want := want.(type) {
-		case plumbing.Hash:
-			if err != nil || base.Commit() != want.String() {
-				t.Errorf("%s: got %v, %v, want %s", rev, base, err, want)
-			}
-		case string:
-			if err == nil || !strings.Contains(err.Error(), want) || fault.ClassOf(err) != fault.Input {
+		got, err := r.text(rev)
+		if want, ok := strings.CutPrefix(want, "!"); ok {
+			if err == nil || !strings.Contains(err.Error(), want) || fault.ClassOf(err) != fault.Input || fault.AdvisorOf(err) == nil {
 				t.Errorf("%s: got %v, want %s", rev, err, want)
 			}
+		} else if err != nil || got != want {
+			t.Errorf("%s: got %v, %v, want %s", rev, got, err, want)
 		}
 	}
 }
@@ -362,42 +290,53 @@ func TestRevisions(t *testing.T) {
 func TestMergeBase(t *testing.T) {
 	r := create(t)
 	file := func(text string) map[string]string { return map[string]string{"a": text} }
-	root := r.commit("root", file("0"))
-	fork := r.commit("fork", file("1"), root)
+	root := r.commit("root", file("root"))
+	fork := r.commit("fork", file("fork"), root)
 	r.commit("other", file("x"))
 	upstream := r.commit("upstream", file("2"), fork)
-	r.commit("main", file("3"), fork)
-	for branch, want := range map[string]plumbing.Hash{"upstream": fork, "fork": fork, "root": root} {
-		if base, err := r.base(branch); err != nil || base.Commit() != want.String() {
-			t.Errorf("%s: got %v, %v, want %s", branch, base, err, want)
+	main := r.commit("main", file("main"), fork)
+	for branch, want := range map[string]string{"upstream": "fork", "fork": "fork", "root": "root"} {
+		if got, err := r.text(branch); err != nil || got != want {
+			t.Errorf("%s: got %v, %v, want %s", branch, got, err, want)
 		}
 	}
-	if _, err := r.base("other"); err == nil || !strings.Contains(err.Error(), "no commit in common") || fault.AdvisorOf(err) != nil {
+	if _, err := r.text("other"); err == nil || !strings.Contains(err.Error(), "no commit in common") {
 		t.Errorf("got %v", err)
 	}
 	// A branch that was merged into the other one since.
-	main, err := r.store.Reference("refs/heads/main")
-	r.must(err)
-	r.commit("upstream", file("4"), upstream, main.Hash())
-	if base, err := r.base("upstream"); err != nil || base.Commit() != main.Hash().String() {
-		t.Errorf("got %v, %v", base, err)
+	r.commit("upstream", file("4"), upstream, main)
+	if got, err := r.text("upstream"); err != nil || got != "main" {
+		t.Errorf("got %v, %v", got, err)
 	}
-	r.write(".git/shallow", main.Hash().String()+"\n"+upstream.String()+"\n")
 	r.point("refs/heads/upstream", upstream.String())
-	for rev, want := range map[string]string{"upstream": "no commit in common in this shallow clone", "HEAD~1": "beyond the commits of this shallow clone"} {
-		_, err := r.base(rev)
-		if a := fault.AdvisorOf(err); err == nil || !strings.Contains(err.Error(), want) || a == nil || !strings.Contains(a.Hint(), "git fetch --unshallow") {
-			t.Errorf("%s: got %v, %v", rev, err, a)
-		}
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	repo, err := gitrepo.Open(r.dir)
+	r.must(err)
+	defer repo.Close()
+	if _, err := repo.Base(ended, "upstream"); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	// Shallow clones: one that has the common commit, and one that does not.
+	r.must(os.Remove(r.stored(root)))
+	if _, err := r.text("upstream"); err == nil {
+		t.Error("a parent that is missing is found")
+	}
+	r.write(".git/shallow", fork.String()+"\n")
+	if got, err := r.text("upstream"); err != nil || got != "fork" {
+		t.Errorf("got %v, %v", got, err)
+	}
+	r.write(".git/shallow", main.String()+"\n"+upstream.String()+"\n")
+	_, err = r.text("upstream")
+	if a := fault.AdvisorOf(err); err == nil || a == nil || !strings.Contains(err.Error(), "no commit in common") || !strings.Contains(a.Hint(), "git fetch --unshallow") {
+		t.Errorf("got %v, %v", err, a)
 	}
 }
 
 // The work tree of "git worktree add" has a file in place of .git; Open looks upwards.
 func TestOpen(t *testing.T) {
 	r := create(t)
-	files := map[string]string{"operators/a/x": "1"}
-	h := r.commit("main", files)
-	r.checkout(files)
+	h := r.commit("main", map[string]string{"operators/a/x": "1"})
 	other := t.TempDir()
 	r.write(".git/worktrees/other/HEAD", h.String()+"\n")
 	r.write(".git/worktrees/other/commondir", "../..\n")
@@ -406,8 +345,8 @@ func TestOpen(t *testing.T) {
 	repo, err := gitrepo.Open(filepath.Join(other, "deep/er"))
 	r.must(err)
 	defer repo.Close()
-	if got, err := filepath.EvalSymlinks(repo.Root()); err != nil || got != eval(t, other) {
-		t.Errorf("got %s, %v, want %s", got, err, other)
+	if repo.Root() != other {
+		t.Errorf("got %s, want %s", repo.Root(), other)
 	}
 	base, err := repo.Base(context.Background(), "main")
 	r.must(err)
@@ -416,27 +355,42 @@ func TestOpen(t *testing.T) {
 		t.Errorf("got %v, %v", changes, err)
 	}
 
-	r.must(os.WriteFile(filepath.Join(other, ".git"), []byte("something else"), 0o644))
-	if _, err := gitrepo.Open(other); err == nil || !strings.Contains(err.Error(), `does not begin with "gitdir: "`) {
-		t.Errorf("got %v", err)
+	for _, text := range []string{"something else", "gitdir: ", ""} {
+		r.must(os.WriteFile(filepath.Join(other, ".git"), []byte(text), 0o644))
+		if _, err := gitrepo.Open(other); err == nil || !strings.Contains(err.Error(), `does not begin with "gitdir: " and a directory`) {
+			t.Errorf("got %v", err)
+		}
 	}
 	if _, err := gitrepo.Open(t.TempDir()); !errors.Is(err, gitrepo.ErrNone) {
 		t.Errorf("got %v", err)
 	}
 }
 
-func eval(t *testing.T, dir string) string {
-	out, err := filepath.EvalSymlinks(dir)
-	if err != nil {
-		t.Fatal(err)
+// stored returns the file of an object.
+func (r *repository) stored(h plumbing.Hash) string {
+	return filepath.Join(r.dir, ".git/objects", h.String()[:2], h.String()[2:])
+}
+
+// raw writes a tree with some entries, of which each is a directory.
+func (r *repository) raw(h plumbing.Hash, names ...string) plumbing.Hash {
+	r.t.Helper()
+	e := r.store.NewEncodedObject()
+	e.SetType(plumbing.TreeObject)
+	w, err := e.Writer()
+	r.must(err)
+	for _, name := range names {
+		_, err = w.Write([]byte("40000 " + name + "\x00" + string(h[:])))
+		r.must(err)
 	}
-	return out
+	tree, err := r.store.SetEncodedObject(e)
+	r.must(err)
+	return tree
 }
 
 func TestWhatCannotBeRead(t *testing.T) {
 	files := map[string]string{"dir/a": "text"}
-	stored := func(r *repository, h plumbing.Hash) string {
-		return filepath.Join(r.dir, ".git/objects", h.String()[:2], h.String()[2:])
+	tree := func(r *repository, h plumbing.Hash) {
+		r.point("refs/heads/main", r.encode(&object.Commit{TreeHash: h}).String())
 	}
 	for name, c := range map[string]struct {
 		edit       func(r *repository)
@@ -444,43 +398,49 @@ func TestWhatCannotBeRead(t *testing.T) {
 	}{
 		"SHA-256": {func(r *repository) {
 			r.write(".git/config", "[core]\n\trepositoryformatversion = 1\n[extensions]\n\tobjectformat = sha256\n")
-		}, "its objects are named by sha256", ""},
-		"reftable":  {func(r *repository) { r.write(".git/config", "[extensions]\n\trefStorage = reftable\n") }, "its branches are in the form reftable", ""},
-		"config":    {func(r *repository) { r.write(".git/config", "[core\n") }, "its config: ", ""},
-		"no commit": {func(r *repository) { r.must(os.Remove(filepath.Join(r.dir, ".git/refs/heads/main"))) }, "the branch of the work tree has no commit", ""},
-		"a missing commit": {func(r *repository) { r.point("refs/heads/main", strings.Repeat("1", 40)) },
-			`object ` + strings.Repeat("1", 40) + `, which "HEAD" names, is not in the repository`, "git fetch"},
-		"a missing tree": {func(r *repository) { r.must(os.Remove(stored(r, r.tree(files, "dir/")))) },
-			`object fa9ee080c0068b56131f41877fe4d6d99842ae40, the directory "dir", is not in the repository`, "git fetch"},
-		"a missing tree of a partial clone": {func(r *repository) {
-			r.must(os.Remove(stored(r, r.tree(files, ""))))
-			r.write(".git/config", "[extensions]\n\tpartialClone = origin\n")
-		}, `the directory ".", is not in the repository`, "partial clone"},
+		}, "are named by sha256, and only sha1", ""},
+		"config":           {func(r *repository) { r.write(".git/config", "[core\n") }, "the config of the git repository", ""},
+		"no commit":        {func(r *repository) { r.must(os.Remove(filepath.Join(r.dir, ".git/refs/heads/main"))) }, `no revision "HEAD"`, "a branch with a commit"},
+		"a missing commit": {func(r *repository) { r.point("refs/heads/main", strings.Repeat("1", 40)) }, `revision "HEAD": commit ` + strings.Repeat("1", 40), "git fetch"},
+		"a missing tree": {func(r *repository) { r.must(os.Remove(r.stored(r.tree(files, "dir/")))) },
+			`the directory "dir": tree fa9ee080c0068b56131f41877fe4d6d99842ae40: invalid: object not found`, "git fetch"},
 		"a damaged tree": {func(r *repository) {
-			file := stored(r, r.tree(files, ""))
+			file := r.stored(r.tree(files, ""))
 			r.must(os.Chmod(file, 0o644))
 			r.must(os.WriteFile(file, []byte("no zlib"), 0o644))
-		}, `the directory ".": integrity`, "git fsck"},
+		}, `the directory ".": tree `, "git fsck"},
 		"a damaged index": {func(r *repository) { r.write(".git/index", "DIRC\x00\x00\x00\x02\x00\x00\x10\x00") }, "read the index of the git repository", "git reset"},
 		"a name in the index that leads out": {func(r *repository) {
-			r.must(r.store.SetIndex(&index.Index{Version: 3, Entries: []*index.Entry{{Name: "../x", SkipWorktree: true}}}))
-		}, `has an entry named "../x"`, ""},
-		"a name that leads out": {func(r *repository) {
-			e := r.store.NewEncodedObject()
-			e.SetType(plumbing.TreeObject)
-			w, err := e.Writer()
-			r.must(err)
-			_, err = w.Write([]byte("100644 ..\x00" + strings.Repeat("x", 20)))
-			r.must(err)
-			tree, err := r.store.SetEncodedObject(e)
-			r.must(err)
-			r.point("refs/heads/main", r.encode(&object.Commit{TreeHash: tree}).String())
-		}, `has an entry named ".."`, ""},
+			r.must(r.store.SetIndex(&index.Index{Version: 2, Entries: []*index.Entry{{Name: "../x"}}}))
+		}, `the name "../x"`, ""},
+		"a name in the index in the repository": {func(r *repository) {
+			r.must(r.store.SetIndex(&index.Index{Version: 2, Entries: []*index.Entry{{Name: "x/.GIT/config"}}}))
+		}, `the name "x/.GIT/config"`, ""},
+		"a name that leads out": {func(r *repository) { tree(r, r.raw(r.raw(plumbing.ZeroHash), "..")) }, `the name ".."`, ""},
+		"the name .":            {func(r *repository) { tree(r, r.raw(r.raw(plumbing.ZeroHash), ".")) }, `the name "."`, ""},
+		"a name with a slash":   {func(r *repository) { tree(r, r.raw(r.raw(plumbing.ZeroHash), "a/b")) }, `the name "a\x00b"`, ""},
+		"an absolute name":      {func(r *repository) { tree(r, r.raw(r.raw(plumbing.ZeroHash), "/etc")) }, `the name "\x00etc"`, ""},
+		"the name .git":         {func(r *repository) { tree(r, r.raw(r.raw(plumbing.ZeroHash), ".git")) }, `the name ".git"`, ""},
+		"a deep tree": {func(r *repository) {
+			h := r.raw(plumbing.ZeroHash)
+			for range 200 {
+				h = r.raw(h, "d")
+			}
+			tree(r, h)
+		}, "limit exceeded", ""},
+		"a small tree with many names": {func(r *repository) {
+			many := map[string]string{}
+			for i := range 1000 {
+				many[strconv.Itoa(i)] = "x"
+			}
+			tree(r, r.raw(r.tree(many, ""), slices.Sorted(maps.Keys(many))...))
+		}, "limit exceeded", ""},
+		"a large tree": {func(r *repository) { tree(r, r.raw(plumbing.ZeroHash, strings.Repeat("x", 16<<20))) }, "limit exceeded: more than 16777216 bytes", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := create(t)
 			r.commit("main", files)
-			r.checkout(map[string]string{"dir/b": "other"})
+			r.stage(map[string]string{"dir/b": "other"})
 			c.edit(r)
 			base, err := r.base("HEAD")
 			if err == nil {
@@ -498,36 +458,34 @@ func TestWhatCannotBeRead(t *testing.T) {
 
 func TestFS(t *testing.T) {
 	r := create(t)
-	r.commit("main", map[string]string{"a": "text", "a.b": "", "dir/sub/b": "more", "dir/run": "#!x"})
+	r.commit("main", map[string]string{"a": "text", "a.b": "", "dir/sub/b": "more", "dir/run": "#!x", "link": "-> a"})
 	base, err := r.base("HEAD")
 	r.must(err)
-	if err := fstest.TestFS(base.FS(), "a", "a.b", "dir/sub/b", "dir/run"); err != nil {
+	if err := fstest.TestFS(base.FS(), "a", "a.b", "dir/sub/b", "dir/run", "link"); err != nil {
 		t.Error(err)
 	}
-	r.commit("main", map[string]string{"a": "text", "link": "-> a", "links": "-> .", "huge": strings.Repeat("x", 4<<20+1)})
+	r.commit("main", map[string]string{"a": "text", "links": "-> .", "huge": strings.Repeat("x", bundlefs.MaxFile+1), "gone": "gone"})
+	h, _ := r.blob("gone")
+	r.must(os.Remove(r.stored(h)))
 	base, err = r.base("HEAD")
 	r.must(err)
-	for name, want := range map[string]string{"link": "is not a regular file", "links/a": "file does not exist", "huge": "limit exceeded",
-		"a/b": "file does not exist", "none": "file does not exist", "../a": "invalid argument"} {
-		if _, err := fs.ReadFile(base.FS(), name); err == nil || !strings.Contains(err.Error(), want) {
+	for name, want := range map[string]string{"links": "is not a regular file", "links/a": "file does not exist", "huge": "limit exceeded",
+		"gone": "object not found", "a/b": "file does not exist", "none": "file does not exist", "../a": "file does not exist"} {
+		if _, err := bundlefs.ReadFile(base.FS(), name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %s", name, err, want)
 		}
-	}
-	if info, err := fs.Stat(base.FS(), "huge"); err != nil || info.Size() != 4<<20+1 {
-		t.Errorf("got %v, %v", info, err)
-	}
-	if info, err := fs.Stat(base.FS(), "link"); err != nil || info.Mode().Type() != fs.ModeSymlink {
-		t.Errorf("got %v, %v", info, err)
 	}
 }
 
 func TestReadChanges(t *testing.T) {
-	long := strings.Repeat("x", 5000)
 	for name, c := range map[string]struct{ text, want string }{
 		"nothing":               {"", ""},
 		"names":                 {"b\na/x y\n", "unknown a/x y\nunknown b"},
 		"no newline at the end": {"a", "unknown a"},
-		"CRLF":                  {"a\r\nM\tb\r\n", "unknown a\nmodified b"},
+		"CRLF":                  {"A\ta\r\nM\tb\r\n", "added a\nmodified b"},
+		"empty lines":           {"a\n\nb\n", "unknown a\nunknown b"},
+		"a file like a status":  {"M\na\n", "unknown M\nunknown a"},
+		"copied and changed":    {"A\ta\nC50\ta\tb\n", "added a\nadded b"},
 		"quoted names":          {`"\303\244\t\"\\"` + "\n", "unknown ä\t\"\\"},
 		"statuses":              {"A\ta\nD\tb\nM\tc\nT\td\nR100\te\tf\nC75\tg\th\nU\ti\n", "added a\ndeleted b\nmodified c\nmodified d\ndeleted e\nadded f\nadded h\nmodified i"},
 		"quoted with a status":  {"R90\t\"\\303\\244\"\tb\n", "added b\ndeleted ä"},
@@ -535,18 +493,21 @@ func TestReadChanges(t *testing.T) {
 		"-z statuses":           {"M\x00a\x00R100\x00b\x00c\x00C50\x00d\x00e\x00A\x00\"q\"\x00", "added \"q\"\nmodified a\ndeleted b\nadded c\nadded e"},
 		"renamed and added":     {"R100\ta\tb\nA\ta\n", "modified a\nadded b"},
 		"twice":                 {"a\na\n", "unknown a"},
-		"an absolute name":      {"a\n/b\n", `!line 2: invalid: the name "/b" is not a path below the root`},
-		"..":                    {"../b\n", `!line 1: invalid: the name "../b" is not a path below`},
-		"in the middle":         {"a/../../b\n", `!line 1: invalid`},
-		"the root":              {".\n", `!line 1: invalid`},
-		"an empty name":         {"a\n\nb\n", "!line 2: invalid: an empty name"},
-		"an empty quoted name":  {"\"\"\n", "!line 1: invalid: an empty name"},
-		"a broken quote":        {"\"a\n", "!line 1: invalid: the name \"\\\"a\" is not quoted"},
-		"an unknown status":     {"Q\ta\n", "!line 1: invalid: is neither"},
-		"a status too few":      {"R100\ta\n", "!line 1: invalid: is neither"},
-		"-z too short":          {"M\x00a\x00R100\x00b\x00", "!entry 3: invalid: is neither"},
-		"a long name":           {long, "!line 1: invalid: limit exceeded: a name of more than"},
-		"many lines":            {strings.Repeat("a\n", 1_000_001), "!limit exceeded: more than 1000000 lines"},
+		"an absolute name":      {"a\n/b\n", `!"/b": invalid: the name "/b" is not that of a file below the root`},
+		"..":                    {"../b\n", `!the name "../b" is not that`},
+		"in the middle":         {"a/../../b\n", `!invalid`},
+		"the root":              {".\n", `!invalid`},
+		"in the repository":     {"a/.git/config\n", `!invalid`},
+		"-z and absolute":       {"M\x00/a\x00", `!the name "/a" is not that`},
+		"an empty quoted name":  {"\"\"\n", `!the name "" is not that`},
+		"a broken quote":        {"\"a\n", `!"\"a": invalid syntax`},
+		"an unknown status":     {"Q\ta\n", "!after 0 files comes neither a name nor a status"},
+		"a name among statuses": {"M\ta\nb\nM\tc\n", "!after 1 files comes neither"},
+		"a name too few":        {"M\tb\nR100\ta\n", "!after 1 files comes neither"},
+		"-z too short":          {"M\x00a\x00R100\x00b\x00", "!after 1 files comes neither"},
+		"a deep name":           {strings.Repeat("x/", 5000) + "x", "!limit exceeded"},
+		"many names":            {strings.Repeat("a\n", 1_100_000), "!limit exceeded"},
+		"a long list":           {strings.Repeat("a\n", 9_000_000), "!limit exceeded: more than 16 MiB"},
 	} {
 		changes, err := gitrepo.ReadChanges(strings.NewReader(c.text))
 		if want, ok := strings.CutPrefix(c.want, "!"); ok {
@@ -562,8 +523,8 @@ func TestReadChanges(t *testing.T) {
 func TestDiff(t *testing.T) {
 	dirs := [2]string{t.TempDir(), t.TempDir()}
 	for i, files := range []map[string]string{
-		{"same": "a", "size": "aa", "text": "ab", "gone/x": "", "kind": "a", ".git/HEAD": "x", "link": "-> same", "other": "-> same", "up": "-> ../.."},
-		{"same": "a", "size": "a", "text": "ac", "new/x": "", "kind/x": "a", "link": "-> same", "other": "-> text", "up": "-> ../.."},
+		{"same": "a", "size": "aa", "text": "ab", "gone/x": "", "kind": "a", ".git/HEAD": "x", "sub/.git": "x", "link": "-> same", "up": "-> ../.."},
+		{"same": "a", "size": "a", "text": "ac", "new/x": "", "kind/x": "a", "link": "-> text", "sub/x": ""},
 	} {
 		r := &repository{t: t, dir: dirs[i]}
 		for name, text := range files {
@@ -571,7 +532,7 @@ func TestDiff(t *testing.T) {
 		}
 	}
 	changes, err := gitrepo.Diff(context.Background(), os.DirFS(dirs[0]), os.DirFS(dirs[1]))
-	if want := "deleted gone/x\ndeleted kind\nadded kind/x\nadded new/x\nmodified other\nmodified size\nmodified text"; err != nil || lines(changes) != want {
+	if want := "deleted gone/x\ndeleted kind\nadded kind/x\nadded new/x\nmodified size\nadded sub/x\nmodified text"; err != nil || lines(changes) != want {
 		t.Errorf("got %v\n%s\nwant\n%s", err, lines(changes), want)
 	}
 	ended, cancel := context.WithCancel(context.Background())

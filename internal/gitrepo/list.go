@@ -2,21 +2,25 @@ package gitrepo
 
 import (
 	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/operator-bindery/bindery/internal/ctxio"
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 const (
-	maxFiles = 2_000_000 // that are compared
-	maxLines = 1_000_000 // of a list
-	maxList  = 128 << 20 // bytes of a list
-	maxName  = 4096      // bytes of a name
+	maxNames = 128 << 20// bytes that the names of files may take
+	maxList  = 16 << 20 // bytes of a list
+	maxDepth = 128      // of directories
 )
 
 // Kind says how a file changes.
@@ -38,109 +42,128 @@ type Change struct {
 	Kind Kind
 }
 
-// sorted sorts changes by path, and merges those of one path.
-func sorted(changes []Change) []Change {
-	slices.SortStableFunc(changes, func(a, b Change) int { return strings.Compare(a.Path, b.Path) })
-	out := changes[:0]
-	for _, c := range changes {
-		if last := len(out) - 1; last >= 0 && out[last].Path == c.Path {
-			if out[last].Kind != c.Kind {
-				out[last].Kind = Modified // a deleted file that is added, as by two renames
-			}
-			continue
-		}
-		out = append(out, c)
+// names limits the names of files that are read, while a context lasts.
+type names struct {
+	ctx  context.Context
+	left int // bytes of memory
+}
+
+func (n *names) take(name string) error {
+	n.left -= len(name) + 256
+	switch {
+	case n.ctx.Err() != nil:
+		return context.Cause(n.ctx)
+	case n.left < 0 || strings.Count(name, "/") > maxDepth:
+		return fmt.Errorf("%s: %w: more names of files than %d MiB hold, or directories nested deeper than %d", fault.Quote(name), fault.ErrLimit, maxNames>>20, maxDepth)
+	case name == "." || !fs.ValidPath(strings.ToValidUTF8(name, "_")) || strings.Contains(name, "\x00") || strings.Contains("/"+strings.ToLower(name)+"/", "/.git/"):
+		return fmt.Errorf("%w: the name %s is not that of a file below the root of the repository", fault.ErrInvalid, fault.Quote(name))
 	}
-	return out
+	return nil
+}
+
+// compare compares what files are.
+func compare[T comparable](was, is map[string]T) []Change {
+	kinds := map[string]Kind{}
+	for name := range was {
+		kinds[name] = Deleted
+	}
+	for name, after := range is {
+		if before, ok := was[name]; !ok {
+			kinds[name] = Added
+		} else if before != after {
+			kinds[name] = Modified
+		} else {
+			delete(kinds, name)
+		}
+	}
+	return sorted(kinds)
+}
+
+func sorted(kinds map[string]Kind) (changes []Change) {
+	for _, name := range slices.Sorted(maps.Keys(kinds)) {
+		changes = append(changes, Change{name, kinds[name]})
+	}
+	return changes
+}
+
+// Diff compares the regular files of two directories. The result is sorted. What is named .git is left out.
+func Diff(ctx context.Context, base, head fs.FS) ([]Change, error) {
+	var sums [2]map[string][sha256.Size]byte
+	for i, fsys := range []fs.FS{base, head} {
+		sums[i] = map[string][sha256.Size]byte{}
+		all := &names{ctx, maxNames}
+		err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
+			switch {
+			case err != nil || name == ".":
+				return err
+			case d.Name() == ".git" && d.IsDir():
+				return fs.SkipDir
+			case d.Name() == ".git":
+				return nil
+			}
+			if err := all.take(name); err != nil || !d.Type().IsRegular() {
+				return err
+			}
+			f, err := fsys.Open(name)
+			if err != nil {
+				return err
+			}
+			sum := sha256.New()
+			_, err = ctxio.Copy(sum, ctxio.Reader{Ctx: ctx, R: f})
+			sums[i][name] = [sha256.Size]byte(sum.Sum(nil))
+			return errors.Join(err, f.Close())
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return compare(sums[0], sums[1]), nil
 }
 
 // ReadChanges reads what "git diff --name-only" or "git diff --name-status" prints, with or without -z. The result is
 // sorted. The old name of a renamed file is deleted.
 func ReadChanges(r io.Reader) ([]Change, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxList+1))
+	if err == nil && len(text) > maxList {
+		err = fmt.Errorf("%w: more than %d MiB", fault.ErrLimit, maxList>>20)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read the list of changed files: %w", err)
 	}
-	if len(text) > maxList {
-		return nil, fmt.Errorf("the list of changed files: %w: more than %d bytes", fault.ErrLimit, maxList)
+	const copied Kind = -1 // which does not change
+	statuses := map[string][]Kind{"A": {Added}, "D": {Deleted}, "M": {Modified}, "T": {Modified}, "U": {Modified}, "R": {Deleted, Added}, "C": {copied, Added}}
+	status := func(field string) []Kind { return statuses[strings.TrimRight(field, "0123456789")] }
+	separators, quoted := "\n\r\t", bytes.IndexByte(text, 0) < 0 // names with these are quoted
+	if !quoted {
+		separators = "\x00"
 	}
-	end, unit := "\n", "line"
-	if bytes.IndexByte(text, 0) >= 0 {
-		end, unit = "\x00", "entry"
-	}
-	if n := bytes.Count(text, []byte(end)); n > maxLines {
-		return nil, fmt.Errorf("the list of changed files: %w: more than %d lines", fault.ErrLimit, maxLines)
-	}
-	records := strings.Split(strings.TrimSuffix(string(text), end), end)
-	if len(text) == 0 {
-		return nil, nil
-	}
-	var changes []Change
-	status := end == "\x00" && len(records) > 1 && statusOf(records[0]) != 0
-	for i := 0; i < len(records); i++ {
-		line, fields := i+1, records[i:i+1]
-		if end == "\n" {
-			fields = strings.Split(strings.TrimSuffix(records[i], "\r"), "\t")
-			status = len(fields) > 1
-		} else if status {
-			n := 2
-			if s := statusOf(records[i]); s == 'R' || s == 'C' {
-				n = 3
+	fields := strings.FieldsFunc(string(text), func(r rune) bool { return strings.ContainsRune(separators, r) })
+	withStatus := quoted && bytes.IndexByte(text, '\t') >= 0 || !quoted && len(fields) > 1 && status(fields[0]) != nil
+	kinds, all := map[string]Kind{}, &names{context.Background(), maxNames}
+	for len(fields) > 0 {
+		record := []Kind{Unknown}
+		if withStatus {
+			record, fields = status(fields[0]), fields[1:]
+		}
+		if len(record) == 0 || len(record) > len(fields) {
+			return nil, fmt.Errorf("the list of changed files: %w: after %d files comes neither a name nor a status with its names, as git diff --name-status prints them", fault.ErrInvalid, len(kinds))
+		}
+		for _, kind := range record {
+			name := fields[0]
+			if quoted && strings.HasPrefix(name, `"`) {
+				name, err = strconv.Unquote(name) // the escapes of git are some of those of Go
 			}
-			fields = records[i:min(i+n, len(records))]
-			i += len(fields) - 1
-		}
-		more, err := change(fields, status, end == "\n")
-		if err != nil {
-			return nil, fmt.Errorf("the list of changed files, %s %d: %w: %w", unit, line, fault.ErrInvalid, err)
-		}
-		changes = append(changes, more...)
-	}
-	return sorted(changes), nil
-}
-
-// local reports whether a name is that of a file below the root.
-func local(name string) bool { return name != "." && fs.ValidPath(strings.ToValidUTF8(name, "_")) }
-
-// statusOf returns the letter of a field that is a status, such as "R100"; 0 for another field.
-func statusOf(field string) byte {
-	if field == "" || len(field) > 4 || strings.Trim(field[1:], "0123456789") != "" || !strings.Contains("ACDMRTU", field[:1]) {
-		return 0
-	}
-	return field[0]
-}
-
-// change returns the changes of one record.
-func change(fields []string, status, quoted bool) ([]Change, error) {
-	kinds := []Kind{Unknown}
-	if status {
-		letter := statusOf(fields[0])
-		kinds = map[byte][]Kind{'A': {Added}, 'D': {Deleted}, 'M': {Modified}, 'T': {Modified}, 'U': {Modified},
-			'R': {Deleted, Added}, 'C': {Unknown, Added}}[letter]
-		if fields = fields[1:]; letter == 0 || len(fields) != len(kinds) {
-			return nil, fmt.Errorf("is neither a name nor a status and a name, as git diff --name-status prints them")
-		}
-		if letter == 'C' { // the file that is copied does not change
-			kinds, fields = kinds[1:], fields[1:]
-		}
-	}
-	var changes []Change
-	for i, name := range fields {
-		if quoted && strings.HasPrefix(name, `"`) {
-			var err error // the escapes of git are some of those of Go
-			if name, err = strconv.Unquote(name); err != nil {
-				return nil, fmt.Errorf("the name %s is not quoted as git does it", fault.Quote(fields[i]))
+			if err = errors.Join(err, all.take(name)); err != nil {
+				return nil, fmt.Errorf("the list of changed files: %s: %w", fault.Quote(fields[0]), err)
+			}
+			fields = fields[1:]
+			if was, ok := kinds[name]; ok && was != kind && kind != copied {
+				kind = Modified // deleted and added, as by two renames
+			}
+			if kind != copied {
+				kinds[name] = kind
 			}
 		}
-		switch {
-		case name == "":
-			return nil, fmt.Errorf("an empty name")
-		case len(name) > maxName:
-			return nil, fmt.Errorf("%w: a name of more than %d bytes", fault.ErrLimit, maxName)
-		case !local(name) || strings.Contains(name, "\x00"):
-			return nil, fmt.Errorf("the name %s is not a path below the root of the repository", fault.Quote(name))
-		}
-		changes = append(changes, Change{name, kinds[i]})
 	}
-	return changes, nil
+	return sorted(kinds), nil
 }

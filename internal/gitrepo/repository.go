@@ -1,360 +1,295 @@
+// Package gitrepo reads from a git repository what a pull request would change, without starting git: the merge base of a
+// revision and HEAD, its files, and the changes from it to the index. It also reads lists of changes, and compares two
+// directories.
 package gitrepo
 
 import (
-	"bytes"
-	"cmp"
-	"encoding/hex"
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
-	"strconv"
+	"slices"
 	"strings"
 	"sync"
 
-	"github.com/go-git/go-billy/v5"
 	"github.com/go-git/go-billy/v5/osfs"
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/cache"
+	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/plumbing/object"
 	"github.com/go-git/go-git/v5/plumbing/storer"
 	"github.com/go-git/go-git/v5/storage/filesystem"
 	"github.com/go-git/go-git/v5/storage/filesystem/dotgit"
 
+	"github.com/operator-bindery/bindery/internal/bundlefs"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/memfs"
 )
 
 // ErrNone is the class of errors about a directory that is in no work tree of git.
 var ErrNone = fault.New(fault.Input, "no git repository")
 
-const (
-	maxPointer = 4 << 10  // bytes of a file that names a directory
-	maxObject  = 16 << 20 // bytes of a commit, a tag or a tree
-	maxEntries = 200_000  // entries of one tree
-	maxDepth   = 128      // nesting of directories, and of tags
-)
+const maxObject = 16 << 20 // bytes
 
 // Repository is a work tree with its repository. It may be used concurrently.
 type Repository struct {
 	root    string
-	git     billy.Filesystem
-	store   *filesystem.Storage
-	shallow map[plumbing.Hash]bool // commits whose parents were not fetched
-	modes   bool                   // whether the bit for execution is that of files
-	partial bool
-
-	mu    sync.Mutex // of store, which is not safe for concurrent use, and of trees
-	trees map[plumbing.Hash]*object.Tree
+	mu      sync.Mutex // of objects, which are not safe for concurrent use
+	objects objects
 }
 
 // Open opens the repository of the work tree that a directory is in. The error wraps [ErrNone] if there is none.
 func Open(dir string) (*Repository, error) {
-	start, err := filepath.Abs(dir)
+	root, err := filepath.Abs(dir)
+	for err == nil {
+		if _, err := os.Lstat(filepath.Join(root, ".git")); err == nil {
+			return open(root)
+		}
+		if root == filepath.Dir(root) {
+			return nil, fmt.Errorf("%w: neither %s nor a directory above it has .git", ErrNone, dir)
+		}
+		root = filepath.Dir(root)
+	}
+	return nil, err
+}
+
+func open(root string) (*Repository, error) {
+	dir, err := pointer(root, ".git", "gitdir: ") // a file in a linked work tree
 	if err != nil {
 		return nil, err
 	}
-	for root := start; ; root = filepath.Dir(root) {
-		git := filepath.Join(root, ".git")
-		info, err := os.Stat(git)
-		if err == nil && !info.IsDir() {
-			git, err = pointer(git, "gitdir: ", root)
-		}
-		switch {
-		case err == nil:
-			r := &Repository{root: root, trees: map[plumbing.Hash]*object.Tree{}}
-			if err := r.open(git); err != nil {
-				return nil, fmt.Errorf("open the git repository of %s: %w", root, err)
-			}
-			return r, nil
-		case !errors.Is(err, os.ErrNotExist):
-			return nil, err
-		case root == filepath.Dir(root):
-			return nil, fmt.Errorf("%w: neither %s nor a directory above it has .git", ErrNone, start)
-		}
+	git := osfs.New(dir)
+	common, err := pointer(dir, "commondir", "")
+	if err == nil {
+		git = dotgit.NewRepositoryFilesystem(git, osfs.New(common))
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
 	}
+	store := filesystem.NewStorageWithOptions(git, cache.NewObjectLRUDefault(),
+		filesystem.Options{KeepDescriptors: true, LargeObjectThreshold: maxObject, AlternatesFS: osfs.New(string(filepath.Separator))})
+	config, err := store.Config()
+	if err != nil {
+		return nil, fmt.Errorf("the config of the git repository %s: %w", dir, err)
+	}
+	if format := config.Raw.Section("extensions").Option("objectformat"); format != "" && format != "sha1" {
+		return nil, fmt.Errorf("%w: the objects of the git repository %s are named by %s, and only sha1 can be read", fault.ErrInvalid, dir, format)
+	}
+	shallow, err := store.Shallow()
+	return &Repository{root: root, objects: objects{store, context.Background(), shallow}}, err
 }
 
-// pointer reads a file that names a directory, absolute or relative to another one.
-func pointer(file, prefix, from string) (string, error) {
-	info, err := os.Stat(file)
-	if err != nil {
-		return "", err
+// pointer returns the directory of a name, or the one that a file of that name names, absolute or relative to its own.
+func pointer(dir, name, prefix string) (string, error) {
+	file := filepath.Join(dir, name)
+	if info, err := os.Stat(file); err != nil || info.IsDir() {
+		return file, err
 	}
-	if !info.Mode().IsRegular() || info.Size() > maxPointer {
-		return "", fmt.Errorf("%w: %s does not name a directory", fault.ErrInvalid, file)
+	text, err := bundlefs.ReadFile(os.DirFS(dir), name)
+	to, ok := strings.CutPrefix(strings.TrimRight(string(text), "\r\n"), prefix)
+	if err == nil && (!ok || to == "") {
+		err = fmt.Errorf("%w: %s does not begin with %q and a directory", fault.ErrInvalid, file, prefix)
 	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return "", err
+	if !filepath.IsAbs(to) {
+		to = filepath.Join(dir, to)
 	}
-	dir, ok := strings.CutPrefix(strings.TrimRight(string(text), "\r\n"), prefix)
-	if !ok || dir == "" {
-		return "", fmt.Errorf("%w: %s does not begin with %q and a directory", fault.ErrInvalid, file, prefix)
-	}
-	if !filepath.IsAbs(dir) {
-		dir = filepath.Join(from, dir)
-	}
-	return dir, nil
-}
-
-func (r *Repository) open(dir string) error {
-	if _, err := os.Stat(filepath.Join(dir, "HEAD")); err != nil {
-		return err
-	}
-	r.git = osfs.New(dir)
-	switch common, err := pointer(filepath.Join(dir, "commondir"), "", dir); {
-	case err == nil:
-		r.git = dotgit.NewRepositoryFilesystem(r.git, osfs.New(common))
-	case !errors.Is(err, os.ErrNotExist):
-		return err
-	}
-	r.store = filesystem.NewStorageWithOptions(r.git, cache.NewObjectLRUDefault(),
-		filesystem.Options{KeepDescriptors: true, AlternatesFS: osfs.New(string(filepath.Separator))})
-	config, err := r.store.Config()
-	if err != nil {
-		return fmt.Errorf("its config: %w", err)
-	}
-	core, extensions := config.Raw.Section("core"), config.Raw.Section("extensions")
-	if format := extensions.Option("objectformat"); format != "" && format != "sha1" {
-		return fmt.Errorf("%w: its objects are named by %s, and only sha1 is read", fault.ErrInvalid, format)
-	}
-	if format := extensions.Option("refstorage"); format != "" && format != "files" {
-		return fmt.Errorf("%w: its branches are in the form %s, and only files is read", fault.ErrInvalid, format)
-	}
-	r.modes = !strings.EqualFold(core.Option("filemode"), "false")
-	r.partial = extensions.Option("partialclone") != ""
-	shallow, err := r.store.Shallow()
-	if err != nil {
-		return fmt.Errorf("its shallow commits: %w", err)
-	}
-	r.shallow = map[plumbing.Hash]bool{}
-	for _, h := range shallow {
-		r.shallow[h] = true
-	}
-	return nil
+	return to, err
 }
 
 // Close closes the files of the repository. What was returned by a [Base] is not to be read after it.
-func (r *Repository) Close() error { return r.store.Close() }
+func (r *Repository) Close() error { return r.objects.Close() }
 
 // Root returns the absolute path of the work tree.
 func (r *Repository) Root() string { return r.root }
 
-// size returns the size of an object in bytes.
-func (r *Repository) size(h plumbing.Hash) (int64, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	size, err := r.store.EncodedObjectSize(h)
-	if errors.Is(err, plumbing.ErrObjectNotFound) { // it does not look into alternates
-		var o plumbing.EncodedObject
-		if o, err = r.store.EncodedObject(plumbing.AnyObject, h); err == nil {
-			size = o.Size()
-		}
-	}
-	return size, err
+// objects reads objects within a limit while a context lasts.
+type objects struct {
+	*filesystem.Storage
+	ctx     context.Context
+	shallow []plumbing.Hash // commits whose parents were not fetched; they are read without parents
 }
 
-// object reads an object. What says what it is.
-func (r *Repository) object(h plumbing.Hash, kind plumbing.ObjectType, most int64, what string) (plumbing.EncodedObject, error) {
-	size, err := r.size(h)
-	if err == nil && size > most {
-		return nil, fmt.Errorf("object %s, %s: %w: more than %d bytes", h, what, fault.ErrLimit, most)
+func (o objects) EncodedObject(kind plumbing.ObjectType, h plumbing.Hash) (plumbing.EncodedObject, error) {
+	if o.ctx.Err() != nil {
+		return nil, context.Cause(o.ctx)
 	}
-	var o plumbing.EncodedObject
-	if err == nil {
-		r.mu.Lock()
-		o, err = r.store.EncodedObject(plumbing.AnyObject, h)
-		r.mu.Unlock()
+	e, err := o.Storage.EncodedObject(kind, h) // which does not read a larger one
+	if err == nil && e.Size() > maxObject {
+		return nil, fmt.Errorf("%s %s: %w: more than %d bytes", kind, h, fault.ErrLimit, maxObject)
 	}
-	switch {
-	case errors.Is(err, plumbing.ErrObjectNotFound):
-		hint := `Fetch it: "git fetch"; if it is still missing, "git fsck" says what else is.`
-		if r.partial {
-			hint = `This is a partial clone, for which git fetches objects when it needs them: "git fetch --refetch --no-filter" fetches all.`
-		} else if len(r.shallow) > 0 {
-			hint = `This is a shallow clone: "git fetch --unshallow" fetches the rest.`
-		}
-		return nil, fault.Advise(fmt.Errorf("%w: object %s, %s, is not in the repository", fault.ErrInvalid, h, what), hint)
-	case err != nil:
-		return nil, fault.Advise(fmt.Errorf("object %s, %s: %w: %w", h, what, fault.ErrIntegrity, err),
-			`The object is damaged: "git fsck" says which ones are; remove their files and fetch them, or clone the repository.`)
-	case kind != plumbing.AnyObject && o.Type() != kind:
-		return nil, fmt.Errorf("%w: object %s, %s, is a %s and no %s", fault.ErrInvalid, h, what, o.Type(), kind)
+	if err != nil {
+		return nil, fault.Advise(fmt.Errorf("%s %s: %w: %w", kind, h, fault.ErrInvalid, err),
+			`"git fetch --unshallow" completes a shallow clone, "git fetch --refetch --no-filter" a partial one; "git fsck" says what else is missing or damaged.`)
 	}
-	return o, nil
-}
-
-// decode reads a commit, a tag or a tree.
-func (r *Repository) decode(h plumbing.Hash, what string, into object.Object) error {
-	o, err := r.object(h, into.Type(), maxObject, what)
-	if err == nil {
-		if err = into.Decode(o); err != nil {
-			err = fmt.Errorf("object %s, %s: %w: %w", h, what, fault.ErrIntegrity, err)
-		}
+	if kind == plumbing.CommitObject && slices.Contains(o.shallow, h) {
+		c := &object.Commit{}
+		err = c.Decode(e)
+		c.ParentHashes, e = nil, o.NewEncodedObject()
+		err = errors.Join(err, c.Encode(e))
 	}
-	return err
+	return e, err
 }
 
 // commit returns the commit that a revision names.
-func (r *Repository) commit(rev string) (*object.Commit, error) {
-	name, steps := rev, ""
-	if i := strings.IndexAny(rev, "~^"); i >= 0 {
-		name, steps = rev[:i], rev[i:]
+func (o objects) commit(rev string) (*object.Commit, error) {
+	h, found := plumbing.NewHash(rev), plumbing.IsHash(rev)
+	for _, rule := range plumbing.RefRevParseRules {
+		ref, err := storer.ResolveReference(o, plumbing.ReferenceName(fmt.Sprintf(rule, rev)))
+		if err == nil && !found {
+			h, found = ref.Hash(), true
+		}
 	}
-	if name == "@" {
-		name = "HEAD"
+	if !found {
+		return nil, fault.Advise(fmt.Errorf("%w: the repository has no revision %s", fault.ErrInvalid, fault.Quote(rev)),
+			`A revision is a branch with a commit, a tag, a branch of a remote such as "origin/main", or a full hash; "git fetch" fetches those of remotes.`)
 	}
-	c, err := r.named(name)
-	for err == nil && steps != "" {
-		end := 1
-		for end < len(steps) && steps[end] >= '0' && steps[end] <= '9' {
-			end++
-		}
-		n := 1
-		if end > 1 {
-			if n, err = strconv.Atoi(steps[1:end]); err != nil || n > 1<<20 {
-				return nil, fmt.Errorf("%w: revision %s goes back too far", fault.ErrInvalid, fault.Quote(rev))
-			}
-		}
-		switch {
-		case steps[0] == '^' && n > 0:
-			c, err = r.parent(c, n-1, rev)
-		case steps[0] == '~':
-			for ; n > 0 && err == nil; n-- {
-				c, err = r.parent(c, 0, rev)
-			}
-		case steps[0] != '^':
-			return nil, unknown(rev)
-		}
-		steps = steps[end:]
+	if tag, err := object.GetTag(o, h); err == nil {
+		return tag.Commit()
+	}
+	c, err := object.GetCommit(o, h)
+	if err != nil {
+		err = fmt.Errorf("revision %s: %w", fault.Quote(rev), err)
 	}
 	return c, err
 }
 
-func (r *Repository) parent(c *object.Commit, n int, rev string) (*object.Commit, error) {
-	if r.shallow[c.Hash] {
-		return nil, fault.Advise(fmt.Errorf("%w: revision %s is beyond the commits of this shallow clone", fault.ErrInvalid, fault.Quote(rev)),
-			`Fetch more commits: "git fetch --unshallow", or "git fetch --deepen=100".`)
-	}
-	if n >= len(c.ParentHashes) {
-		return nil, fmt.Errorf("%w: revision %s: commit %s has %d parents", fault.ErrInvalid, fault.Quote(rev), c.Hash, len(c.ParentHashes))
-	}
-	parent := &object.Commit{}
-	return parent, r.decode(c.ParentHashes[n], "a parent of commit "+c.Hash.String(), parent)
+// Base is the commit that a pull request is compared with.
+type Base struct {
+	r     *Repository
+	files map[string]node // by path
+	dirs  map[string][]fs.DirEntry
 }
 
-func unknown(rev string) error {
-	return fault.Advise(fmt.Errorf("%w: the repository has no revision %s", fault.ErrInvalid, fault.Quote(rev)),
-		`A revision is a branch, a tag, a branch of a remote such as "origin/main", a hash, or one of these with "~2" or "^"; "git fetch" fetches those of remotes.`)
+// Base returns the merge base of a revision and HEAD. A revision is a branch, a tag, a branch of a remote, or a full hash.
+func (r *Repository) Base(ctx context.Context, rev string) (*Base, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	o := objects{r.objects.Storage, ctx, r.objects.shallow}
+	base, err := o.commit(rev)
+	head, headErr := o.commit("HEAD")
+	if err = errors.Join(err, headErr); err != nil {
+		return nil, err
+	}
+	common, err := base.MergeBase(head)
+	if err = errors.Join(err, context.Cause(ctx)); err == nil && len(common) == 0 {
+		err = fault.Advise(fmt.Errorf("%w: they have no commit in common", fault.ErrInvalid),
+			`In a shallow clone, fetch more commits: "git fetch --unshallow", or "git fetch --deepen=100".`)
+	}
+	b := &Base{r, map[string]node{}, map[string][]fs.DirEntry{}}
+	if err == nil {
+		err = b.add(o, ".", common[0].TreeHash, &names{ctx, maxNames})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the merge base of %s and HEAD: %w", fault.Quote(rev), err)
+	}
+	return b, nil
 }
 
-// named returns the commit of a reference or of a hash, which may be abbreviated.
-func (r *Repository) named(name string) (*object.Commit, error) {
-	var found []plumbing.Hash
-	if plumbing.IsHash(name) {
-		found = []plumbing.Hash{plumbing.NewHash(name)}
-	} else if filepath.IsLocal(name) {
-		for _, rule := range plumbing.RefRevParseRules {
-			if rule == "%s" && strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_") != "" && !strings.HasPrefix(name, "refs/") {
-				continue // a file of the repository that is no reference
-			}
-			r.mu.Lock()
-			ref, err := storer.ResolveReference(r.store, plumbing.ReferenceName(fmt.Sprintf(rule, name)))
-			r.mu.Unlock()
-			if err == nil {
-				found = []plumbing.Hash{ref.Hash()}
-				break
-			}
-			if !errors.Is(err, plumbing.ErrReferenceNotFound) && rule == "%s" && name == "HEAD" {
-				return nil, fmt.Errorf("HEAD: %w: %w", fault.ErrInvalid, err)
-			}
+// add adds what is in a directory.
+func (b *Base) add(o objects, dir string, h plumbing.Hash, all *names) error {
+	tree, err := object.GetTree(o, h)
+	if err != nil {
+		return fmt.Errorf("the directory %s: %w", fault.Quote(dir), err)
+	}
+	b.dirs[dir] = nil
+	for _, e := range tree.Entries {
+		name := strings.TrimPrefix(dir+"/"+strings.ReplaceAll(e.Name, "/", "\x00"), "./") // a slash is refused, as NUL is
+		err := all.take(name)
+		n := newNode(b.r, name, e.Mode, e.Hash)
+		b.dirs[dir] = append(b.dirs[dir], fs.FileInfoToDirEntry(n))
+		if e.Mode != filemode.Dir {
+			b.files[name] = n
+		} else if err == nil {
+			err = b.add(o, name, e.Hash, all)
 		}
-	}
-	if len(found) == 0 && len(name) >= 4 && len(name) < 40 {
-		prefix := strings.ToLower(name)
-		half, err := hex.DecodeString(prefix[:len(prefix)&^1])
-		if err == nil && strings.Trim(prefix, "0123456789abcdef") == "" {
-			r.mu.Lock()
-			all, err := r.store.HashesWithPrefix(half)
-			r.mu.Unlock()
-			if err != nil {
-				return nil, fmt.Errorf("look for objects that begin with %s: %w", prefix, err)
-			}
-			for _, h := range all {
-				if strings.HasPrefix(h.String(), prefix) {
-					if o, err := r.object(h, plumbing.CommitObject, maxObject, "a commit"); err == nil {
-						found = append(found, o.Hash())
-					}
-				}
-			}
-		}
-	}
-	switch {
-	case len(found) == 0 && name == "HEAD":
-		return nil, fmt.Errorf("%w: the branch of the work tree has no commit", fault.ErrInvalid)
-	case len(found) == 0:
-		return nil, unknown(name)
-	case len(found) > 1:
-		return nil, fmt.Errorf("%w: %d commits begin with %s: give more of the hash", fault.ErrInvalid, len(found), name)
-	}
-	h := found[0]
-	for range maxDepth {
-		o, err := r.object(h, plumbing.AnyObject, maxObject, "which "+fault.Quote(name)+" names")
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if o.Type() != plumbing.TagObject {
-			c := &object.Commit{}
-			return c, r.decode(h, "which "+fault.Quote(name)+" names", c)
-		}
-		tag := &object.Tag{}
-		if err := r.decode(h, "a tag", tag); err != nil {
-			return nil, err
-		}
-		h = tag.Target
 	}
-	return nil, fmt.Errorf("%w: %s is a tag of a tag, more than %d times", fault.ErrLimit, fault.Quote(name), maxDepth)
+	slices.SortFunc(b.dirs[dir], func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	return nil
 }
 
-// tree reads a tree and checks the names in it.
-func (r *Repository) tree(h plumbing.Hash, dir string) (*object.Tree, error) {
-	r.mu.Lock()
-	t := r.trees[h]
-	r.mu.Unlock()
-	if t != nil {
-		return t, nil
+// Changes compares the commit with the index: what is committed or staged since, which is what a pull request would take.
+// New files count once they are added ("git add"), and so do edits. A file in conflict is modified. The result is sorted.
+func (b *Base) Changes(ctx context.Context) ([]Change, error) {
+	index, err := b.r.objects.Index()
+	if err != nil {
+		return nil, fault.Advise(fmt.Errorf("read the index of the git repository %s: %w: %w", b.r.root, fault.ErrInvalid, err),
+			`Write one of a plain form: "git update-index --no-split-index", "git sparse-checkout reapply --no-sparse-index", or "git reset".`)
 	}
-	t, what := &object.Tree{}, "the directory "+fault.Quote(cmp.Or(dir, "."))
-	if err := r.decode(h, what, t); err != nil {
-		return nil, err
-	}
-	if len(t.Entries) > maxEntries {
-		return nil, fmt.Errorf("object %s, %s: %w: more than %d entries", h, what, fault.ErrLimit, maxEntries)
-	}
-	for _, e := range t.Entries {
-		if e.Name == "" || e.Name == "." || e.Name == ".." || strings.ContainsAny(e.Name, "/\x00") {
-			return nil, fmt.Errorf("%w: object %s, %s, has an entry named %s", fault.ErrInvalid, h, what, fault.Quote(e.Name))
+	staged, all := map[string]node{}, &names{ctx, maxNames}
+	for _, e := range index.Entries {
+		if err := all.take(e.Name); err != nil {
+			return nil, fmt.Errorf("the index of the git repository %s: %w", b.r.root, err)
+		}
+		if e.Stage != 0 { // in conflict
+			staged[e.Name] = node{}
+		} else if !e.IntentToAdd {
+			staged[e.Name] = newNode(b.r, e.Name, e.Mode, e.Hash)
 		}
 	}
-	r.mu.Lock()
-	r.trees[h] = t
-	r.mu.Unlock()
-	return t, nil
+	return compare(b.files, staged), nil
 }
 
-// blob returns the bytes of a file.
-func (r *Repository) blob(h plumbing.Hash, most int64, name string) (_ []byte, err error) {
-	o, err := r.object(h, plumbing.BlobObject, most, "the file "+fault.Quote(name))
-	if err != nil {
-		return nil, err
+// FS returns the files of the commit, which are read when they are opened, within [bundlefs.MaxFile]. A symbolic link is a
+// file of that type with its target as text, and is not followed; a submodule cannot be opened. It may be used concurrently.
+func (b *Base) FS() fs.FS { return baseFS{b} }
+
+type baseFS struct{ *Base }
+
+func (f baseFS) Open(name string) (fs.File, error) {
+	if list, ok := f.dirs[name]; ok {
+		return memfs.OpenDir(newNode(f.r, name, filemode.Dir, plumbing.ZeroHash), list), nil
 	}
-	content, err := o.Reader()
-	if err != nil {
-		return nil, err
+	n, ok := f.files[name]
+	if !ok {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 	}
-	defer func() { err = errors.Join(err, content.Close()) }()
-	var text bytes.Buffer
-	_, err = io.Copy(&text, io.LimitReader(content, most))
-	return text.Bytes(), err
+	f.r.mu.Lock()
+	defer f.r.mu.Unlock()
+	blob, err := object.GetBlob(f.r.objects, n.hash)
+	if err == nil && blob.Size > bundlefs.MaxFile {
+		err = fmt.Errorf("%w: more than %d bytes", fault.ErrLimit, bundlefs.MaxFile)
+	}
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
+	}
+	text, err := blob.Reader()
+	return file{text, n}, err
+}
+
+type file struct {
+	io.ReadCloser
+	node
+}
+
+func (f file) Stat() (fs.FileInfo, error) { return f.node, nil }
+
+// node describes a file or directory of a commit or of the index.
+type node struct {
+	memfs.Info
+	r    *Repository
+	hash plumbing.Hash
+}
+
+func newNode(r *Repository, name string, m filemode.FileMode, h plumbing.Hash) node {
+	mode, err := m.ToOSFileMode()
+	if err != nil || m == filemode.Submodule {
+		mode = fs.ModeIrregular
+	}
+	return node{memfs.Info{Base: path.Base(name), Kind: mode}, r, h}
+}
+
+// Size returns 0 for what is no file or missing.
+func (n node) Size() int64 {
+	n.r.mu.Lock()
+	defer n.r.mu.Unlock()
+	if b, err := object.GetBlob(n.r.objects, n.hash); err == nil {
+		return b.Size
+	}
+	return 0
 }
