@@ -1,11 +1,9 @@
 package medium
 
 import (
+	"io"
 	"io/fs"
-	"maps"
 	"path"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/operator-bindery/bindery/internal/memfs"
@@ -17,67 +15,21 @@ const timeFormat = time.RFC3339
 // Files returns the files of the run in the archive, the last one of several: working-dir/... and isc_TIME. Files are
 // read in their segments.
 func (r *Reader) Files() fs.FS {
-	f := &fileSystem{r: r, dirs: map[string][]fs.DirEntry{".": nil}}
-	for _, name := range slices.Sorted(maps.Keys(r.files)) {
-		f.add(name, fileInfo(name, r.files[name].size))
+	files := map[string]file{}
+	for name, s := range r.files {
+		files[name] = file{atEpoch(memfs.File(path.Base(name), s.size)), s}
 	}
-	return f
+	return memfs.New(files, func(base string) memfs.Info { return atEpoch(memfs.Dir(base)) },
+		func(f file) (io.ReadCloser, error) { return r.openSpan(f.span) })
 }
 
-// fileSystem is the tree of the files.
-type fileSystem struct {
-	r    *Reader
-	dirs map[string][]fs.DirEntry // sorted, as the names are added in order of their bytes
+// file is a file of the archive.
+type file struct {
+	memfs.Info
+	span span
 }
 
-// add adds a file or directory and the directories that it is in.
-func (f *fileSystem) add(name string, info memfs.Info) {
-	dir := path.Dir(name)
-	if _, known := f.dirs[dir]; !known {
-		f.dirs[dir] = nil
-		f.add(dir, dirInfo(dir))
-	}
-	f.dirs[dir] = append(f.dirs[dir], fs.FileInfoToDirEntry(info))
-}
-
-// Open opens a file or directory.
-func (f *fileSystem) Open(name string) (fs.File, error) {
-	if !fs.ValidPath(name) {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
-	}
-	if entries, ok := f.dirs[name]; ok {
-		entries = slices.Clone(entries)
-		slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
-		return memfs.OpenDir(dirInfo(name), entries), nil
-	}
-	s, ok := f.r.files[name]
-	if !ok {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
-	}
-	content, err := f.r.openSpan(s)
-	if err != nil {
-		return nil, err
-	}
-	return &openFile{section: content, info: fileInfo(name, s.size)}, nil
-}
-
-// fileInfo describes a file of the archive.
-func fileInfo(name string, size int64) memfs.Info {
-	info := memfs.File(path.Base(name), size)
+func atEpoch(info memfs.Info) memfs.Info {
 	info.Time = time.Unix(0, 0)
 	return info
 }
-
-// dirInfo describes a directory of the archive.
-func dirInfo(name string) memfs.Info {
-	info := memfs.Dir(path.Base(name))
-	info.Time = time.Unix(0, 0)
-	return info
-}
-
-type openFile struct {
-	section
-	info memfs.Info
-}
-
-func (o *openFile) Stat() (fs.FileInfo, error) { return o.info, nil }

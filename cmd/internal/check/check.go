@@ -58,8 +58,9 @@ v1 refuses because of changed CustomResourceDefinitions, and with --from that of
 
 In a repository of operators the profile is that of its config.yaml, and of each operator the bundle of the
 highest version is checked, or with --all-bundles each. With --changed-since REF the check is about what a
-pull request would change since the branch REF, and says which title the request gets; the list of changed
-files can come from git, too: git diff --name-status main | bindery check . --changed -
+pull request would change since the branch REF, committed or staged by git add, and says which title the
+request gets; the list of changed files can come from git, too:
+git diff --name-status main | bindery check . --changed -
 
 Profiles, for --profile:` + profiles.String() + `
 

@@ -1,18 +1,20 @@
-// Package gitrepo reads from a git repository what a pull request would change, without starting git: the merge base of a
-// revision and HEAD, its files, and the changes from it to the index. It also reads lists of changes, and compares two
-// directories.
+// Package gitrepo finds what a pull request would change: from a git repository, without starting git, from a list of
+// changes that git prints, or by comparing two directories.
 package gitrepo
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -26,6 +28,7 @@ import (
 	"github.com/go-git/go-git/v5/storage/filesystem/dotgit"
 
 	"github.com/operator-bindery/bindery/internal/bundlefs"
+	"github.com/operator-bindery/bindery/internal/ctxio"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/memfs"
 )
@@ -33,7 +36,10 @@ import (
 // ErrNone is the class of errors about a directory that is in no work tree of git.
 var ErrNone = fault.New(fault.Input, "no git repository")
 
-const maxObject = 16 << 20 // bytes
+const (
+	maxObject = 16 << 20  // bytes of an object, and of a list of changes
+	maxNames  = 128 << 20 // bytes that the names of files may take
+)
 
 // Repository is a work tree with its repository. It may be used concurrently.
 type Repository struct {
@@ -45,14 +51,13 @@ type Repository struct {
 // Open opens the repository of the work tree that a directory is in. The error wraps [ErrNone] if there is none.
 func Open(dir string) (*Repository, error) {
 	root, err := filepath.Abs(dir)
-	for err == nil {
+	for ; err == nil; root = filepath.Dir(root) {
 		if _, err := os.Lstat(filepath.Join(root, ".git")); err == nil {
 			return open(root)
 		}
 		if root == filepath.Dir(root) {
 			return nil, fmt.Errorf("%w: neither %s nor a directory above it has .git", ErrNone, dir)
 		}
-		root = filepath.Dir(root)
 	}
 	return nil, err
 }
@@ -63,8 +68,7 @@ func open(root string) (*Repository, error) {
 		return nil, err
 	}
 	git := osfs.New(dir)
-	common, err := pointer(dir, "commondir", "")
-	if err == nil {
+	if common, err := pointer(dir, "commondir", ""); err == nil {
 		git = dotgit.NewRepositoryFilesystem(git, osfs.New(common))
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -113,18 +117,16 @@ type objects struct {
 }
 
 func (o objects) EncodedObject(kind plumbing.ObjectType, h plumbing.Hash) (plumbing.EncodedObject, error) {
-	if o.ctx.Err() != nil {
+	e, err := o.Storage.EncodedObject(kind, h) // whose content is not read yet if it is large
+	switch {
+	case o.ctx.Err() != nil:
 		return nil, context.Cause(o.ctx)
-	}
-	e, err := o.Storage.EncodedObject(kind, h) // which does not read a larger one
-	if err == nil && e.Size() > maxObject {
-		return nil, fmt.Errorf("%s %s: %w: more than %d bytes", kind, h, fault.ErrLimit, maxObject)
-	}
-	if err != nil {
+	case err != nil:
 		return nil, fault.Advise(fmt.Errorf("%s %s: %w: %w", kind, h, fault.ErrInvalid, err),
 			`"git fetch --unshallow" completes a shallow clone, "git fetch --refetch --no-filter" a partial one; "git fsck" says what else is missing or damaged.`)
-	}
-	if kind == plumbing.CommitObject && slices.Contains(o.shallow, h) {
+	case e.Size() > maxObject:
+		return nil, fmt.Errorf("%s %s: %w: more than %d bytes", kind, h, fault.ErrLimit, maxObject)
+	case kind == plumbing.CommitObject && slices.Contains(o.shallow, h):
 		c := &object.Commit{}
 		err = c.Decode(e)
 		c.ParentHashes, e = nil, o.NewEncodedObject()
@@ -137,8 +139,7 @@ func (o objects) EncodedObject(kind plumbing.ObjectType, h plumbing.Hash) (plumb
 func (o objects) commit(rev string) (*object.Commit, error) {
 	h, found := plumbing.NewHash(rev), plumbing.IsHash(rev)
 	for _, rule := range plumbing.RefRevParseRules {
-		ref, err := storer.ResolveReference(o, plumbing.ReferenceName(fmt.Sprintf(rule, rev)))
-		if err == nil && !found {
+		if ref, err := storer.ResolveReference(o, plumbing.ReferenceName(fmt.Sprintf(rule, rev))); err == nil && !found {
 			h, found = ref.Hash(), true
 		}
 	}
@@ -149,18 +150,14 @@ func (o objects) commit(rev string) (*object.Commit, error) {
 	if tag, err := object.GetTag(o, h); err == nil {
 		return tag.Commit()
 	}
-	c, err := object.GetCommit(o, h)
-	if err != nil {
-		err = fmt.Errorf("revision %s: %w", fault.Quote(rev), err)
-	}
-	return c, err
+	return object.GetCommit(o, h)
 }
 
 // Base is the commit that a pull request is compared with.
 type Base struct {
 	r     *Repository
 	files map[string]node // by path
-	dirs  map[string][]fs.DirEntry
+	fsys  fs.FS
 }
 
 // Base returns the merge base of a revision and HEAD. A revision is a branch, a tag, a branch of a remote, or a full hash.
@@ -169,47 +166,46 @@ func (r *Repository) Base(ctx context.Context, rev string) (*Base, error) {
 	defer r.mu.Unlock()
 	o := objects{r.objects.Storage, ctx, r.objects.shallow}
 	base, err := o.commit(rev)
-	head, headErr := o.commit("HEAD")
-	if err = errors.Join(err, headErr); err != nil {
-		return nil, err
+	if err != nil {
+		return nil, fmt.Errorf("revision %s: %w", fault.Quote(rev), err)
+	}
+	head, err := o.commit("HEAD")
+	if err != nil {
+		return nil, fmt.Errorf("revision HEAD: %w", err)
 	}
 	common, err := base.MergeBase(head)
 	if err = errors.Join(err, context.Cause(ctx)); err == nil && len(common) == 0 {
 		err = fault.Advise(fmt.Errorf("%w: they have no commit in common", fault.ErrInvalid),
 			`In a shallow clone, fetch more commits: "git fetch --unshallow", or "git fetch --deepen=100".`)
 	}
-	b := &Base{r, map[string]node{}, map[string][]fs.DirEntry{}}
+	b, all := &Base{r: r, files: map[string]node{}}, names(maxNames)
 	if err == nil {
-		err = b.add(o, ".", common[0].TreeHash, &names{ctx, maxNames})
+		err = b.add(o, "", common[0].TreeHash, &all)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the merge base of %s and HEAD: %w", fault.Quote(rev), err)
 	}
+	b.fsys = memfs.New(b.files, memfs.Dir, node.open)
 	return b, nil
 }
 
-// add adds what is in a directory.
+// add adds the files below a directory, whose name is empty or ends with a slash.
 func (b *Base) add(o objects, dir string, h plumbing.Hash, all *names) error {
 	tree, err := object.GetTree(o, h)
 	if err != nil {
-		return fmt.Errorf("the directory %s: %w", fault.Quote(dir), err)
+		return fmt.Errorf("the directory %s: %w", fault.Quote("/"+dir), err)
 	}
-	b.dirs[dir] = nil
 	for _, e := range tree.Entries {
-		name := strings.TrimPrefix(dir+"/"+strings.ReplaceAll(e.Name, "/", "\x00"), "./") // a slash is refused, as NUL is
-		err := all.take(name)
-		n := newNode(b.r, name, e.Mode, e.Hash)
-		b.dirs[dir] = append(b.dirs[dir], fs.FileInfoToDirEntry(n))
-		if e.Mode != filemode.Dir {
-			b.files[name] = n
-		} else if err == nil {
-			err = b.add(o, name, e.Hash, all)
+		name := dir + strings.ReplaceAll(e.Name, "/", "\x00") // which is refused
+		if err := all.take(o.ctx, name); err != nil {
+			return err
 		}
-		if err != nil {
+		if e.Mode != filemode.Dir {
+			b.files[name] = newNode(b.r, name, e.Mode, e.Hash)
+		} else if err := b.add(o, name+"/", e.Hash, all); err != nil {
 			return err
 		}
 	}
-	slices.SortFunc(b.dirs[dir], func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	return nil
 }
 
@@ -221,9 +217,9 @@ func (b *Base) Changes(ctx context.Context) ([]Change, error) {
 		return nil, fault.Advise(fmt.Errorf("read the index of the git repository %s: %w: %w", b.r.root, fault.ErrInvalid, err),
 			`Write one of a plain form: "git update-index --no-split-index", "git sparse-checkout reapply --no-sparse-index", or "git reset".`)
 	}
-	staged, all := map[string]node{}, &names{ctx, maxNames}
+	staged, all := map[string]node{}, names(maxNames)
 	for _, e := range index.Entries {
-		if err := all.take(e.Name); err != nil {
+		if err := all.take(ctx, e.Name); err != nil {
 			return nil, fmt.Errorf("the index of the git repository %s: %w", b.r.root, err)
 		}
 		if e.Stage != 0 { // in conflict
@@ -237,39 +233,9 @@ func (b *Base) Changes(ctx context.Context) ([]Change, error) {
 
 // FS returns the files of the commit, which are read when they are opened, within [bundlefs.MaxFile]. A symbolic link is a
 // file of that type with its target as text, and is not followed; a submodule cannot be opened. It may be used concurrently.
-func (b *Base) FS() fs.FS { return baseFS{b} }
+func (b *Base) FS() fs.FS { return b.fsys }
 
-type baseFS struct{ *Base }
-
-func (f baseFS) Open(name string) (fs.File, error) {
-	if list, ok := f.dirs[name]; ok {
-		return memfs.OpenDir(newNode(f.r, name, filemode.Dir, plumbing.ZeroHash), list), nil
-	}
-	n, ok := f.files[name]
-	if !ok {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
-	}
-	f.r.mu.Lock()
-	defer f.r.mu.Unlock()
-	blob, err := object.GetBlob(f.r.objects, n.hash)
-	if err == nil && blob.Size > bundlefs.MaxFile {
-		err = fmt.Errorf("%w: more than %d bytes", fault.ErrLimit, bundlefs.MaxFile)
-	}
-	if err != nil {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
-	}
-	text, err := blob.Reader()
-	return file{text, n}, err
-}
-
-type file struct {
-	io.ReadCloser
-	node
-}
-
-func (f file) Stat() (fs.FileInfo, error) { return f.node, nil }
-
-// node describes a file or directory of a commit or of the index.
+// node describes a file of a commit or of the index. Its size is 0 if it cannot be read.
 type node struct {
 	memfs.Info
 	r    *Repository
@@ -284,12 +250,151 @@ func newNode(r *Repository, name string, m filemode.FileMode, h plumbing.Hash) n
 	return node{memfs.Info{Base: path.Base(name), Kind: mode}, r, h}
 }
 
-// Size returns 0 for what is no file or missing.
-func (n node) Size() int64 {
+func (n node) Size() int64                  { size, _, _ := n.read(); return size }
+func (n node) open() (io.ReadCloser, error) { _, text, err := n.read(); return text, err }
+
+func (n node) read() (int64, io.ReadCloser, error) {
 	n.r.mu.Lock()
 	defer n.r.mu.Unlock()
-	if b, err := object.GetBlob(n.r.objects, n.hash); err == nil {
-		return b.Size
+	blob, err := object.GetBlob(n.r.objects, n.hash)
+	if err != nil {
+		return 0, nil, err
 	}
-	return 0
+	if blob.Size > bundlefs.MaxFile {
+		return blob.Size, nil, fmt.Errorf("%w: more than %d bytes", fault.ErrLimit, bundlefs.MaxFile)
+	}
+	text, err := blob.Reader() // of memory
+	return blob.Size, text, err
+}
+
+// Change is a file that a pull request changes.
+type Change struct {
+	Path string // with slashes, from the root of the work tree
+	Kind Kind
+}
+
+// Kind says how a file changes.
+type Kind int
+
+// Unknown is the kind of a file in a list of names alone.
+const (
+	Unknown Kind = iota
+	Added
+	Modified
+	Deleted
+)
+
+func (k Kind) String() string { return [...]string{"unknown", "added", "modified", "deleted"}[k] }
+
+// names is the memory in bytes that is left for names of files.
+type names int
+
+func (n *names) take(ctx context.Context, name string) error {
+	*n -= names(len(name) + 256)
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case *n < 0 || strings.Count(name, "/") > 128:
+		return fmt.Errorf("%s: %w: more names of files than %d MiB hold, or directories nested deeper than 128", fault.Quote(name), fault.ErrLimit, maxNames>>20)
+	case name == "." || !fs.ValidPath(strings.ToValidUTF8(name, "_")) || strings.Contains(name, "\x00") || strings.Contains("/"+strings.ToLower(name)+"/", "/.git/"):
+		return fmt.Errorf("%w: the name %s is not that of a file below the root of the repository", fault.ErrInvalid, fault.Quote(name))
+	}
+	return nil
+}
+
+// compare compares what files are.
+func compare[T comparable](was, is map[string]T) []Change {
+	kinds := map[string]Kind{}
+	for name := range was {
+		kinds[name] = Deleted
+	}
+	for name, after := range is {
+		if before, ok := was[name]; !ok {
+			kinds[name] = Added
+		} else if kinds[name] = Modified; before == after {
+			delete(kinds, name)
+		}
+	}
+	return sorted(kinds)
+}
+
+func sorted(kinds map[string]Kind) (changes []Change) {
+	for _, name := range slices.Sorted(maps.Keys(kinds)) {
+		changes = append(changes, Change{name, kinds[name]})
+	}
+	return changes
+}
+
+// Diff compares the regular files of two directories. The result is sorted. What is named .git is left out.
+func Diff(ctx context.Context, base, head fs.FS) ([]Change, error) {
+	was, err := sums(ctx, base)
+	is, headErr := sums(ctx, head)
+	return compare(was, is), errors.Join(err, headErr)
+}
+
+func sums(ctx context.Context, fsys fs.FS) (map[string][sha256.Size]byte, error) {
+	sums, all := map[string][sha256.Size]byte{}, names(maxNames)
+	return sums, fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || name == "." || d.Name() == ".git" && !d.IsDir() {
+			return err
+		}
+		if d.Name() == ".git" {
+			return fs.SkipDir
+		}
+		if err := all.take(ctx, name); err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		f, err := fsys.Open(name)
+		if err != nil {
+			return err
+		}
+		sum := sha256.New()
+		_, err = ctxio.Copy(sum, ctxio.Reader{Ctx: ctx, R: f})
+		sums[name] = [sha256.Size]byte(sum.Sum(nil))
+		return errors.Join(err, f.Close())
+	})
+}
+
+// ReadChanges reads what "git diff --name-only" or "git diff --name-status" prints, with or without -z. The result is
+// sorted. The old name of a renamed file is deleted.
+func ReadChanges(r io.Reader) ([]Change, error) {
+	text, err := io.ReadAll(io.LimitReader(r, maxObject+1))
+	if err == nil && len(text) > maxObject {
+		err = fmt.Errorf("%w: more than %d bytes", fault.ErrLimit, maxObject)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the list of changed files: %w", err)
+	}
+	const copied Kind = -1 // which does not change
+	kindsOf := map[string][]Kind{"A": {Added}, "D": {Deleted}, "M": {Modified}, "T": {Modified}, "U": {Modified}, "R": {Deleted, Added}, "C": {copied, Added}}
+	list, quoted := string(text), !strings.Contains(string(text), "\x00") // are names with tabs and ends of lines
+	fields := strings.FieldsFunc(list, func(r rune) bool { return r == 0 || quoted && strings.ContainsRune("\t\r\n", r) })
+	withStatus := quoted && strings.Contains(list, "\t") || !quoted && len(fields) > 1 && kindsOf[strings.TrimRight(fields[0], "0123456789")] != nil
+	kinds, all := map[string]Kind{}, names(maxNames)
+	for len(fields) > 0 {
+		record := []Kind{Unknown}
+		if withStatus {
+			record, fields = kindsOf[strings.TrimRight(fields[0], "0123456789")], fields[1:]
+		}
+		if len(record) == 0 || len(record) > len(fields) {
+			return nil, fmt.Errorf("the list of changed files: %w: after %d files comes neither a name nor a status with its names, as git diff --name-status prints them", fault.ErrInvalid, len(kinds))
+		}
+		for _, kind := range record {
+			name := fields[0]
+			if quoted && name[0] == '"' {
+				name, err = strconv.Unquote(name) // the escapes of git are some of those of Go
+			}
+			if err = errors.Join(err, all.take(context.Background(), name)); err != nil {
+				return nil, fmt.Errorf("the list of changed files: %s: %w", fault.Quote(fields[0]), err)
+			}
+			if was, ok := kinds[name]; ok && was != kind && kind != copied {
+				kind = Modified // deleted and added, as by two renames
+			}
+			if kind != copied {
+				kinds[name] = kind
+			}
+			fields = fields[1:]
+		}
+	}
+	return sorted(kinds), nil
 }
