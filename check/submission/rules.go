@@ -62,7 +62,7 @@ var bundleChecks = []rules.Check[*bundleCheck]{
 	{Rules: []rules.Rule{{ID: "check_operator_name", Severity: rules.Error, Profiles: common, Scopes: onBundle,
 		Title: "The package, the name of the ClusterServiceVersion and the operator's directory are equal, in all bundles.",
 		Fix:   "use one name everywhere"}}, Find: findOperatorName},
-	{Rules: []rules.Rule{{ID: "submission.csv-second", Severity: rules.Error, Profiles: common, Scopes: onBundle,
+	{Rules: []rules.Rule{{ID: "submission.csv-second", Severity: rules.Error, Profiles: isv, Scopes: onBundle,
 		Title: "One file of the manifests has the ClusterServiceVersion.", Fix: "remove the others"}}, Find: findSecondCSV},
 	{Rules: []rules.Rule{{ID: "check_required_fields", Severity: rules.Error, Profiles: community, Scopes: onBundle,
 		Title: "The ClusterServiceVersion has the fields that a catalog shows.", Fix: seeMessage}}, Find: findFields},
