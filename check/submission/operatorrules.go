@@ -113,6 +113,10 @@ func findCISchema(_ context.Context, o *operatorCheck, emit rules.Emit) {
 	case o.op.ciFile == "":
 	case o.op.ciFault != nil && o.op.ci.json == nil:
 		o.fault(o.op.ciFault, emit)
+	case o.op.ci.json == nil:
+		f := o.at(o.op.ciFile, "the file is empty, and it is to be a mapping")
+		f.Fix = "remove it, or write \"updateGraph: replaces-mode\""
+		emit(f)
 	default:
 		d := o.op.ci
 		d.file = o.op.ciFile
