@@ -77,6 +77,7 @@ func TestCIChecks(t *testing.T) {
 				t.Errorf("%v\n%s", err, out)
 			}
 			clitest.WriteFile(t, filepath.Join(demo, "1.0.0", "metadata", "properties.yaml"), "---\nproperties: []\n")
+			git(t, fork, "add", ".")
 			out, err := job.run(t, fork)
 			want := "check_modified_bundles"
 			if name == "github" {
