@@ -3,6 +3,7 @@ package checkup
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"slices"
@@ -23,13 +24,19 @@ var ErrAlone = fault.New(fault.Usage, "images, upgrades, the released catalog an
 
 // Profiles returns the profiles by which a reference is checked without any: in a repository of operators that of its
 // config.yaml.
-func Profiles(ref string) []rules.Profile {
+func Profiles(ref string) ([]rules.Profile, error) {
 	if place, err := submission.Find(ref); err == nil && place.Kind != submission.None {
-		if profile, ok := submission.Profile(place.Root); ok {
-			return []rules.Profile{profile}
+		profile, err := place.Profile()
+		switch {
+		case err != nil:
+			return nil, err
+		case profile != "":
+			return []rules.Profile{profile}, nil
+		case place.Kind == submission.Whole || place.Kind == submission.OperatorOf:
+			return nil, submission.ErrNoProfile
 		}
 	}
-	return []rules.Profile{rules.OPM, rules.OLMv1}
+	return []rules.Profile{rules.OPM, rules.OLMv1}, nil
 }
 
 func isPipeline(p rules.Profile) bool { return slices.Contains(rules.Pipelines(), p) }
@@ -53,6 +60,9 @@ func (o *Options) InRepository(ref string) bool {
 func (c *checkup) submitted(ctx context.Context, ref string, place submission.Place) (_ *rules.Report, err error) {
 	if c.Upgrades || c.From != "" || c.Pull || c.Released != "" || c.Snapshot != nil {
 		return nil, ErrAlone
+	}
+	if c.AllBundles && place.Kind != submission.Whole && place.Kind != submission.OperatorOf {
+		return nil, fmt.Errorf("%q: %w, of which all bundles could be checked", ref, ErrSubmission)
 	}
 	root, err := os.OpenRoot(place.Root)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/operator-bindery/bindery/bundle"
@@ -82,23 +83,34 @@ func (c *bundleCheck) consistent(what, file, own string, others []string, emit r
 
 func findSecondCSV(_ context.Context, c *bundleCheck, emit rules.Emit) {
 	for _, file := range c.b.others {
+		if c.run.Has(rules.Community) && c.read != nil && c.sdkSays(file) {
+			continue
+		}
 		emit(c.at(file, "the ClusterServiceVersion is in "+path.Base(c.b.csv)+" already"))
 	}
+}
+
+// sdkSays reports whether operator-sdk's rules find a second ClusterServiceVersion in a file.
+func (c *bundleCheck) sdkSays(file string) bool {
+	run := c.in(c.op.name, "", "")
+	return (run.Wants(sdkRules[0]) || run.Wants(sdkRules[1])) && slices.ContainsFunc(c.read.Problems, func(p bundle.Problem) bool {
+		return p.Rule == bundle.RuleCSVSecond && path.Join(c.b.dir, p.File) == file
+	})
 }
 
 func findDangling(_ context.Context, c *bundleCheck, emit rules.Emit) {
 	if c.op.fbc {
 		return
 	}
-	channels, bad := c.b.channels()
+	m, bad := c.b.membership()
 	if bad != nil {
 		c.fault(bad, emit)
 		return
 	}
-	for _, channel := range channels {
+	for _, channel := range m.names {
 		g, bad := c.op.graph(channel)
 		if bad != nil {
-			c.graphFault(bad, emit)
+			c.graphFault(c.b.dir, bad, emit)
 			return
 		}
 		if dangling := g.dangling(); len(dangling) > 0 {
@@ -137,11 +149,23 @@ func findVersionDirectory(_ context.Context, c *bundleCheck, emit rules.Emit) {
 	}
 	version, ok := textOf(c.b.specVersion)
 	if !ok {
-		version = string(c.b.specVersion)
+		version = asNumber(string(c.b.specVersion))
 	}
 	if version != c.b.name {
 		emit(c.at(c.b.csv, fmt.Sprintf("the directory is %q, and spec.version is %q", c.b.name, version), "spec", "version"))
 	}
+}
+
+// asNumber returns a number as YAML's readers do, without zeros at the end: 1.10 is 1.1.
+func asNumber(text string) string {
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil || !strings.Contains(text, ".") {
+		return text
+	}
+	if text = strconv.FormatFloat(n, 'f', -1, 64); !strings.Contains(text, ".") {
+		text += ".0"
+	}
+	return text
 }
 
 // manifests returns the files of the manifests that the pipelines read, sorted.
@@ -162,6 +186,12 @@ func findNetworkPolicy(_ context.Context, c *bundleCheck, emit rules.Emit) {
 	read := c.readAlready()
 	for _, file := range c.manifests() {
 		if o, ok := read[file]; ok {
+			if text, err := bundlefs.ReadFile(c.fsys, file); err == nil && file != c.b.csv {
+				if bad := tagFault(file, text); bad != nil {
+					emit(c.of(bad.finding()))
+					continue
+				}
+			}
 			if o.Kind == "NetworkPolicy" && strings.HasPrefix(o.APIVersion, "networking.k8s.io/") {
 				emit(c.at(file, "the manifest is a NetworkPolicy"))
 			}
@@ -379,13 +409,18 @@ func findPruned(_ context.Context, c *bundleCheck, emit rules.Emit) {
 	case !isSet(c.b.skipRange) || len(c.b.replaces) > 0 && string(c.b.replaces) != "null":
 		return
 	}
-	channels, bad := c.b.channels()
+	m, bad := c.b.membership()
 	if bad != nil {
 		c.fault(bad, emit)
 		return
 	}
-	for _, channel := range channels {
-		if n := c.op.countIn(channel); n != 1 {
+	for _, channel := range m.names {
+		n, bad := c.op.countIn(channel)
+		if bad != nil {
+			c.fault(bad, emit)
+			return
+		}
+		if n != 1 {
 			emit(c.at(c.b.csv, fmt.Sprintf("the channel %q has %d bundles, and only the ones that are replaced stay in the catalog",
 				channel, n), "spec"))
 		}
@@ -393,13 +428,17 @@ func findPruned(_ context.Context, c *bundleCheck, emit rules.Emit) {
 }
 
 // countIn returns how many bundles are in a channel.
-func (o *operator) countIn(channel string) (n int) {
+func (o *operator) countIn(channel string) (n int, bad *fault) {
 	for _, b := range o.bundles {
-		if b.in(channel) {
+		m, bad := b.membership()
+		if bad != nil {
+			return 0, bad
+		}
+		if m.in[channel] {
 			n++
 		}
 	}
-	return n
+	return n, nil
 }
 
 func findMarketplace(_ context.Context, c *bundleCheck, emit rules.Emit) {
@@ -464,6 +503,9 @@ func findLint(ctx context.Context, c *bundleCheck, emit rules.Emit) {
 		}
 		text, err := bundlefs.ReadFile(c.fsys, file)
 		if err != nil {
+			if dir := path.Dir(file); dir != c.b.manifests && dir != c.b.metadata { // where others say it
+				emit(c.of(rules.Finding{File: file, Message: err.Error()}))
+			}
 			return nil
 		}
 		problems := yamllint.Lint(text)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"iter"
 	"path"
@@ -31,12 +32,26 @@ type packaged struct {
 	line        int
 }
 
-// bundles returns the bundles of the package's catalog. What cannot be read is reported where the whole catalog is
-// validated.
-func (c *catalogCheck) bundles(ctx context.Context) iter.Seq[packaged] {
+// bundles returns the bundles of the package's catalog. What cannot be read is emitted, once.
+func (c *catalogCheck) bundles(ctx context.Context, emit rules.Emit) iter.Seq[packaged] {
+	fail := func(line int, err error) {
+		if !c.unread {
+			c.unread = true
+			emit(rules.Finding{Package: c.operator, File: c.files[0], Line: line, Message: "the catalog cannot be read: " + err.Error()})
+		}
+	}
 	return func(yield func(packaged) bool) {
+		info, err := fs.Stat(c.fsys, c.files[0])
+		if err == nil && !info.Mode().IsRegular() {
+			err = errors.New("it is not a regular file")
+		}
+		if err != nil {
+			fail(0, err)
+			return
+		}
 		f, err := c.fsys.Open(c.files[0])
 		if err != nil {
+			fail(0, err)
 			return
 		}
 		defer f.Close()
@@ -45,10 +60,17 @@ func (c *catalogCheck) bundles(ctx context.Context) iter.Seq[packaged] {
 		var text []byte
 		for ctx.Err() == nil {
 			doc, err := split.Next()
-			if err != nil {
+			if err == io.EOF {
 				return
 			}
-			if text, err = conv.Append(text[:0], doc); err != nil || jsonscan.TextAt(text, "schema") != declcfg.SchemaBundle {
+			if err != nil {
+				fail(0, err)
+				return
+			}
+			if text, err = conv.Append(text[:0], doc); err != nil {
+				fail(doc.Line, err)
+			}
+			if err != nil || jsonscan.TextAt(text, "schema") != declcfg.SchemaBundle {
 				continue
 			}
 			b := packaged{name: jsonscan.TextAt(text, "name"), image: jsonscan.TextAt(text, "image"), line: doc.Line}
@@ -69,9 +91,10 @@ func findImages(ctx context.Context, c *catalogCheck, emit rules.Emit) {
 	}
 	var images []string // the first of them
 	n, first := 0, 0
-	for b := range c.bundles(ctx) {
+	for b := range c.bundles(ctx, emit) {
 		if b.image == "" || slices.ContainsFunc(c.config.registries, func(registry string) bool {
-			return strings.HasPrefix(b.image, strings.TrimSuffix(registry, "/")+"/")
+			rest, ok := strings.CutPrefix(b.image, strings.TrimSuffix(registry, "/"))
+			return ok && (registry == "" || rest == "" || strings.ContainsRune("/:@", rune(rest[0])))
 		}) {
 			continue
 		}
@@ -112,7 +135,7 @@ func findObjects(ctx context.Context, c *catalogCheck, emit rules.Emit) {
 		return
 	}
 	n, first := 0, 0
-	for b := range c.bundles(ctx) {
+	for b := range c.bundles(ctx, emit) {
 		if b.objects {
 			if n++; n == 1 {
 				first = b.line

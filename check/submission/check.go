@@ -12,6 +12,7 @@ import (
 	"github.com/operator-bindery/bindery/check/openshift"
 	"github.com/operator-bindery/bindery/check/rules"
 	"github.com/operator-bindery/bindery/internal/bundlefs"
+	faults "github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/guard"
 )
 
@@ -53,6 +54,9 @@ type check struct {
 
 // organization returns that of config.yaml, or without one that of the profiles.
 func (c *check) organization() string {
+	if c.run.Has(rules.Marketplace) {
+		return openshift.Marketplace
+	}
 	if !c.lone {
 		return c.config.organization
 	}
@@ -76,7 +80,7 @@ type operatorCheck struct {
 	*check
 	op    *operator
 	lines *bundlefs.Locator
-	told  map[string]bool // the files whose faults have been reported
+	told  map[string]bool // the faults that have been reported, each for a part
 }
 
 // bundleCheck is a bundle that is checked.
@@ -94,6 +98,7 @@ type catalogCheck struct {
 	*check
 	name, operator, dir string
 	files               []string // of a package
+	unread              bool     // that its file cannot be read was told
 }
 
 // Check checks a part of the repository.
@@ -120,8 +125,21 @@ func (r *Repository) Check(ctx context.Context, run *rules.Run, p Place, o Optio
 	if err != nil {
 		return err
 	}
+	if len(tasks) == 0 && o.Request == nil {
+		return ErrNothing
+	}
+	if p.Operator != "" {
+		for _, rule := range Rules() {
+			if c.config.waived(rule.ID, p.Operator) {
+				run.NotRun("config.yaml leaves it out for the operator "+p.Operator, rule)
+			}
+		}
+	}
 	return c.each(ctx, tasks)
 }
+
+// ErrNothing is the error for a part of a repository without an operator and without a catalog.
+var ErrNothing = faults.New(faults.Input, "there is no operator with a bundle or a ci.yaml, and no catalog.yaml, to check")
 
 // each runs tasks, after the rules on the repository.
 func (c *check) each(ctx context.Context, tasks []func(context.Context) error) error {
@@ -154,7 +172,7 @@ func (c *check) operatorTasks(name string) ([]func(context.Context) error, error
 			if c.AllBundles {
 				return op.bundles
 			}
-			return op.bundles[max(len(op.bundles)-1, 0):]
+			return op.newest()
 		})
 	}}
 	catalogs, err := c.catalogsOf(name)
@@ -267,6 +285,16 @@ func (c *check) packageTask(catalog, operator string) func(context.Context) erro
 	return func(ctx context.Context) error {
 		dir := path.Join(catalogsDir, catalog, operator)
 		s := &catalogCheck{check: c, name: catalog, operator: operator, dir: dir, files: c.catalogFilesOf(dir)}
+		if c.run.Wants(projectCheck.Rules[0]) {
+			op, err := c.operator(operator)
+			if err != nil {
+				return err
+			}
+			o := &operatorCheck{c, op, bundlefs.NewLocator(c.fsys), map[string]bool{}}
+			if err := rules.Each(ctx, c.in(operator, op.dir, ""), []rules.Check[*operatorCheck]{projectCheck}, o); err != nil {
+				return err
+			}
+		}
 		return rules.Each(ctx, c.in(operator, dir, ""), catalogChecks[:packageChecks], s)
 	}
 }
@@ -343,9 +371,15 @@ func (c *bundleCheck) at(file, message string, value ...any) rules.Finding {
 	return c.of(c.operatorCheck.at(file, message, value...))
 }
 
-// fault emits a fault of a file, unless it has been reported.
-func (o *operatorCheck) fault(bad *fault, emit rules.Emit) {
-	if key := bad.file + "\x00" + bad.text; !o.told[key] {
+// fault emits a fault of a file, unless it has been reported for the operator.
+func (o *operatorCheck) fault(bad *fault, emit rules.Emit) { o.faultOf(o.op.dir, bad, emit) }
+
+// fault emits a fault of a file, unless it has been reported for the bundle.
+func (c *bundleCheck) fault(bad *fault, emit rules.Emit) { c.faultOf(c.b.dir, bad, emit) }
+
+// faultOf emits a fault of a file once for a part.
+func (o *operatorCheck) faultOf(part string, bad *fault, emit rules.Emit) {
+	if key := part + "\x00" + bad.file + "\x00" + bad.text; !o.told[key] {
 		o.told[key] = true
 		f := bad.finding()
 		f.Package = o.op.name

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"strings"
+	"slices"
 
 	"go.yaml.in/yaml/v3"
 
@@ -33,7 +33,7 @@ func (f *fault) Error() string { return f.text }
 
 // finding returns the fault as a finding.
 func (f *fault) finding() rules.Finding {
-	return rules.Finding{File: f.file, Line: f.line, Column: f.column, Message: f.text}
+	return rules.Finding{Severity: rules.Error, File: f.file, Line: f.line, Column: f.column, Message: f.text}
 }
 
 func faultOf(file string, line int, format string, args ...any) *fault {
@@ -74,10 +74,8 @@ func readDocument(fsys fs.FS, file string) (document, *fault) {
 			return document{}, f
 		}
 	}
-	if mayHaveTag(text) {
-		if n := ownTag(text); n != nil {
-			return document{}, faultOf(file, n.Line, "the tag %q is none of YAML's: remove it", n.Tag)
-		}
+	if bad := tagFault(file, text); bad != nil {
+		return document{}, bad
 	}
 	if string(d.json) == "null" {
 		d.json = nil
@@ -85,7 +83,18 @@ func readDocument(fsys fs.FS, file string) (document, *fault) {
 	return d, nil
 }
 
-// mayHaveTag reports whether a text has what looks like a value with a tag of its own.
+// tagFault returns the fault of a text with a tag that the pipelines do not know.
+func tagFault(file string, text []byte) *fault {
+	if !mayHaveTag(text) {
+		return nil
+	}
+	if n := ownTag(text); n != nil {
+		return faultOf(file, n.Line, "the tag %q is none of YAML's: remove it", n.Tag)
+	}
+	return nil
+}
+
+// mayHaveTag reports whether a text has what may be a tag of its own.
 func mayHaveTag(text []byte) bool {
 	for from := 0; ; {
 		i := bytes.IndexByte(text[from:], '!')
@@ -93,14 +102,17 @@ func mayHaveTag(text []byte) bool {
 			return false
 		}
 		at := from + i
-		before := bytes.TrimRight(text[:at], " \t")
-		if len(before) < at && (len(before) == 0 || bytes.IndexByte([]byte("\n:-[{,?"), before[len(before)-1]) >= 0) &&
-			at+1 < len(text) && bytes.IndexByte([]byte(" \t\r\n!="), text[at+1]) < 0 {
+		if (at == 0 || bytes.IndexByte([]byte(" \t\n[{,"), text[at-1]) >= 0) && at+1 < len(text) &&
+			bytes.IndexByte([]byte(" \t\r\n="), text[at+1]) < 0 {
 			return true
 		}
 		from = at + 1
 	}
 }
+
+// pyTags are the tags that the pipelines' reader of YAML knows.
+var pyTags = []string{"!!null", "!!bool", "!!int", "!!float", "!!binary", "!!timestamp", "!!omap", "!!pairs", "!!set", "!!str",
+	"!!seq", "!!map", "!!merge"}
 
 // ownTag returns the first value of a text with a tag that YAML does not have.
 func ownTag(text []byte) (found *yaml.Node) {
@@ -111,7 +123,7 @@ func ownTag(text []byte) (found *yaml.Node) {
 	}
 	var visit func(n *yaml.Node)
 	visit = func(n *yaml.Node) {
-		if n.Tag != "" && !strings.HasPrefix(n.Tag, "!!") && found == nil {
+		if n.Tag != "" && n.Kind != yaml.AliasNode && !slices.Contains(pyTags, n.ShortTag()) && found == nil {
 			found = n
 		}
 		for _, c := range n.Content {
@@ -128,7 +140,7 @@ func (d document) isObject() bool { return len(d.json) > 0 && d.json[0] == '{' }
 // kindOf names the kind of a JSON value in YAML's words.
 func kindOf(value []byte) string {
 	if len(value) == 0 {
-		return "missing"
+		return "empty"
 	}
 	switch value[0] {
 	case '"':

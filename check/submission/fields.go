@@ -121,7 +121,7 @@ func findFields(_ context.Context, c *bundleCheck, emit rules.Emit) {
 // isTimestamp reports whether a value is a timestamp of YAML, which has more forms than a text with a time.
 func (c *bundleCheck) isTimestamp(value any, path []string) bool {
 	text, _ := value.(string)
-	if path[len(path)-1] != "createdAt" || text == "" || !isDigit(text[0]) || !strings.Contains(text, ":") {
+	if path[len(path)-1] != "createdAt" || text == "" || !isDigit(text[0]) || !yamlTime().MatchString(text) {
 		return false
 	}
 	file, err := bundlefs.ReadFile(c.fsys, c.b.csv)
@@ -134,6 +134,9 @@ func (c *bundleCheck) isTimestamp(value any, path []string) bool {
 	}
 	return at.Tag() == "!!timestamp"
 }
+
+// yamlTime is the form of timestamps with a time in YAML 1.1.
+var yamlTime = lazyregexp.New(`^\d{4}-\d\d?-\d\d?(?:[Tt]|[ \t]+)\d\d?:\d\d:\d\d`)
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 

@@ -64,7 +64,7 @@ func Find(dir string) (Place, error) {
 		if p, ok := placeBelow(root, below); ok {
 			return p, nil
 		}
-		if _, ok := Profile(root); ok && len(below) > 1 && below[0] == operatorsDir {
+		if len(below) > 1 && below[0] == operatorsDir && isFile(filepath.Join(root, configFile)) {
 			return Place{}, fmt.Errorf("%s: %w: the directories manifests and metadata of a bundle are in %s/%s/VERSION", dir, ErrNoBundle,
 				operatorsDir, below[1])
 		}
@@ -135,6 +135,15 @@ func isOperator(fsys fs.FS, dir string) bool {
 	return err == nil && slices.ContainsFunc(names, func(name string) bool { return isBundle(fsys, path.Join(dir, name)) })
 }
 
+// hasHalf reports whether a directory has a bundle that lacks one of its directories.
+func hasHalf(fsys fs.FS, dir string) bool {
+	names, err := directories(fsys, dir)
+	return err != nil || slices.ContainsFunc(names, func(name string) bool {
+		dir := path.Join(dir, name)
+		return isIn(fsys, dir, "manifests", true) || isIn(fsys, dir, "metadata", true)
+	})
+}
+
 func hasOperator(fsys fs.FS) bool {
 	names, err := directories(fsys, operatorsDir)
 	return err == nil && slices.ContainsFunc(names, func(name string) bool {
@@ -166,21 +175,29 @@ func directories(fsys fs.FS, dir string) (names []string, err error) {
 	return names, nil
 }
 
-// Profile returns the profile of the repository at root that its config.yaml says; ok is false if it says none.
-func Profile(root string) (profile rules.Profile, ok bool) {
-	r, err := os.OpenRoot(root)
+// ErrNoProfile is the error for a repository whose config.yaml does not say which pipeline checks it.
+var ErrNoProfile = faults.New(faults.Input, "config.yaml does not say which pipeline checks the repository")
+
+// Profile returns the profile of the repository that its config.yaml says. It is empty if there is no config.yaml, or it
+// has no organization.
+func (p Place) Profile() (rules.Profile, error) {
+	r, err := os.OpenRoot(p.Root)
 	if err != nil {
-		return "", false
+		return "", err
 	}
 	defer r.Close()
 	c, bad := readConfig(r.FS())
-	if bad != nil {
-		return "", false
+	switch {
+	case bad != nil:
+		return "", fmt.Errorf("%w: %s:%d: %w", ErrNoProfile, filepath.Join(p.Root, bad.file), bad.line, bad)
+	case c.organization == "":
+		return "", nil
 	}
-	for _, p := range rules.Pipelines() {
-		if p.Organization() == c.organization {
-			return p, true
+	for _, profile := range rules.Pipelines() {
+		if profile.Organization() == c.organization {
+			return profile, nil
 		}
 	}
-	return "", false
+	return "", fmt.Errorf("%w: the organization %q of %s is none that is known", ErrNoProfile, c.organization,
+		filepath.Join(p.Root, configFile))
 }

@@ -4,9 +4,9 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
-	"github.com/operator-bindery/bindery/check/rules"
 	"github.com/operator-bindery/bindery/check/submission"
 )
 
@@ -64,8 +64,13 @@ func TestFind(t *testing.T) {
 	if got, err := submission.Find(filepath.Join(root, "operators/none")); !errors.Is(err, submission.ErrNoBundle) {
 		t.Errorf("a directory of an operator without a bundle: %+v, %v", got, err)
 	}
-	if profile, ok := submission.Profile(root); !ok || profile != rules.Certified {
-		t.Errorf("profile %q, %v", profile, ok)
+	for config, want := range map[string]string{"organization: certified-operators\n": "certified", "{}\n": "", "a: {\n": "no YAML",
+		"organization: acme\n": "\"acme\"", "organization: [a]\n": "a list"} {
+		write(t, root, "config.yaml", config)
+		profile, err := submission.Place{Root: root}.Profile()
+		if err == nil && string(profile) != want || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: profile %q, %v, want %s", config, profile, err, want)
+		}
 	}
 	for _, dir := range []string{tree(t, map[string]string{"manifests/a.yaml": "", "metadata/a.yaml": ""}),
 		tree(t, map[string]string{"catalogs/v4.17/demo/catalog.yaml": ""})} {
@@ -75,5 +80,16 @@ func TestFind(t *testing.T) {
 	}
 	if _, err := submission.Find(filepath.Join(root, "missing")); err == nil {
 		t.Error("a missing directory is found")
+	}
+}
+
+func write(t *testing.T, root, name, text string) {
+	t.Helper()
+	name = filepath.Join(root, name)
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -21,7 +21,8 @@ type graph struct {
 	channel  string
 	bundles  []*submitted // sorted
 	upgrades *declcfg.Upgrades
-	odd      []*fault // edges that do not count
+	odd      []*fault            // edges that do not count
+	itself   map[*submitted]bool // those whose range has their own version
 }
 
 // mode returns the mode of the operator's graph.
@@ -45,12 +46,13 @@ func (o *operator) graph(channel string) (*graph, *fault) {
 	if bad != nil {
 		return nil, bad
 	}
-	g := &graph{channel: channel}
+	g := &graph{channel: channel, itself: map[*submitted]bool{}}
 	for _, b := range o.bundles {
+		m, bad := b.membership()
 		switch {
-		case b.annotationsFault != nil:
-			return nil, b.annotationsFault
-		case !b.in(channel):
+		case bad != nil:
+			return nil, bad
+		case !m.in[channel]:
 		case b.csvFault != nil:
 			return nil, b.csvFault
 		case b.wrong != nil:
@@ -127,6 +129,7 @@ func (g *graph) edges(e *declcfg.ChannelEntry, b *submitted, byVersion map[strin
 				from.version, from.title(), b.title())
 		case !skipped.Contains(*from.parsed):
 		case from == b:
+			g.itself[b] = true
 			g.odd = append(g.odd, faultOf(b.csv, 1, "the range %q of olm.skipRange has the version %s of the bundle itself", text,
 				b.version))
 		default:
@@ -143,7 +146,7 @@ func (g *graph) dangling() (out []*submitted) {
 	}
 	heads := g.upgrades.Heads()
 	for _, b := range g.bundles[:len(g.bundles)-1] {
-		if slices.Contains(heads, b.name) {
+		if slices.Contains(heads, b.name) && !g.itself[b] {
 			out = append(out, b)
 		}
 	}
@@ -153,11 +156,11 @@ func (g *graph) dangling() (out []*submitted) {
 // channels returns the channels of all bundles.
 func (o *operator) channels() (names []string, bad *fault) {
 	for _, b := range o.bundles {
-		own, bad := b.channels()
+		own, bad := b.membership()
 		if bad != nil {
 			return nil, bad
 		}
-		names = append(names, own...)
+		names = append(names, own.names...)
 	}
 	slices.Sort(names)
 	return slices.Compact(names), nil

@@ -85,6 +85,14 @@ func TestHostileRepositories(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, ""},
+		"a catalog that is a FIFO": {func(t *testing.T, root string) {
+			write(t, root, "config.yaml", "allowed_bundle_registries: [quay.io/a]\n")
+			write(t, root, "catalogs/v4.17/demo/catalog.yaml", "")
+			replace(t, root, "catalogs/v4.17/demo/catalog.yaml", func(name string) error { return syscall.Mkfifo(name, 0o644) })
+		}, "it is not a regular file"},
+		"many channels": {func(t *testing.T, root string) {
+			write(t, root, "operators/demo/1.0.0/metadata/annotations.yaml", strings.Replace(annotations, "stable", strings.Repeat("a,", 100_000), 1))
+		}, "more than 200 channels"},
 		"a pattern that is none": {func(t *testing.T, root string) {
 			write(t, root, "config.yaml", "tests: [{name: check_operator_name, ignore_operators: [\"(\"]}]\n")
 		}, "submission.config: config.yaml:1"},
@@ -106,17 +114,6 @@ func TestHostileRepositories(t *testing.T) {
 				t.Errorf("%.2000s\nlacks %q", got, test.want)
 			}
 		})
-	}
-}
-
-func write(t *testing.T, root, name, text string) {
-	t.Helper()
-	name = filepath.Join(root, name)
-	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
 	}
 }
 

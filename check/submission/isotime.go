@@ -11,8 +11,8 @@ import (
 var (
 	isoMonth = lazyregexp.New(`^(\d{4})(?:-(\d\d))?$`)
 	isoWeek  = lazyregexp.New(`^\d{4}(?:-W(\d\d)|W(\d\d))$`)
-	isoDate  = lazyregexp.New(`^(?:(\d{4})-(\d\d)-(\d\d)|(\d{4})(\d\d)(\d\d)|\d{4}-W(\d\d)-(\d)|\d{4}W(\d\d)(\d)|\d{4}-?(\d{3}))(?:.(.+))?$`)
-	isoTime  = lazyregexp.New(`^(\d\d)(?::?(\d\d)(?::?(\d\d)(?:[.,](\d+))?)?)?(?:[Zz]|[-+](\d\d)(?::?(\d\d))?)?$`)
+	isoDate  = lazyregexp.New(`^(?:(\d{4})-(\d\d)-(\d\d)|(\d{4})(\d\d)(\d\d)|\d{4}-W(\d\d)-(\d)|\d{4}W(\d\d)(\d)|\d{4}-?(\d{3}))(?:[\x00-\x7f](.+))?$`)
+	isoTime  = lazyregexp.New(`^(\d\d)(?::(\d\d)(?::(\d\d)(?:[.,](\d+))?)?|(\d\d)(?:(\d\d)(?:[.,](\d+))?)?)?(?:[Zz]|[-+](\d\d)(?::?(\d\d))?)?$`)
 )
 
 // isTime reports whether a text is a time as the pipeline reads it: a date in ISO 8601, alone or followed by any
@@ -29,7 +29,7 @@ func isTime(s string) bool {
 	case m == nil,
 		m[1]+m[4] != "" && !isDay(number(m[1]+m[4]), number(m[2]+m[5]), number(m[3]+m[6])),
 		m[7]+m[9] != "" && !(within(m[7]+m[9], 1, 53) && within(m[8]+m[10], 1, 7)),
-		m[11] != "" && !within(m[11], 1, 366):
+		m[11] != "" && (!within(m[11], 1, 366) || number(m[11]) == 366 && !isDay(number(s[:4]), 2, 29)):
 		return false
 	}
 	rest := m[12]
@@ -40,8 +40,9 @@ func isTime(s string) bool {
 	if t == nil {
 		return false
 	}
-	midnight := t[1] == "24" && number(t[2])+number(t[3])+number(t[4]) == 0
-	return (midnight || isClock(t[1], t[2], t[3])) && isClock(t[5], t[6], "")
+	minute, second, fraction := t[2]+t[5], t[3]+t[6], t[4]+t[7]
+	midnight := t[1] == "24" && number(minute)+number(second)+number(fraction) == 0
+	return (midnight || isClock(t[1], minute, second)) && isClock(t[8], t[9], "")
 }
 
 // isDay reports whether a day is in the calendar.

@@ -11,7 +11,10 @@ import (
 )
 
 // shortVersion is the form of a version of one to three numbers. What follows them does not count.
-var shortVersion = lazyregexp.New(`^(0|[1-9]\d{0,5})(?:\.(0|[1-9]\d{0,5})(?:\.(0|[1-9]\d{0,5})(?:[-+][0-9A-Za-z.+-]+)?)?)?$`)
+var shortVersion = lazyregexp.New(`^(0|[1-9]\d{0,5})(?:\.(0|[1-9]\d{0,5})(?:\.(0|[1-9]\d{0,5}))?)?` +
+	`(?:-` + preRelease + `(?:\.` + preRelease + `)*)?(?:\+[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?$`)
+
+const preRelease = `(?:0|[1-9]\d*|\d*[A-Za-z-][0-9A-Za-z-]*)`
 
 // numbers returns the numbers of a version of one to three.
 func numbers(text string) (n [3]int, ok bool) {
@@ -114,21 +117,24 @@ func (c *bundleCheck) selected(text string) (out []openshift.Version, odd string
 	known := c.Versions.Versions()
 	if from, to, ok := strings.Cut(text, "-"); ok {
 		first, err := parse(from)
-		if err != nil {
-			return nil, "", err
+		last, lastErr := parse(to)
+		if err != nil || lastErr != nil {
+			return nil, "", fmt.Errorf("%s is %q, and it is to be a version such as v4.12, =v4.12, or a range v4.12-v4.14", openshift.Annotation, text)
 		}
-		last, err := parse(to)
 		for _, v := range known {
 			if v.Compare(first) >= 0 && v.Compare(last) <= 0 {
 				out = append(out, v)
 			}
 		}
-		if err == nil && first.Compare(last) > 0 {
+		if first.Compare(last) > 0 {
 			odd = fmt.Sprintf("%s is %q, which is for no version: the first is above the last", openshift.Annotation, text)
 		}
-		return out, odd, err
+		return out, odd, nil
 	}
 	exact, only := strings.CutPrefix(text, "=")
+	if strings.Contains(text, ",") { // a list comes first
+		exact, only = text, false
+	}
 	var lowest openshift.Version
 	for i, part := range strings.Split(exact, ",") {
 		v, err := parse(part)

@@ -26,7 +26,8 @@ const (
 // operator is a directory with bundles.
 type operator struct {
 	name, dir string
-	ci        document // of ci.yaml; its value is nil if there is none, or an empty one
+	ci        document // of ci.yaml; its value is nil if it is no mapping
+	ciWhole   document // of ci.yaml, whatever it is
 	ciFile    string   // empty: there is none
 	ciFault   *fault
 	fbc       bool
@@ -55,14 +56,16 @@ type submitted struct {
 
 	specVersion, replaces, skips, minKube, skipRange json.RawMessage
 	wrong                                            *fault // an edge is of the wrong kind
+
+	memberOf *membership // nil: not read yet
 }
 
 // operator reads an operator with its bundles.
 func (r *Repository) operator(name string) (*operator, error) {
 	o := &operator{name: name, dir: path.Join(operatorsDir, name)}
 	if o.ciFile = r.named(o.dir, ciFile, "ci.yml"); o.ciFile != "" {
-		if o.ci, o.ciFault = readDocument(r.fsys, o.ciFile); o.ciFault == nil && o.ci.json != nil && !o.ci.isObject() {
-			o.ciFault = faultOf(o.ciFile, 1, "the file is %s and no mapping", kindOf(o.ci.json))
+		if o.ciWhole, o.ciFault = readDocument(r.fsys, o.ciFile); o.ciWhole.isObject() {
+			o.ci = o.ciWhole
 		}
 	}
 	o.fbc = string(jsonscan.Member(o.ci.json, "fbc", "enabled")) == "true"
@@ -138,6 +141,7 @@ func (b *submitted) readCSV(csv []byte) {
 	b.minKube, b.skipRange = value("spec", "minKubeVersion"), value("metadata", "annotations", declcfg.AnnotationSkipRange)
 	name := value("metadata", "name")
 	text, ok := textOf(name)
+	b.csvName = text
 	first, rest, found := strings.Cut(text, ".")
 	switch {
 	case !ok:
@@ -145,7 +149,7 @@ func (b *submitted) readCSV(csv []byte) {
 	case !found:
 		b.csvFault = faultOf(b.csv, 1, "metadata.name is %q, and a name has the form OPERATOR.vVERSION", text)
 	default:
-		b.csvName, b.operatorName, b.version = text, first, strings.TrimLeft(rest, "v")
+		b.operatorName, b.version = first, strings.TrimLeft(rest, "v")
 		if v, err := versions.Parse(b.version); err == nil {
 			b.parsed = &v
 		}
@@ -199,41 +203,94 @@ func (b *submitted) packageName() string {
 	return string(v) // a number, as text
 }
 
-// channels returns the channels and the default channel, each once and sorted. There is a channel without a name if the
-// annotation is empty.
-func (b *submitted) channels() (names []string, bad *fault) {
+// maxChannels limits the channels of a bundle.
+const maxChannels = 200
+
+// membership is what the annotations of a bundle say of channels.
+type membership struct {
+	in    map[string]bool // by the annotation of channels
+	names []string        // these and the default channel, sorted
+}
+
+// membership reads the annotations. There is a channel without a name if that of channels is empty.
+func (b *submitted) membership() (m membership, bad *fault) {
 	if b.annotationsFault != nil {
-		return nil, b.annotationsFault
+		return m, b.annotationsFault
 	}
+	if b.memberOf != nil {
+		return *b.memberOf, nil
+	}
+	m.in = map[string]bool{}
 	for _, key := range []string{bundle.AnnotationChannels, bundle.AnnotationDefaultChannel} {
 		value := b.annotations[key]
 		text, ok := textOf(value)
 		if !ok {
-			return nil, faultOf(b.annotationsFile, 0, "%s is %s: put it in quotes", key, kindOf(value))
+			return m, faultOf(b.annotationsFile, 0, "%s is %s: put it in quotes", key, kindOf(value))
 		}
 		if key == bundle.AnnotationDefaultChannel {
 			if text = strings.TrimSpace(text); text != "" {
-				names = append(names, text)
+				m.names = append(m.names, text)
 			}
 			continue
 		}
+		if strings.Count(text, ",") >= maxChannels {
+			return m, faultOf(b.annotationsFile, 0, "%s has more than %d channels", key, maxChannels)
+		}
 		for name := range strings.SplitSeq(text, ",") {
-			names = append(names, strings.TrimSpace(name))
+			name = strings.TrimSpace(name)
+			m.in[name] = true
+			m.names = append(m.names, name)
 		}
 	}
-	slices.Sort(names)
-	return slices.Compact(names), nil
+	slices.Sort(m.names)
+	m.names = slices.Compact(m.names)
+	b.memberOf = &m
+	return m, nil
 }
 
-// in reports whether the bundle is in a channel by its annotation of channels, not as the default one.
-func (b *submitted) in(channel string) bool {
-	text, _ := textOf(b.annotations[bundle.AnnotationChannels])
-	for name := range strings.SplitSeq(text, ",") {
-		if strings.TrimSpace(name) == channel {
-			return true
+// newest returns the bundle of the highest version by spec.version or its directory, and those that cannot be read.
+func (o *operator) newest() (out []*submitted) {
+	var best *submitted
+	version := func(b *submitted) *semver.Version {
+		for _, text := range []string{plainText(b.specVersion), b.name} {
+			if v, err := versions.Parse(text); err == nil {
+				return &v
+			}
+		}
+		return b.parsed
+	}
+	for _, b := range o.bundles {
+		if b.csvFault != nil || b.annotationsFault != nil {
+			out = append(out, b)
+		}
+		switch v := version(b); {
+		case best == nil:
+			best = b
+		case v == nil:
+		case version(best) == nil || v.GE(*version(best)):
+			best = b
 		}
 	}
-	return false
+	for _, b := range []*submitted{best, last(o.bundles)} {
+		if b != nil && !slices.Contains(out, b) {
+			out = append(out, b)
+		}
+	}
+	return out
+}
+
+// last returns the last of some bundles; nil if there is none.
+func last(all []*submitted) *submitted {
+	if len(all) == 0 {
+		return nil
+	}
+	return all[len(all)-1]
+}
+
+// plainText returns a text; empty if the value is none.
+func plainText(value []byte) string {
+	text, _ := jsonscan.Text(value)
+	return text
 }
 
 // openshift returns the text of the annotation of OpenShift versions.

@@ -53,9 +53,7 @@ func findUpdateGraph(_ context.Context, o *operatorCheck, emit rules.Emit) {
 		return
 	}
 	if o.op.ciFault != nil {
-		if o.op.ci.json == nil { // else the schema says it
-			o.fault(o.op.ciFault, emit)
-		}
+		o.fault(o.op.ciFault, emit)
 		return
 	}
 	value := jsonscan.Member(o.op.ci.json, "updateGraph")
@@ -70,7 +68,7 @@ func findUpdateGraph(_ context.Context, o *operatorCheck, emit rules.Emit) {
 	}
 }
 
-func findLoops(_ context.Context, o *operatorCheck, emit rules.Emit) {
+func findLoops(ctx context.Context, o *operatorCheck, emit rules.Emit) {
 	if o.op.fbc {
 		return
 	}
@@ -80,9 +78,12 @@ func findLoops(_ context.Context, o *operatorCheck, emit rules.Emit) {
 		return
 	}
 	for _, channel := range channels {
+		if ctx.Err() != nil {
+			return
+		}
 		g, bad := o.op.graph(channel)
 		if bad != nil {
-			o.graphFault(bad, emit)
+			o.graphFault(o.op.dir, bad, emit)
 			return
 		}
 		for _, odd := range g.odd {
@@ -98,9 +99,9 @@ func findLoops(_ context.Context, o *operatorCheck, emit rules.Emit) {
 }
 
 // graphFault emits why a graph cannot be made. What is wrong with the mode is so for each rule that needs a graph.
-func (o *operatorCheck) graphFault(bad *fault, emit rules.Emit) {
+func (o *operatorCheck) graphFault(part string, bad *fault, emit rules.Emit) {
 	if bad.file == o.op.ciFile && o.op.ciFault != nil {
-		o.fault(bad, emit)
+		o.faultOf(part, bad, emit)
 		return
 	}
 	f := bad.finding()
@@ -111,14 +112,14 @@ func (o *operatorCheck) graphFault(bad *fault, emit rules.Emit) {
 func findCISchema(_ context.Context, o *operatorCheck, emit rules.Emit) {
 	switch {
 	case o.op.ciFile == "":
-	case o.op.ciFault != nil && o.op.ci.json == nil:
+	case o.op.ciFault != nil:
 		o.fault(o.op.ciFault, emit)
-	case o.op.ci.json == nil:
+	case o.op.ciWhole.json == nil:
 		f := o.at(o.op.ciFile, "the file is empty, and it is to be a mapping")
 		f.Fix = "remove it, or write \"updateGraph: replaces-mode\""
 		emit(f)
 	default:
-		d := o.op.ci
+		d := o.op.ciWhole
 		d.file = o.op.ciFile
 		for _, f := range violations(schemas.ci(), d) {
 			emit(o.placed(f))
@@ -209,7 +210,9 @@ func findTemplates(_ context.Context, o *operatorCheck, emit rules.Emit) {
 			continue
 		case bad != nil && !isIn(o.fsys, path.Dir(file), path.Base(file), false): // made with the first release
 		case bad != nil:
-			o.fault(bad, emit)
+			f := bad.finding()
+			f.Package, f.Severity = o.op.name, rules.Warning
+			emit(f)
 		default:
 			schema := cmp.Or(jsonscan.TextAt(d.json, "schema"), jsonscan.TextAt(d.json, "Schema")) // opm takes both
 			if slices.Contains([]string{"olm.template.basic", "olm.semver"}, m.kind) && schema != m.kind {

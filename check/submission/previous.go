@@ -17,11 +17,11 @@ type previous struct {
 	added map[string]bool
 	// below are the directories of files that change, deleted those of files that are deleted, each with what was in it.
 	below   map[string]bool
-	deleted map[string][]string
+	deleted map[string]map[string]bool
 }
 
 func newPrevious(now fs.FS, changes []gitrepo.Change) *previous {
-	p := &previous{now, map[string]bool{}, map[string]bool{}, map[string][]string{}}
+	p := &previous{now, map[string]bool{}, map[string]bool{}, map[string]map[string]bool{}}
 	for _, c := range changes {
 		_, err := fs.Stat(now, c.Path)
 		gone := c.Kind == gitrepo.Deleted || c.Kind == gitrepo.Unknown && err != nil
@@ -30,9 +30,13 @@ func newPrevious(now fs.FS, changes []gitrepo.Change) *previous {
 		}
 		for name := c.Path; name != "."; name = path.Dir(name) {
 			dir := path.Dir(name)
-			if p.below[dir] = true; gone && !slices.Contains(p.deleted[dir], path.Base(name)) {
-				p.deleted[dir] = append(p.deleted[dir], path.Base(name))
+			if p.below[dir] = true; !gone {
+				continue
 			}
+			if p.deleted[dir] == nil {
+				p.deleted[dir] = map[string]bool{}
+			}
+			p.deleted[dir][path.Base(name)] = true
 		}
 	}
 	return p
@@ -48,7 +52,7 @@ func (p *previous) Open(name string) (fs.File, error) {
 
 // Stat describes a file or directory.
 func (p *previous) Stat(name string) (fs.FileInfo, error) {
-	if len(p.deleted[name]) > 0 || slices.Contains(p.deleted[path.Dir(name)], path.Base(name)) {
+	if len(p.deleted[name]) > 0 || p.deleted[path.Dir(name)][path.Base(name)] {
 		return entryBefore{path.Base(name), len(p.deleted[name]) > 0}, nil
 	}
 	if p.added[name] {
@@ -72,11 +76,11 @@ func (p *previous) ReadDir(name string) (out []fs.DirEntry, err error) {
 	}
 	for _, e := range entries {
 		child := path.Join(name, e.Name())
-		if _, err := p.Stat(child); err == nil && !slices.Contains(p.deleted[name], e.Name()) {
+		if _, err := p.Stat(child); err == nil && !p.deleted[name][e.Name()] {
 			out = append(out, e)
 		}
 	}
-	for _, child := range p.deleted[name] {
+	for child := range p.deleted[name] {
 		out = append(out, fs.FileInfoToDirEntry(entryBefore{child, len(p.deleted[path.Join(name, child)]) > 0}))
 	}
 	slices.SortFunc(out, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })

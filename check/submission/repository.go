@@ -35,6 +35,11 @@ func readConfig(fsys fs.FS) (c config, bad *fault) {
 	if !d.isObject() {
 		return c, faultOf(configFile, 1, "the file is %s and no mapping", kindOf(d.json))
 	}
+	for _, field := range []struct{ name, kind string }{{"organization", "text"}, {"allowed_bundle_registries", "a list"}, {"tests", "a list"}} {
+		if value := jsonscan.Member(d.json, field.name); len(value) > 0 && string(value) != "null" && kindOf(value) != field.kind {
+			return c, faultOf(configFile, 1, "%s is %s, and it is to be %s", field.name, kindOf(value), field.kind)
+		}
+	}
 	c.organization = jsonscan.TextAt(d.json, "organization")
 	jsonscan.Elements(jsonscan.Member(d.json, "allowed_bundle_registries"), func(v []byte) bool {
 		if text, ok := jsonscan.Text(v); ok {
@@ -47,9 +52,11 @@ func readConfig(fsys fs.FS) (c config, bad *fault) {
 	jsonscan.Elements(jsonscan.Member(d.json, "tests"), func(test []byte) bool {
 		name := jsonscan.TextAt(test, "name")
 		jsonscan.Elements(jsonscan.Member(test, "ignore_operators"), func(v []byte) bool {
-			text, _ := jsonscan.Text(v)
+			text, ok := jsonscan.Text(v)
 			pattern, err := regexp.Compile("^(?:" + text + ")")
-			if err != nil {
+			if !ok {
+				bad = faultOf(configFile, 1, "ignore_operators of the test %q has %s, and patterns are texts", name, kindOf(v))
+			} else if err != nil {
 				bad = faultOf(configFile, 1, "ignore_operators of the test %q has an invalid pattern: %v", name, err)
 			} else {
 				c.waivers = append(c.waivers, waiver{name, pattern})
@@ -84,7 +91,10 @@ func Open(fsys fs.FS) *Repository {
 // Operators returns the names of the operators, sorted.
 func (r *Repository) Operators() (names []string, err error) {
 	all, err := directories(r.fsys, operatorsDir)
-	return slices.DeleteFunc(all, func(name string) bool { return !isOperator(r.fsys, path.Join(operatorsDir, name)) }), err
+	return slices.DeleteFunc(all, func(name string) bool {
+		dir := path.Join(operatorsDir, name)
+		return !isOperator(r.fsys, dir) && !hasHalf(r.fsys, dir)
+	}), err
 }
 
 // Catalogs returns the names of the catalogs, sorted.

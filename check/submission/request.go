@@ -15,7 +15,7 @@ import (
 	"strings"
 
 	"github.com/operator-bindery/bindery/check/rules"
-	class "github.com/operator-bindery/bindery/internal/fault"
+	faults "github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/gitrepo"
 )
 
@@ -25,6 +25,8 @@ type Request struct {
 	Changes []gitrepo.Change
 	// Base has the files before the change; nil: they are not known, and follow from Changes as far as possible.
 	Base fs.FS
+	// Unstaged, unless nil, returns the files below directories that are not as the change has them.
+	Unstaged func(ctx context.Context, dirs []string) ([]string, error)
 
 	closer io.Closer // of what Base reads; nil: nothing
 }
@@ -45,6 +47,7 @@ type request struct {
 	operators, bundles, packages map[string]bool
 	extra                        []string
 	added, modified, deleted     []string // bundles, sorted
+	unstaged                     []string // files that are not as the request has them
 	previous                     *previous
 }
 
@@ -100,7 +103,7 @@ func (r *request) before() fs.FS {
 	return r.previous
 }
 
-// Title returns the title of the request: the pipeline gives it this one. It is empty if the request has no bundle and no
+// title returns the title of the request: the pipeline gives it this one. It is empty if the request has no bundle and no
 // catalog.
 func (r *request) title() string {
 	names, catalogs := map[string]bool{}, map[string]bool{}
@@ -127,7 +130,7 @@ func (r *request) title() string {
 const requestTarget = "pull request"
 
 // ErrNoChange is the error for a request that changes nothing.
-var ErrNoChange = class.New(class.Input, "nothing has changed")
+var ErrNoChange = faults.New(faults.Input, "nothing has changed")
 
 // requestTasks are those for what a request changes and does not delete.
 func (c *check) requestTasks(ctx context.Context) (tasks []func(context.Context) error, err error) {
@@ -135,10 +138,15 @@ func (c *check) requestTasks(ctx context.Context) (tasks []func(context.Context)
 		return nil, ErrNoChange
 	}
 	r := c.newRequest(*c.Request)
+	c.run.SetTitle(r.title())
+	if r.Unstaged != nil {
+		if r.unstaged, err = r.Unstaged(ctx, r.parts()); err != nil {
+			return nil, err
+		}
+	}
 	if err := rules.Each(ctx, c.run.In(rules.Part{Target: requestTarget}), requestChecks, r); err != nil {
 		return nil, err
 	}
-	c.run.SetTitle(r.title())
 	for _, dir := range slices.Sorted(maps.Keys(r.operators)) {
 		if !isOperator(c.fsys, dir) {
 			continue
@@ -161,6 +169,27 @@ func (c *check) requestTasks(ctx context.Context) (tasks []func(context.Context)
 		}
 	}
 	return tasks, nil
+}
+
+// parts returns the bundles and the packages, and the files of the operators beside their bundles.
+func (r *request) parts() (out []string) {
+	for dir := range r.bundles {
+		out = append(out, dir)
+	}
+	for dir := range r.packages {
+		out = append(out, dir)
+	}
+	for dir := range r.operators {
+		out = append(out, path.Join(dir, ciFile), path.Join(dir, "catalog-templates"))
+	}
+	slices.Sort(out)
+	return out
+}
+
+func findUnstaged(_ context.Context, r *request, emit rules.Emit) {
+	for _, name := range r.unstaged {
+		emit(rules.Finding{File: name, Message: "the file is not as it is staged or committed, and what is staged is what a request has"})
+	}
 }
 
 func findAdded(_ context.Context, r *request, emit rules.Emit) {
@@ -212,7 +241,8 @@ func findDeleted(ctx context.Context, r *request, emit rules.Emit) {
 		base := &Repository{fsys: r.before()}
 		operator, err := base.operator(path.Base(path.Dir(dir)))
 		if err != nil {
-			continue // where it is read from is another one than what is checked
+			emit(rules.Finding{File: dir, Message: "the bundle that the request deletes cannot be read: " + err.Error()})
+			continue
 		}
 		if r.Base == nil { // what ci.yaml says now
 			if now, err := r.operator(operator.name); err == nil {
@@ -225,8 +255,12 @@ func findDeleted(ctx context.Context, r *request, emit rules.Emit) {
 				Message: fmt.Sprintf("the request deletes a bundle of %s, which has no file-based catalogs", operator.name)})
 		}
 		for _, b := range operator.bundles {
-			if name := b.csvName; b.dir == dir && name != "" {
+			switch name := b.csvName; {
+			case b.dir != dir || r.Base == nil:
+			case name != "":
 				r.usedBy(ctx, name, dir, emit)
+			case b.csvFault != nil && b.csv != "":
+				emit(rules.Finding{File: b.csv, Message: "the bundle that the request deletes cannot be read: " + b.csvFault.text})
 			}
 		}
 	}
@@ -256,7 +290,7 @@ func (r *request) usedBy(ctx context.Context, name, dir string, emit rules.Emit)
 
 // has reports whether the package's catalog has a bundle.
 func (c *catalogCheck) has(ctx context.Context, bundle string) bool {
-	for b := range c.bundles(ctx) {
+	for b := range c.bundles(ctx, func(rules.Finding) {}) { // what cannot be read is told where catalogs are checked
 		if b.name == bundle {
 			return true
 		}
@@ -305,9 +339,21 @@ func sinceRevision(ctx context.Context, root, revision string) (_ *Request, err 
 		return nil, err
 	}
 	q := &Request{Base: base.FS(), closer: r}
+	q.Unstaged = base.Unstaged
 	if below = filepath.ToSlash(below); below != "." {
 		if q.Base, err = fs.Sub(q.Base, below); err != nil {
 			return nil, err
+		}
+		q.Unstaged = func(ctx context.Context, dirs []string) (names []string, err error) {
+			in := make([]string, len(dirs))
+			for i, dir := range dirs {
+				in[i] = path.Join(below, dir)
+			}
+			names, err = base.Unstaged(ctx, in)
+			for i, name := range names {
+				names[i] = strings.TrimPrefix(name, below+"/")
+			}
+			return names, err
 		}
 	}
 	for _, c := range changes {

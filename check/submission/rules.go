@@ -31,10 +31,18 @@ var wholeChecks = []rules.Check[*check]{
 		Title: "The config.yaml of the repository can be read.", Fix: "mend the file"}}, Find: findConfig},
 }
 
+// projectCheck counts for the operators of catalogs, too.
+var projectCheck = rules.Check[*operatorCheck]{Rules: []rules.Rule{{ID: "certification-project-check", Severity: rules.Error, Profiles: isv, Scopes: onOperator,
+	Title: "ci.yaml has the number of the certification project.",
+	Fix:   "write the number of the project in quotes: cert_project_id: \"123\""}}, Find: findProject}
+
 var operatorChecks = []rules.Check[*operatorCheck]{
 	{Rules: []rules.Rule{{ID: "submission.half-bundle", Severity: rules.Warning, Profiles: common, Scopes: onOperator,
 		Title: "A bundle has the directories manifests and metadata.",
 		Fix:   "add the directory: the pipeline does not take the other one for a bundle"}}, Find: findHalves},
+	{Rules: []rules.Rule{{ID: "check_schema_operator_ci_config", Severity: rules.Error, Profiles: common, Scopes: onOperator,
+		Title: "ci.yaml has the fields that the pipeline knows, with values of their kinds.", Fix: seeMessage}},
+		Find: findCISchema},
 	{Rules: []rules.Rule{{ID: "check_operator_name_unique", Severity: rules.Error, Profiles: community, Scopes: onOperator,
 		Title: "The names of all ClusterServiceVersions of an operator are equal up to the first dot.",
 		Fix:   "give all bundles of the operator one name"}}, Find: findNames},
@@ -44,15 +52,10 @@ var operatorChecks = []rules.Check[*operatorCheck]{
 	{Rules: []rules.Rule{{ID: "check_upgrade_graph_loop", Severity: rules.Error, Profiles: community, Scopes: onOperator,
 		Title: "No upgrade of a channel leads back to where it began.",
 		Fix:   "mend spec.replaces, spec.skips or olm.skipRange of the bundles"}}, Find: findLoops},
-	{Rules: []rules.Rule{{ID: "check_schema_operator_ci_config", Severity: rules.Error, Profiles: common, Scopes: onOperator,
-		Title: "ci.yaml has the fields that the pipeline knows, with values of their kinds.", Fix: seeMessage}},
-		Find: findCISchema},
 	{Rules: []rules.Rule{{ID: "check_catalog_usage_ci_config", Severity: rules.Error, Profiles: common, Scopes: onOperator,
 		Title: "A catalog is made of one template.", Fix: "name the catalog in one entry of fbc.catalog_mapping"}},
 		Find: findCatalogUsage},
-	{Rules: []rules.Rule{{ID: "certification-project-check", Severity: rules.Error, Profiles: isv, Scopes: onOperator,
-		Title: "ci.yaml has the number of the certification project.",
-		Fix:   "write the number of the project in quotes: cert_project_id: \"123\""}}, Find: findProject},
+	projectCheck,
 	{Rules: []rules.Rule{{ID: "submission.template", Severity: rules.Warning, Profiles: common, Scopes: onOperator,
 		Title: "The templates and the catalogs of fbc.catalog_mapping exist, and all catalogs of the operator are in it.",
 		Fix:   seeMessage}}, Find: findTemplates},
@@ -62,7 +65,7 @@ var bundleChecks = []rules.Check[*bundleCheck]{
 	{Rules: []rules.Rule{{ID: "check_operator_name", Severity: rules.Error, Profiles: common, Scopes: onBundle,
 		Title: "The package, the name of the ClusterServiceVersion and the operator's directory are equal, in all bundles.",
 		Fix:   "use one name everywhere"}}, Find: findOperatorName},
-	{Rules: []rules.Rule{{ID: "submission.csv-second", Severity: rules.Error, Profiles: isv, Scopes: onBundle,
+	{Rules: []rules.Rule{{ID: "submission.csv-second", Severity: rules.Error, Profiles: common, Scopes: onBundle,
 		Title: "One file of the manifests has the ClusterServiceVersion.", Fix: "remove the others"}}, Find: findSecondCSV},
 	{Rules: []rules.Rule{{ID: "check_required_fields", Severity: rules.Error, Profiles: community, Scopes: onBundle,
 		Title: "The ClusterServiceVersion has the fields that a catalog shows.", Fix: seeMessage}}, Find: findFields},
@@ -119,6 +122,9 @@ var catalogChecks = []rules.Check[*catalogCheck]{
 
 // requestChecks are the rules on a change as a whole.
 var requestChecks = []rules.Check[*request]{
+	{Rules: []rules.Rule{{ID: "submission.staged", Severity: rules.Error, Profiles: common, Scopes: onRequest,
+		Title: "The files that are checked are as they are staged or committed.", Fix: "stage the file with \"git add\", or remove it"}},
+		Find: findUnstaged},
 	{Rules: []rules.Rule{{ID: "check_added_bundles", Severity: rules.Error, Profiles: common, Scopes: onRequest,
 		Title: "A request adds one bundle, and then deletes none.", Fix: "send a request for each bundle"}}, Find: findAdded},
 	{Rules: []rules.Rule{{ID: "check_affected_catalog_operators", Severity: rules.Error, Profiles: common, Scopes: onRequest,

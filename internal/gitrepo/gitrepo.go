@@ -22,6 +22,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/cache"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
+	"github.com/go-git/go-git/v5/plumbing/format/index"
 	"github.com/go-git/go-git/v5/plumbing/object"
 	"github.com/go-git/go-git/v5/plumbing/storer"
 	"github.com/go-git/go-git/v5/storage/filesystem"
@@ -31,6 +32,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/ctxio"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/memfs"
+	"github.com/operator-bindery/bindery/internal/regularfile"
 )
 
 // ErrNone is the class of errors about a directory that is in no work tree of git.
@@ -158,6 +160,8 @@ type Base struct {
 	r     *Repository
 	files map[string]node // by path
 	fsys  fs.FS
+	// staged are the files of the index, once it was read.
+	staged map[string]node
 }
 
 // Base returns the merge base of a revision and HEAD. A revision is a branch, a tag, a branch of a remote, or a full hash.
@@ -212,13 +216,13 @@ func (b *Base) add(o objects, dir string, h plumbing.Hash, all *names) error {
 // Changes compares the commit with the index: what is committed or staged since, which is what a pull request would take.
 // New files count once they are added ("git add"), and so do edits. A file in conflict is modified. The result is sorted.
 func (b *Base) Changes(ctx context.Context) ([]Change, error) {
-	index, err := b.r.objects.Index()
+	staging, err := b.r.index()
 	if err != nil {
 		return nil, fault.Advise(fmt.Errorf("read the index of the git repository %s: %w: %w", b.r.root, fault.ErrInvalid, err),
 			`Write one of a plain form: "git update-index --no-split-index", "git sparse-checkout reapply --no-sparse-index", or "git reset".`)
 	}
 	staged, all := map[string]node{}, names(maxNames)
-	for _, e := range index.Entries {
+	for _, e := range staging.Entries {
 		if err := all.take(ctx, e.Name); err != nil {
 			return nil, fmt.Errorf("the index of the git repository %s: %w", b.r.root, err)
 		}
@@ -228,7 +232,78 @@ func (b *Base) Changes(ctx context.Context) ([]Change, error) {
 			staged[e.Name] = newNode(b.r, e.Name, e.Mode, e.Hash)
 		}
 	}
+	b.staged = staged
 	return compare(b.files, staged), nil
+}
+
+// index reads the index: that of the commit which a hook is called for, or the usual one.
+func (r *Repository) index() (*index.Index, error) {
+	name := os.Getenv("GIT_INDEX_FILE")
+	if name == "" {
+		return r.objects.Index()
+	}
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(r.root, name)
+	}
+	f, err := regularfile.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	i := &index.Index{}
+	return i, errors.Join(index.NewDecoder(f).Decode(i), f.Close())
+}
+
+// Unstaged returns the regular files below directories of the work tree that are not as in the index, after [Base.Changes]:
+// what a pull request would not take. The result is sorted.
+func (b *Base) Unstaged(ctx context.Context, dirs []string) (names []string, err error) {
+	root, err := os.OpenRoot(b.r.root)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	there := map[string]bool{}
+	for _, dir := range dirs {
+		err := fs.WalkDir(root.FS(), dir, func(name string, d fs.DirEntry, err error) error {
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil
+			}
+			if err = errors.Join(err, context.Cause(ctx)); err != nil || !d.Type().IsRegular() {
+				return err
+			}
+			there[name] = true
+			hash, err := blobHash(ctx, root, name)
+			if was, ok := b.staged[name]; err == nil && (!ok || was.hash != hash) {
+				names = append(names, name)
+			}
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	for name, n := range b.staged {
+		if n.Kind.IsRegular() && !there[name] && slices.ContainsFunc(dirs, func(dir string) bool { return strings.HasPrefix(name, dir+"/") }) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// blobHash returns the hash that git has for the content of a file.
+func blobHash(ctx context.Context, root *os.Root, name string) (h plumbing.Hash, err error) {
+	f, err := root.Open(name)
+	if err != nil {
+		return h, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	info, err := f.Stat()
+	if err != nil {
+		return h, err
+	}
+	sum := plumbing.NewHasher(plumbing.BlobObject, info.Size())
+	_, err = ctxio.Copy(sum, ctxio.Reader{Ctx: ctx, R: f})
+	return sum.Sum(), err
 }
 
 // FS returns the files of the commit, which are read when they are opened, within [bundlefs.MaxFile]. A symbolic link is a

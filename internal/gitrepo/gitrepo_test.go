@@ -555,3 +555,35 @@ func FuzzReadChanges(f *testing.F) {
 		}
 	})
 }
+
+func TestUnstaged(t *testing.T) {
+	r := create(t)
+	r.commit("main", map[string]string{"a/same": "same", "b/elsewhere": "x"})
+	r.stage(map[string]string{"a/same": "same", "a/edited": "staged", "a/removed": "x", "b/elsewhere": "x"})
+	for name, text := range map[string]string{"a/same": "same", "a/edited": "later", "a/new": "", "b/elsewhere": "other"} {
+		r.write(name, text)
+	}
+	base, err := r.base("main")
+	r.must(err)
+	_, err = base.Changes(t.Context())
+	r.must(err)
+	got, err := base.Unstaged(t.Context(), []string{"a", "missing"})
+	if want := []string{"a/edited", "a/new", "a/removed"}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("%q, %v, want %q", got, err, want)
+	}
+}
+
+// A hook of "git commit -a" is called for an index of its own.
+func TestIndexOfAHook(t *testing.T) {
+	r := create(t)
+	r.commit("main", map[string]string{"a": "x"})
+	r.stage(map[string]string{"a": "x", "b": "x"})
+	r.must(os.Rename(filepath.Join(r.dir, ".git/index"), filepath.Join(r.dir, ".git/index.lock")))
+	r.stage(map[string]string{"a": "x"})
+	for name, want := range map[string]string{"": "", ".git/index.lock": "added b", filepath.Join(r.dir, ".git/index.lock"): "added b"} {
+		t.Setenv("GIT_INDEX_FILE", name)
+		if got := r.changes("main"); got != want {
+			t.Errorf("%q: %q, want %q", name, got, want)
+		}
+	}
+}

@@ -42,7 +42,7 @@ func CheckCommand(p *option.Session) *cli.Command {
 		"answer"
 	var profiles strings.Builder
 	for _, profile := range rules.Profiles() {
-		fmt.Fprintf(&profiles, "\n  %-10s %s", profile, profile.Usage())
+		fmt.Fprintf(&profiles, "\n  %-11s %s", profile, profile.Usage())
 	}
 	return &cli.Command{
 		Name:      "check",
@@ -254,6 +254,10 @@ func checkError(ref string, err error) error {
 		return &cmdline.Error{Class: cmdline.ClassInput, Object: ref, Err: err, Hint: "name the root of the repository, which has " +
 			"the directory operators, and with --profile community|certified|marketplace its kind if config.yaml does not say it"}
 	}
+	if errors.Is(err, submission.ErrNoProfile) {
+		return &cmdline.Error{Class: cmdline.ClassInput, Object: ref, Err: err,
+			Hint: "name it by --profile community, certified or marketplace"}
+	}
 	if errors.Is(err, submission.ErrNoChange) {
 		return &cmdline.Error{Class: cmdline.ClassInput, Object: ref, Err: err,
 			Hint: "the files of a change count when they are staged or committed: \"git add operators catalogs\""}
@@ -298,7 +302,14 @@ func (o *checkOptions) read(ctx context.Context, p *option.Session, args []strin
 		return with, err
 	}
 	if len(with.Profiles) == 0 {
-		with.Profiles = checkup.Profiles(args[0])
+		if with.Profiles, err = checkup.Profiles(args[0]); err != nil {
+			return with, checkError(args[0], err)
+		}
+	}
+	if pipelines := slices.DeleteFunc(slices.Clone(with.Profiles), func(p rules.Profile) bool {
+		return !slices.Contains(rules.Pipelines(), p)
+	}); len(pipelines) > 1 {
+		return with, cmdline.Usagef("--profile: a submission goes to one pipeline: say one of %s", strings.Join(asStrings(pipelines), ", "))
 	}
 	if err := checkFlagEffects(p, with.Profiles); err != nil {
 		return with, err
