@@ -28,6 +28,8 @@ const (
 
 // Installability says whether OLM v1 installs a bundle.
 type Installability struct {
+	// Target is the directory of the bundle or the catalog, in a repository of operators.
+	Target   string   `json:"target,omitempty"`
 	Package  string   `json:"package"`
 	Bundle   string   `json:"bundle"`
 	Version  string   `json:"version,omitempty"`
@@ -43,14 +45,15 @@ type Installability struct {
 	Reasons []string `json:"reasons,omitempty"`
 }
 
-type bundleKey struct{ pkg, name string }
+type bundleKey struct{ target, pkg, name string }
 
 // SetBundle records a bundle with its state as far as its manifests are known; what refuses it follows from the
 // findings. A second call for the same bundle replaces the first.
 func (r *Run) SetBundle(b Installability) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	key := bundleKey{b.Package, b.Bundle}
+	b.Target = r.at.Target
+	key := bundleKey{b.Target, b.Package, b.Bundle}
 	if i, ok := r.index[key]; ok {
 		r.bundles[i] = b
 		return
@@ -66,7 +69,7 @@ func (r *Run) SetKnown(pkg, bundle string) { r.setManifests(pkg, bundle, FromIma
 func (r *Run) setManifests(pkg, bundle string, from Source) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if i, ok := r.index[bundleKey{pkg, bundle}]; ok {
+	if i, ok := r.index[bundleKey{r.at.Target, pkg, bundle}]; ok {
 		r.bundles[i].State, r.bundles[i].Manifests = Installable, from
 	}
 }
@@ -86,7 +89,7 @@ func (r *Run) Unknown() []Installability {
 
 // refuse notes that a rule of OLM v1 refuses a bundle or, if bundle is empty, all bundles of a package.
 func (r *Run) refuse(pkg, bundle, rule string) {
-	r.refused[bundleKey{pkg, bundle}] = append(r.refused[bundleKey{pkg, bundle}], rule)
+	r.refused[bundleKey{r.at.Target, pkg, bundle}] = append(r.refused[bundleKey{r.at.Target, pkg, bundle}], rule)
 }
 
 // installability returns the bundles with what refuses them, sorted by package, then in the order of the catalog.
@@ -94,13 +97,15 @@ func (r *Run) installability() []Installability {
 	out := slices.Clone(r.bundles)
 	for i := range out {
 		b := &out[i]
-		reasons := slices.Concat(r.refused[bundleKey{b.Package, ""}], r.refused[bundleKey{b.Package, b.Bundle}])
+		reasons := slices.Concat(r.refused[bundleKey{b.Target, b.Package, ""}], r.refused[bundleKey{b.Target, b.Package, b.Bundle}])
 		slices.Sort(reasons)
 		if b.Reasons = slices.Compact(reasons); len(b.Reasons) > 0 {
 			b.State = Refused
 		}
 	}
-	slices.SortStableFunc(out, func(a, b Installability) int { return cmp.Compare(a.Package, b.Package) })
+	slices.SortStableFunc(out, func(a, b Installability) int {
+		return cmp.Or(cmp.Compare(a.Target, b.Target), cmp.Compare(a.Package, b.Package))
+	})
 	return out
 }
 

@@ -52,5 +52,5 @@ func (r *Run) SetUpgrades(u *Upgrades) {
 func (r *Run) Refuses(pkg, bundle string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return len(r.refused[bundleKey{pkg, ""}])+len(r.refused[bundleKey{pkg, bundle}]) > 0
+	return len(r.refused[bundleKey{r.at.Target, pkg, ""}])+len(r.refused[bundleKey{r.at.Target, pkg, bundle}]) > 0
 }
