@@ -39,8 +39,8 @@ func findSDK(ctx context.Context, c *bundleCheck, emit rules.Emit) {
 	if err != nil {
 		panic(err) // a selector of this program
 	}
-	o := bundlecheck.Options{OPM: true, SDK: true, Jobs: 1, KubernetesVersion: c.highestKubernetes(),
-		Select: suite}
+	kubernetes, runs := c.highestKubernetes()
+	o := bundlecheck.Options{OPM: true, SDK: true, Jobs: 1, KubernetesVersion: kubernetes, Select: suite}
 	report, err := bundlecheck.Run(ctx, sub, b, o)
 	if err != nil {
 		return // the context has ended
@@ -60,8 +60,8 @@ func findSDK(ctx context.Context, c *bundleCheck, emit rules.Emit) {
 		}
 		f := c.of(rules.Finding{Rule: c.sdkRule(rule), Severity: rules.Severity(p.Severity), Line: p.Line, Column: p.Column,
 			Field: p.Field, Message: p.Message, Fix: bundlecheck.Fix(p.Rule)})
-		if p.Rule == bundle.RuleAnnotations && strings.HasPrefix(p.Field, "annotations[") {
-			f.Severity = rules.Warning // operator-sdk takes any scalar, and opm does not
+		if !runs || p.Rule == bundle.RuleAnnotations && strings.HasPrefix(p.Field, "annotations[") {
+			f.Severity = rules.Warning // operator-sdk takes any scalar in annotations, and opm does not
 		}
 		f.File = path.Join(c.b.dir, p.File)
 		emit(f)
@@ -85,18 +85,21 @@ func (c *bundleCheck) sdkRule(validator string) string {
 }
 
 // highestKubernetes returns the version of the Kubernetes in the highest OpenShift that the bundle is for; that of the
-// highest one that has a catalog if the annotation selects none.
-func (c *bundleCheck) highestKubernetes() string {
+// highest one that has a catalog if the annotation selects none. runs is false if there is no catalog for the bundle:
+// then the pipeline does not run the validators.
+func (c *bundleCheck) highestKubernetes() (version string, runs bool) {
 	highest := c.Versions.Indices(openshift.Community)
-	for _, versions := range [][]openshift.Version{highest, c.Versions.Versions()} {
-		if selected, err := openshift.Select(c.b.openshiftText(), versions); err == nil && len(selected) > 0 {
-			highest = selected
+	for i, versions := range [][]openshift.Version{highest, c.Versions.Versions()} {
+		selected, err := openshift.Select(c.b.openshiftText(), versions)
+		if err == nil && len(selected) > 0 {
+			highest, runs = selected, i == 0
 			break
 		}
+		runs = runs || err != nil
 	}
 	if len(highest) == 0 {
-		return ""
+		return "", runs
 	}
 	k, _ := c.Versions.Kubernetes(highest[len(highest)-1])
-	return k.String()
+	return k.String(), runs
 }
