@@ -130,7 +130,7 @@ func findCISchema(_ context.Context, o *operatorCheck, emit rules.Emit) {
 // placed returns a finding about a field of a document with the place of the field.
 func (o *operatorCheck) placed(f rules.Finding) rules.Finding {
 	var value []any
-	for step := range strings.SplitSeq(f.Field, ".") {
+	for step := range strings.SplitSeq(strings.NewReplacer("[", ".", "]", "").Replace(f.Field), ".") {
 		var index int
 		if _, err := fmt.Sscanf(step, "%d", &index); err == nil && fmt.Sprint(index) == step {
 			value = append(value, index)

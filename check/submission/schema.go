@@ -1,17 +1,17 @@
 package submission
 
 import (
-	"bytes"
 	_ "embed"
-	"fmt"
+	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"sync"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
-	"github.com/santhosh-tekuri/jsonschema/v6/kind"
-	"golang.org/x/text/language"
-	"golang.org/x/text/message"
+	openapi "k8s.io/kube-openapi/pkg/validation/errors"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+	"k8s.io/kube-openapi/pkg/validation/strfmt"
+	"k8s.io/kube-openapi/pkg/validation/validate"
 
 	"github.com/operator-bindery/bindery/check/rules"
 )
@@ -22,58 +22,33 @@ var ciSchema []byte
 //go:embed release.schema.json
 var releaseSchema []byte
 
-// schemas are compiled when they are used first.
-var schemas = struct{ ci, release func() *jsonschema.Schema }{compiled(ciSchema), compiled(releaseSchema)}
+// schemas are read when they are used first.
+var schemas = struct{ ci, release func() *spec.Schema }{parsed(ciSchema), parsed(releaseSchema)}
 
-func compiled(text []byte) func() *jsonschema.Schema {
-	return sync.OnceValue(func() *jsonschema.Schema {
-		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-		if err != nil {
-			panic(err) // a test compiles it
+func parsed(text []byte) func() *spec.Schema {
+	return sync.OnceValue(func() *spec.Schema {
+		s := &spec.Schema{}
+		if err := json.Unmarshal(text, s); err != nil {
+			panic(err) // a test reads it
 		}
-		c := jsonschema.NewCompiler()
-		if err := c.AddResource("schema.json", doc); err != nil {
-			panic(err)
-		}
-		return c.MustCompile("schema.json")
+		return s
 	})
 }
 
 // violations returns where a document differs from a schema, one for each demand that it breaks.
-func violations(schema *jsonschema.Schema, d document) (out []rules.Finding) {
-	text := d.json
-	if text == nil {
-		text = []byte("null")
+func violations(schema *spec.Schema, d document) (out []rules.Finding) {
+	var value any
+	if d.json != nil && json.Unmarshal(d.json, &value) != nil {
+		return nil // it was read as JSON before
 	}
-	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-	if err == nil {
-		err = schema.Validate(value)
+	for _, err := range validate.NewSchemaValidator(schema, nil, "", strfmt.Default).Validate(value).Errors {
+		f := rules.Finding{File: d.file, Message: strings.TrimLeft(strings.Replace(err.Error(), " in body ", " ", 1), ". ")}
+		var invalid *openapi.Validation
+		if errors.As(err, &invalid) {
+			f.Field = strings.Trim(invalid.Name, ".")
+		}
+		out = append(out, f)
 	}
-	invalid, ok := err.(*jsonschema.ValidationError)
-	if !ok {
-		return nil
-	}
-	print := message.NewPrinter(language.English)
-	var leaves func(e *jsonschema.ValidationError)
-	leaves = func(e *jsonschema.ValidationError) {
-		for _, c := range e.Causes {
-			leaves(c)
-		}
-		if len(e.Causes) > 0 {
-			return
-		}
-		texts := []string{e.ErrorKind.LocalizedString(print)}
-		if missing, ok := e.ErrorKind.(*kind.Required); ok {
-			texts = nil
-			for _, name := range missing.Missing {
-				texts = append(texts, fmt.Sprintf("%s is missing", name))
-			}
-		}
-		for _, text := range texts {
-			out = append(out, rules.Finding{File: d.file, Field: strings.Join(e.InstanceLocation, "."), Message: text})
-		}
-	}
-	leaves(invalid)
 	slices.SortFunc(out, func(a, b rules.Finding) int {
 		return strings.Compare(a.Field+"\x00"+a.Message, b.Field+"\x00"+b.Message)
 	})
