@@ -4,22 +4,22 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/operator-bindery/bindery/check/internal/apiserver"
+	"github.com/operator-bindery/bindery/internal/lazyregexp"
 )
 
 // Version is a minor version of OpenShift. It is comparable; the zero value is none.
 type Version struct{ Major, Minor int }
 
-var versionForm = regexp.MustCompile(`^v?([1-9][0-9]?)\.(0|[1-9][0-9]{0,2})(\.[0-9]{1,9})?$`)
+var versionForm = lazyregexp.New(`^v?([1-9][0-9]?)\.(0|[1-9][0-9]{0,2})(\.[0-9]{1,9})?$`)
 
 // Parse returns the version of a text such as 4.17, v4.17 or v4.17.0. The patch is dropped.
 func Parse(text string) (Version, error) {
-	m := versionForm.FindStringSubmatch(text)
+	m := versionForm().FindStringSubmatch(text)
 	if m == nil {
 		return Version{}, fmt.Errorf("%.100q is no version of OpenShift such as v4.17", text)
 	}

@@ -39,19 +39,19 @@ func (p *problems) structure(text []byte) {
 	r := oneByte{bytes.NewReader([]byte(string(text) + padding))}
 	_ = parse(r, func(*yaml.Node) {})
 	at := int(r.Size()) - r.Len() - len(padding)
-	if early.MatchString(err.Error()) {
+	if early().MatchString(err.Error()) {
 		at += len(padding) - 1
 	}
 	at = min(max(at, 0), len(text))
 	begin := func() int { return bytes.LastIndexByte(text[:at], '\n') + 1 }
 	for range 9 {
-		if *p = nil; !late.MatchString(p.walk(text[:begin()]).Error()) {
+		if *p = nil; !late().MatchString(p.walk(text[:begin()]).Error()) {
 			break
 		}
 		at = begin() - 1
 	}
 	*p = append(*p, Problem{1 + bytes.Count(text[:at], []byte("\n")), 1 + utf8.RuneCount(text[begin():at]),
-		"syntax", "syntax error: " + place.ReplaceAllString(err.Error(), "")})
+		"syntax", "syntax error: " + place().ReplaceAllString(err.Error(), "")})
 }
 
 func (p *problems) walk(text []byte) error {

@@ -6,10 +6,11 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/operator-bindery/bindery/internal/lazyregexp"
 )
 
 // Problem is an error in a text. Line and Column count from 1, the column in characters.
@@ -34,17 +35,17 @@ func (p *problems) add(line, column int, rule, format string, args ...any) {
 }
 
 var (
-	left      = regexp.MustCompile(`^#\s*yamllint disable-file\s*(\n|$)`)
-	directive = regexp.MustCompile(`(?m)# yamllint (disable-line|disable|enable)((?: rule:\S+)*)\s*$`)
-	place     = regexp.MustCompile(`^yaml: (line \d+: )?`)        // which is that of what the error is in
-	early     = regexp.MustCompile(`tab character|control|UTF-8`) // errors at what has been read last
-	late      = regexp.MustCompile(`expected (key|'-'|<doc)`)     // errors that are found some lines after their place
+	left      = lazyregexp.New(`^#\s*yamllint disable-file\s*(\n|$)`)
+	directive = lazyregexp.New(`(?m)# yamllint (disable-line|disable|enable)((?: rule:\S+)*)\s*$`)
+	place     = lazyregexp.New(`^yaml: (line \d+: )?`)        // which is that of what the error is in
+	early     = lazyregexp.New(`tab character|control|UTF-8`) // errors at what has been read last
+	late      = lazyregexp.New(`expected (key|'-'|<doc)`)     // errors that are found some lines after their place
 )
 
 // Lint returns the problems of a text, sorted by place: the first 10,000. A syntax error, of which an alias without an anchor is
 // one, has the rule "syntax"; after it only the rules on lines are checked, as in a text that may have more than 250,000 nodes.
 func Lint(text []byte) []Problem {
-	if left.Match(text) {
+	if left().Match(text) {
 		return nil
 	}
 	text = bytes.TrimPrefix(text, []byte("\ufeff"))
@@ -89,7 +90,7 @@ func (p *problems) lines(text []byte) {
 // enabled leaves out the problems that comments such as "# yamllint disable rule:colons" disable, of which 100 are read.
 func enabled(text []byte, found problems) problems {
 	off := map[Problem]bool{}
-	for _, m := range directive.FindAllSubmatchIndex(text, 100) {
+	for _, m := range directive().FindAllSubmatchIndex(text, 100) {
 		line := 1 + bytes.Count(text[:m[0]], []byte("\n"))
 		alone := len(bytes.TrimSpace(text[bytes.LastIndexByte(text[:m[0]], '\n')+1:m[0]])) == 0
 		verb, rules := string(text[m[2]:m[3]]), string(text[m[4]:m[5]])+" "
