@@ -119,6 +119,8 @@ func setMemory(leaf *cli.Command) {
 			percent = 200 // many small bundles leave much garbage: a third less processor time for a tenth more memory
 		case "site":
 			percent, limit = 200, 180<<20 // so do pages: a third less, until they take the memory
+		case "check":
+			percent, limit = 300, 200<<20 // so do thousands of bundles: two fifths less, until they take the memory
 		case "delete":
 			percent = 20 // most of what is read is kept: the list
 		}
