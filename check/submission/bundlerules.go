@@ -98,16 +98,35 @@ func (c *bundleCheck) sdkSays(file string) bool {
 	})
 }
 
+// inGraph reports whether the rules on upgrades judge the bundle: not that of an operator with file-based catalogs. It
+// emits why it cannot be judged.
+func (c *bundleCheck) inGraph(emit rules.Emit) bool {
+	switch {
+	case c.op.fbc:
+	case c.op.ciFault != nil:
+		c.fault(c.op.ciFault, emit)
+	case c.b.noObject:
+		c.fault(c.b.csvFault, emit)
+	default:
+		return true
+	}
+	return false
+}
+
+// channels returns the channels of the bundle and its default channel. It emits why they are not known.
+func (c *bundleCheck) channels(emit rules.Emit) []string {
+	m, bad := c.b.membership()
+	if bad != nil {
+		c.fault(bad, emit)
+	}
+	return m.names
+}
+
 func findDangling(_ context.Context, c *bundleCheck, emit rules.Emit) {
 	if c.op.fbc {
 		return
 	}
-	m, bad := c.b.membership()
-	if bad != nil {
-		c.fault(bad, emit)
-		return
-	}
-	for _, channel := range m.names {
+	for _, channel := range c.channels(emit) {
 		g, bad := c.op.graph(channel)
 		if bad != nil {
 			c.graphFault(c.b.dir, bad, emit)
@@ -305,16 +324,7 @@ func findReleaseSchema(_ context.Context, c *bundleCheck, emit rules.Emit) {
 
 func findReplaced(_ context.Context, c *bundleCheck, emit rules.Emit) {
 	b := c.b
-	switch {
-	case c.op.fbc:
-		return
-	case c.op.ciFault != nil:
-		c.fault(c.op.ciFault, emit)
-		return
-	case b.noObject:
-		c.fault(b.csvFault, emit)
-		return
-	case !isSet(b.replaces):
+	if !c.inGraph(emit) || !isSet(b.replaces) {
 		return
 	}
 	name, ok := textOf(b.replaces)
@@ -400,21 +410,10 @@ func (b *submitted) openshiftText() string {
 }
 
 func findPruned(_ context.Context, c *bundleCheck, emit rules.Emit) {
-	switch {
-	case c.op.fbc:
-		return
-	case c.b.noObject:
-		c.fault(c.b.csvFault, emit)
-		return
-	case !isSet(c.b.skipRange) || len(c.b.replaces) > 0 && string(c.b.replaces) != "null":
+	if !c.inGraph(emit) || !isSet(c.b.skipRange) || len(c.b.replaces) > 0 && string(c.b.replaces) != "null" {
 		return
 	}
-	m, bad := c.b.membership()
-	if bad != nil {
-		c.fault(bad, emit)
-		return
-	}
-	for _, channel := range m.names {
+	for _, channel := range c.channels(emit) {
 		n, bad := c.op.countIn(channel)
 		if bad != nil {
 			c.fault(bad, emit)

@@ -46,7 +46,7 @@ type check struct {
 	*Repository
 	run *rules.Run
 	// whole is set if the whole repository is checked. notFBC are then the operators without file-based catalogs, which
-	// are told once.
+	// are named in one finding.
 	whole  bool
 	mu     sync.Mutex
 	notFBC []string
@@ -98,7 +98,7 @@ type catalogCheck struct {
 	*check
 	name, operator, dir string
 	files               []string // of a package
-	unread              bool     // that its file cannot be read was told
+	unread              bool     // that its file cannot be read has been reported
 }
 
 // Check checks a part of the repository.

@@ -32,13 +32,7 @@ func findKubeVersion(_ context.Context, c *bundleCheck, emit rules.Emit) {
 	b := c.b
 	here := []any{"spec", "minKubeVersion"}
 	switch {
-	case c.op.fbc:
-		return
-	case c.op.ciFault != nil:
-		c.fault(c.op.ciFault, emit)
-		return
-	case b.noObject:
-		c.fault(b.csvFault, emit)
+	case !c.inGraph(emit):
 		return
 	case b.annotationsFault != nil:
 		c.fault(b.annotationsFault, emit)

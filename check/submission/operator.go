@@ -225,7 +225,7 @@ func (b *submitted) membership() (m membership, bad *fault) {
 		value := b.annotations[key]
 		text, ok := textOf(value)
 		if !ok {
-			return m, faultOf(b.annotationsFile, 0, "%s is %s: put it in quotes", key, kindOf(value))
+			return membership{}, faultOf(b.annotationsFile, 0, "%s is %s: put it in quotes", key, kindOf(value))
 		}
 		if key == bundle.AnnotationDefaultChannel {
 			if text = strings.TrimSpace(text); text != "" {
@@ -234,7 +234,7 @@ func (b *submitted) membership() (m membership, bad *fault) {
 			continue
 		}
 		if strings.Count(text, ",") >= maxChannels {
-			return m, faultOf(b.annotationsFile, 0, "%s has more than %d channels", key, maxChannels)
+			return membership{}, faultOf(b.annotationsFile, 0, "%s has more than %d channels", key, maxChannels)
 		}
 		for name := range strings.SplitSeq(text, ",") {
 			name = strings.TrimSpace(name)

@@ -290,7 +290,7 @@ func (r *request) usedBy(ctx context.Context, name, dir string, emit rules.Emit)
 
 // has reports whether the package's catalog has a bundle.
 func (c *catalogCheck) has(ctx context.Context, bundle string) bool {
-	for b := range c.bundles(ctx, func(rules.Finding) {}) { // what cannot be read is told where catalogs are checked
+	for b := range c.bundles(ctx, func(rules.Finding) {}) { // the check of catalogs reports what cannot be read
 		if b.name == bundle {
 			return true
 		}
