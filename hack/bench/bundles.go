@@ -117,6 +117,11 @@ func (b *bench) bundles(ctx context.Context) error {
 
 // startRegistry runs a registry on a free port until stop is called.
 func startRegistry(ctx context.Context, program, dir string) (host string, stop func(), err error) {
+	return startLogging(ctx, program, dir, nil)
+}
+
+// startLogging also writes a line of JSON for each request, unless log is nil.
+func startLogging(ctx context.Context, program, dir string, log *os.File) (host string, stop func(), err error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", nil, err
@@ -126,14 +131,21 @@ func startRegistry(ctx context.Context, program, dir string) (host string, stop 
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", nil, err
 	}
+	level := "error"
+	if log != nil {
+		level = "info"
+	}
 	config := fmt.Sprintf(
-		"version: 0.1\nlog: {level: error, accesslog: {disabled: true}}\nstorage: {filesystem: {rootdirectory: %s}, "+
-			"cache: {blobdescriptor: inmemory}}\nhttp: {addr: %q}\n", dir, host)
+		"version: 0.1\nlog: {level: %s, formatter: json, accesslog: {disabled: true}}\nstorage: {filesystem: {rootdirectory: %s}, "+
+			"cache: {blobdescriptor: inmemory}}\nhttp: {addr: %q}\n", level, dir, host)
 	if err := os.WriteFile(dir+".yml", []byte(config), 0o644); err != nil {
 		return "", nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	cmd := exec.CommandContext(ctx, program, "serve", dir+".yml")
+	if log != nil {
+		cmd.Stderr = log
+	}
 	if err := cmd.Start(); err != nil {
 		cancel()
 		return "", nil, err

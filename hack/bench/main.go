@@ -2,6 +2,9 @@
 // prints the measured value, the reference, the ratio and whether the target is met.
 //
 //	hack/bench.sh [-runs N] [-json FILE] [-only WORD]
+//	hack/bench.sh -only mirror [-runs N] [-peer PROGRAM]
+//
+// The second form counts the requests of a mirror too, and needs none of the other inputs.
 //
 // docs/explain/performance.md describes the measurements and how the references are obtained.
 package main
@@ -20,6 +23,7 @@ import (
 
 type options struct {
 	bindery, project, real string
+	peer                   string
 	json, only             string
 	runs                   int
 	benchtime              string
@@ -36,6 +40,7 @@ func main() {
 	flag.StringVar(&o.only, "only", "", "measure only what has this word in its name")
 	flag.IntVar(&o.runs, "runs", 5, "runs of each command; the median is printed")
 	flag.StringVar(&o.benchtime, "benchtime", "0.5s", "time of each Go benchmark; 0 leaves them out")
+	flag.StringVar(&o.peer, "peer", os.Getenv("OC_MIRROR"), "the oc-mirror to compare mirrors with; none leaves it out")
 	flag.BoolVar(&o.strict, "strict", false, "exit with status 1 when a promise is not kept")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -65,6 +70,11 @@ func run(ctx context.Context, o options) (missed int, err error) {
 	}
 	defer os.RemoveAll(dir)
 
+	if o.only == "mirror" {
+		b := &bench{options: o, dir: dir, machine: describeMachine()}
+		fmt.Println(b.machine)
+		return 0, b.mirrors(ctx)
+	}
 	in, err := prepare(ctx, o, dir)
 	if err != nil {
 		return 0, fmt.Errorf("preparing the inputs: %w", err)
@@ -76,7 +86,7 @@ func run(ctx context.Context, o options) (missed int, err error) {
 		do   func(context.Context) error
 	}{{"reference", b.references}, {"migrate render validate large", b.database}, {"validate", b.catalogs},
 		{"build", b.images}, {"bundles", b.bundles}, {"additions", b.additions}, {"warm", b.warm}, {"deltas", b.deltas},
-		{"serving", b.serving}, {"memory", b.ceilings}} {
+		{"serving", b.serving}, {"memory", b.ceilings}, {"mirror", b.mirrors}} {
 		if o.only != "" && step.name != "reference" && !strings.Contains(step.name, o.only) {
 			continue
 		}
