@@ -72,7 +72,7 @@ var narrow = map[string][]string{
 	"serve":            {"declcfg", "declcfg/property", "olmv1/upgrade", "sqlite", "serve/internal/web"},
 }
 
-// foreign are modules that only some packages may use.
+// foreign are modules and packages that only some packages may use.
 var foreign = map[string]string{
 	"github.com/urfave/cli":                           "cmd",
 	"github.com/operator-framework/operator-registry": "no package",
@@ -81,8 +81,12 @@ var foreign = map[string]string{
 	// A panic in one of its calls ends the program, and the end of the first caller's context is the result of all;
 	// internal/keyed has calls that are shared.
 	"golang.org/x/sync/singleflight": "no package",
-	// Constraints of ClusterExtensions have its syntax; all other ranges are those of internal/versions.
-	"github.com/Masterminds/semver": "olmv1/resolve",
+	// Constraints of ClusterExtensions and of charts have its syntax; all other ranges are those of internal/versions.
+	"github.com/Masterminds/semver": "olmv1/resolve, mirror",
+	// They bring a client of clusters: mirror/charts/helmtemplate has what renders.
+	"helm.sh/helm/v3/pkg/chartutil":   "no package",
+	"helm.sh/helm/v3/pkg/engine":      "no package",
+	"helm.sh/helm/v3/pkg/releaseutil": "no package",
 	// Its transports, merges and worktrees are large, and some of them start programs; what is used reads files.
 	"github.com/go-git": "internal/gitrepo",
 	// Nothing starts a program, except fullbuild, which passes on the exit status of the commands that its library ran.
@@ -242,7 +246,8 @@ func misplaced(packages []pkg) []string {
 func forbidden(from, to string) string {
 	tool := below(from, "hack") || forTests(from) // tools and checks are not part of the program
 	for prefix, only := range foreign {
-		if below(to, prefix) && !below(from, only) && !tool {
+		may := func(p string) bool { return below(from, p) }
+		if below(to, prefix) && !slices.ContainsFunc(strings.Split(only, ", "), may) && !tool {
 			return "only " + only + " may"
 		}
 	}
