@@ -278,6 +278,23 @@ func (c *Client) UnverifiedHead(ctx context.Context, name string) (_ v1.Descript
 	return c.remote.Head(ctx, asked.Repository)
 }
 
+// UnverifiedTags lists the tags of a repository HOST/REPOSITORY, in the registry or the mirror that has it. The policy is asked when
+// an image of one is opened. The error is [fs.ErrNotExist] if there is no such repository.
+func (c *Client) UnverifiedTags(ctx context.Context, repository string) (_ []string, err error) {
+	defer func() { err = pullError(repository, err) }()
+	asked, err := c.transports.Source(repository)
+	if err != nil {
+		return nil, err
+	}
+	if asked.Transport != transport.Docker {
+		return nil, fmt.Errorf("%w: %s is not in a registry", fault.ErrInvalid, repository)
+	}
+	if err := c.prepare(ctx); err != nil {
+		return nil, err
+	}
+	return c.remote.Tags(ctx, asked.Repository)
+}
+
 // Opened returns the images that the client has opened so far, by their names as they were given, without "docker://":
 // the digest of the index or manifest that each was opened by. It is what a run depended on, with or without a lock.
 func (c *Client) Opened() map[string]digest.Digest {

@@ -33,13 +33,14 @@ const (
 	Release        Kind = "ocpRelease"
 	Graph          Kind = "cincinnatiGraph" // the data of update graphs
 	Related        Kind = "operatorRelatedImage"
+	ChartImage     Kind = "helmImage"
 	Additional     Kind = "generic"
 	Bundle         Kind = "operatorBundle"
 	Catalog        Kind = "operatorCatalog"
 )
 
 // kinds are in the order in which images are copied: releases and catalogs come after all that they name.
-var kinds = []Kind{ReleaseContent, Release, Graph, Related, Additional, Bundle, Catalog}
+var kinds = []Kind{ReleaseContent, Release, Graph, Related, ChartImage, Additional, Bundle, Catalog}
 
 func (k Kind) rank() int { return slices.Index(kinds, k) }
 
@@ -53,6 +54,7 @@ type Account struct {
 	// Graph is the image with the data of update graphs, if it is asked for.
 	Graph    *GraphAccount    `json:"graph,omitempty"`
 	Catalogs []CatalogAccount `json:"catalogs"`
+	Charts   []ChartAccount   `json:"charts,omitempty"`
 	Images   []*imageAccount  `json:"images"`
 	// Resources are the files for clusters that were written, Files the other ones.
 	Resources []string         `json:"resources"`
@@ -214,13 +216,15 @@ func (a *Account) Count(kinds ...Kind) (there, asked int) {
 }
 
 // IncompleteError is the error of a run that has done what it could: the numbers tell what is missing, images of
-// releases, of operators, and additional ones.
+// releases, of operators, additional ones, and those of charts.
 type IncompleteError struct {
-	Releases, Operators, Additional int
+	Releases, Operators, Additional, Charts int
 	// UnpublishedReleases are the releases that are not at the destination; NoGraph tells that the image of update graphs
 	// is not.
 	UnpublishedReleases []string
 	NoGraph             bool
+	// UnreadCharts are the charts whose images are not known.
+	UnreadCharts []string
 	// Unpublished are the catalogs that are not published.
 	Unpublished []string
 	// leftOut is the number of bundles that were taken out of catalogs, and Missing that of the packages, channels and
@@ -239,9 +243,12 @@ func (e *IncompleteError) LacksReleases() bool {
 	return e.NoGraph || e.Releases+len(e.UnpublishedReleases) > 0
 }
 
+// LacksCharts tells that an image of a chart is not there, or is not known.
+func (e *IncompleteError) LacksCharts() bool { return e.Charts+len(e.UnreadCharts) > 0 }
+
 // OnlyNames tells that nothing is missing but what the image set names and the catalogs do not have.
 func (e *IncompleteError) OnlyNames() bool {
-	return e.Missing > 0 && !e.LacksReleases() && e.Operators+e.Additional+e.LeftOut+len(e.Unpublished) == 0
+	return e.Missing > 0 && !e.LacksReleases() && !e.LacksCharts() && e.Operators+e.Additional+e.LeftOut+len(e.Unpublished) == 0
 }
 
 func (e *IncompleteError) Error() string {
@@ -261,6 +268,8 @@ func (e *IncompleteError) Error() string {
 	}
 	add(e.Operators, "image of operators was not copied", "images of operators were not copied")
 	add(e.Additional, "additional image was not copied", "additional images were not copied")
+	add(e.Charts, "image of charts was not copied", "images of charts were not copied")
+	add(len(e.UnreadCharts), "chart could not be read", "charts could not be read")
 	add(e.Missing, "name of the image set is not in its catalog", "names of the image set are not in their catalogs")
 	add(e.LeftOut, "bundle was taken out of its catalog", "bundles were taken out of their catalogs")
 	add(len(e.Unpublished), "catalog was not published", "catalogs were not published")

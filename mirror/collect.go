@@ -24,6 +24,7 @@ type collection struct {
 	releases []*release
 	graph    *item         // the image with the data of update graphs; nil if it is not asked for
 	files    *releaseFiles // about releases
+	charts   []*chart
 	catalogs []*catalog
 	absent   []*catalog // catalogs that are not there
 	items    items      // all images but those of catalogs and graphs, which are made of these
@@ -58,6 +59,8 @@ func (r *run) collectWhole(ctx context.Context) error {
 	for _, c := range r.found.absent {
 		errs = append(errs, fmt.Errorf("catalog %s: %w", c.op.Catalog.Name(), c.failed))
 	}
+	unread := r.found.chartFailures()
+	e.Charts, errs = len(unread), append(errs, unread...)
 	if e.Err = errors.Join(errs...); err == nil && e.Err != nil {
 		err = e
 	}
@@ -87,10 +90,10 @@ func (r *run) collectAll(ctx context.Context, templates []*resources.Template) e
 	errs := r.found.releaseFailures()
 	wrongReleases := len(errs)
 	if wrongReleases > 0 && !r.o.Filter.Strict && !r.o.AllCatalogs && r.o.OnMissing != FailMissing &&
-		len(r.found.items.list)+len(r.o.Set.Operators)+len(r.o.Set.AdditionalImages) > 0 {
+		(len(r.found.items.list)+len(r.o.Set.Operators)+len(r.o.Set.AdditionalImages) > 0 || !r.o.Set.Helm.IsZero()) {
 		wrongReleases, errs = 0, nil
 	}
-	wanted := r.o.openCatalogs(ctx, len(r.found.items.list)+len(r.o.Set.AdditionalImages) > 0, func(n int, op imageset.Operator) (*catalog, error) {
+	wanted := r.o.openCatalogs(ctx, len(r.found.items.list)+len(r.o.Set.AdditionalImages) > 0 || !r.o.Set.Helm.IsZero(), func(n int, op imageset.Operator) (*catalog, error) {
 		c, err := r.openCatalog(ctx, op)
 		c.template = templates[n]
 		if err == nil {
@@ -126,8 +129,17 @@ func (r *run) collectAll(ctx context.Context, templates []*resources.Template) e
 			errs = append(errs, fmt.Errorf("additional image %s: %w", a.Name.Name(), err))
 		}
 	}
+	if err := r.collectCharts(ctx); err != nil {
+		return err
+	}
+	unread := r.found.chartFailures()
+	if !r.o.Filter.Strict && len(r.found.items.list)+len(r.found.catalogs) > 0 {
+		unread = nil // the others are mirrored
+	}
+	errs = append(errs, unread...)
 	if len(errs) > 0 {
-		return &CollectError{Releases: wrongReleases, Operators: len(wrong), Additional: additional, Err: errors.Join(errs...)}
+		return &CollectError{Releases: wrongReleases, Operators: len(wrong), Additional: additional, Charts: len(unread),
+			Err: errors.Join(errs...)}
 	}
 	return nil
 }
@@ -390,8 +402,8 @@ func (e absentError) ErrorClass() fault.Class { return fault.Input }
 
 // CollectError is the error of a run that copied nothing, since not all that is requested can be found out.
 type CollectError struct {
-	Releases, Operators, Additional int
-	Err                             error
+	Releases, Operators, Additional, Charts int
+	Err                                     error
 }
 
 func (e *CollectError) Error() string { return e.Err.Error() }

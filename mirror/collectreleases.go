@@ -268,8 +268,8 @@ func (r *run) checkKubeVirt() error {
 	return nil
 }
 
-// addReleaseFiles adds what the other side needs to choose and verify the releases again.
-func (r *run) addReleaseFiles(ctx context.Context) error {
+// addKeptFiles adds what the other side needs to choose and verify the releases again, and to read the charts.
+func (r *run) addKeptFiles(ctx context.Context) error {
 	files := r.found.files.written
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		err := r.places.output.AddFile(ctx, "working-dir/"+name, int64(len(files[name])), bytes.NewReader(files[name]))
@@ -277,5 +277,24 @@ func (r *run) addReleaseFiles(ctx context.Context) error {
 			return err
 		}
 	}
+	for _, name := range slices.Sorted(maps.Keys(r.found.files.kept)) {
+		if err := r.addKeptFile(ctx, name); err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+// addKeptFile adds a file of the workspace.
+func (r *run) addKeptFile(ctx context.Context, name string) (err error) {
+	f, err := r.found.files.own.Open(name)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	return r.places.output.AddFile(ctx, workingDir+"/"+name, info.Size(), f)
 }

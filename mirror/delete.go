@@ -85,7 +85,7 @@ func (o DeleteOptions) Delete(ctx context.Context, list *DeleteList, target imag
 	}
 	// Release images go first: a release that is there is whole.
 	slices.SortStableFunc(items, func(a, b DeleteItem) int { return cmp.Compare(deleteRank(a), deleteRank(b)) })
-	decisions, err := decideAll(ctx, items, &DeleteList{Catalogs: list.Catalogs, Kept: list.Kept, Shared: shared},
+	decisions, err := decideAll(ctx, items, &DeleteList{Catalogs: list.Catalogs, Charts: list.Charts, Kept: list.Kept, Shared: shared},
 		staying.Options{Remote: o.Remote, Target: target, Workspace: o.Workspace.files(), Render: o.Render,
 			WithoutRecord: o.WithoutRecord, Warn: newLogger(o.Log).warn})
 	if err != nil {
@@ -121,7 +121,7 @@ func (o DeleteOptions) Delete(ctx context.Context, list *DeleteList, target imag
 	if o.DryRun {
 		out.Repositories = ByRepository(d.total.ByRepository())
 	} else {
-		errs = append(errs, o.updateRecord(target, out.Images))
+		errs = append(errs, o.updateRecord(target, list.Charts, out.Images))
 	}
 	return out, errors.Join(errs...)
 }
@@ -134,19 +134,24 @@ func deleteRank(i DeleteItem) int {
 	return 1
 }
 
-// updateRecord takes the releases that are no longer at the target out of the record.
-func (o *DeleteOptions) updateRecord(target imageset.Target, images []Deleted) error {
+// updateRecord takes the releases and charts that are no longer at the target out of the record.
+func (o *DeleteOptions) updateRecord(target imageset.Target, charts []deleteChart, images []Deleted) error {
 	rec, err := workdir.ReadRecord(o.Workspace.files(), target)
 	if err != nil || !rec.Found {
 		return err
 	}
-	n := len(rec.Releases)
+	n := len(rec.Releases) + len(rec.Charts)
+	if !slices.ContainsFunc(images, func(i Deleted) bool { return i.Status == "failed" }) {
+		rec.Charts = slices.DeleteFunc(rec.Charts, func(c workdir.RecordedChart) bool {
+			return slices.ContainsFunc(charts, func(gone deleteChart) bool { return c.Is(gone.recorded()) })
+		})
+	}
 	rec.Releases = slices.DeleteFunc(rec.Releases, func(p workdir.Published) bool {
 		return slices.ContainsFunc(images, func(i Deleted) bool {
 			return i.Type == Release && i.Reference == p.Destination.String() && (i.Status == "deleted" || i.Status == "absent")
 		})
 	})
-	if len(rec.Releases) == n {
+	if len(rec.Releases)+len(rec.Charts) == n {
 		return nil
 	}
 	return rec.Write(o.Workspace.files(), target)

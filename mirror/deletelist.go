@@ -39,7 +39,9 @@ type DeleteList struct {
 	APIVersion string `json:"apiVersion"`
 	// Catalogs are those of the image set, with the bundles that are deleted from each.
 	Catalogs []deleteCatalog `json:"catalogs,omitempty"`
-	Items    []DeleteItem    `json:"items"`
+	// Charts are those whose images are deleted.
+	Charts []deleteChart `json:"charts,omitempty"`
+	Items  []DeleteItem  `json:"items"`
 	// Kept are images that the image set names and that something else at the target needs.
 	Kept []keptItem `json:"keptItems,omitempty"`
 	Kind string     `json:"kind"`
@@ -154,6 +156,7 @@ func (o DeleteOptions) ListDeletions(ctx context.Context) (_ *DeleteList, proble
 		wanted[at.String()+"@"+a.Name.Digest.String()] = DeleteItem{Name: a.Written, Reference: at.String(),
 			Type: Additional}
 	}
+	list.addCharts(&o, report, rec, wanted)
 	items := slices.Collect(maps.Values(wanted))
 	if o.Signatures {
 		for _, i := range slices.Clone(items) {
@@ -203,6 +206,9 @@ func decideAll(ctx context.Context, items []DeleteItem, list *DeleteList,
 		all = append(all, i.staying())
 	}
 	o.Shared = list.Shared
+	for _, c := range list.Charts {
+		o.GoneCharts = append(o.GoneCharts, c.recorded())
+	}
 	if list.Catalogs != nil {
 		o.Gone = []staying.Catalog{}
 	}

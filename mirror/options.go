@@ -58,6 +58,8 @@ type Options struct {
 	Mode Mode
 	// Releases are how releases are found and verified.
 	Releases ReleaseOptions
+	// Charts are how charts are got and rendered.
+	Charts ChartOptions
 	// Set is the image set, and Config the name of its file.
 	Set    *imageset.Set
 	Config string

@@ -38,6 +38,7 @@ type Plan struct {
 	Releases         []PlannedRelease   `json:"releases"`
 	Catalogs         []*CatalogPlan     `json:"catalogs"`
 	AdditionalImages []PlannedImage     `json:"additionalImages"`
+	Charts           []PlannedChart     `json:"charts,omitempty"`
 	Problems         []imageset.Problem `json:"problems"`
 	// Repositories are, in a dry run, what is to be copied to each; a blob that several have counts once.
 	Repositories []RepositoryBytes `json:"repositories,omitempty"`
@@ -83,12 +84,12 @@ func (o Options) MakePlan(ctx context.Context) (plan *Plan, undelivered []string
 	var errs []error
 	if err := o.planReleases(ctx, plan); ctx.Err() != nil {
 		return nil, nil, context.Cause(ctx)
-	} else if err != nil && !o.Filter.Strict && len(plan.Releases)+len(o.Set.Operators)+len(o.Set.AdditionalImages) > 0 {
+	} else if err != nil && !o.Filter.Strict && (len(plan.Releases)+len(o.Set.Operators)+len(o.Set.AdditionalImages) > 0 || !o.Set.Helm.IsZero()) {
 		undelivered = append(undelivered, "not there: "+err.Error())
 	} else if err != nil {
 		errs = append(errs, err)
 	}
-	wanted := o.openCatalogs(ctx, len(plan.Releases)+len(errs)+len(o.Set.AdditionalImages) > 0, func(_ int, op imageset.Operator) (*catalog, error) {
+	wanted := o.openCatalogs(ctx, len(plan.Releases)+len(errs)+len(o.Set.AdditionalImages) > 0 || !o.Set.Helm.IsZero(), func(_ int, op imageset.Operator) (*catalog, error) {
 		return o.lookAt(ctx, op)
 	})
 	if ctx.Err() != nil {
@@ -118,8 +119,11 @@ func (o Options) MakePlan(ctx context.Context) (plan *Plan, undelivered []string
 			}
 		}
 	}
-	plan.AdditionalImages, err = plannedImages(o.Set)
-	return plan, undelivered, err
+	if plan.AdditionalImages, err = plannedImages(o.Set); err != nil {
+		return nil, nil, err
+	}
+	unread, err := o.planCharts(ctx, plan)
+	return plan, append(undelivered, unread...), err
 }
 
 // planReleases adds the releases that the graphs give. Those that are chosen are added with an error, too.

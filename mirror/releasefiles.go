@@ -43,6 +43,7 @@ type releaseFiles struct {
 
 	mu      sync.Mutex
 	written map[string][]byte // for the archive, by the path below the workspace
+	kept    map[string]bool   // the files of charts for the archive, which are read in the workspace
 }
 
 // newReleaseFiles returns the files of a run; input is the archive that is read, nil if there is none.
@@ -103,6 +104,23 @@ func (f *releaseFiles) put(name string, text []byte) error {
 	}
 	if f.workspace == "" {
 		return nil
+	}
+	_, err := f.workspace.Write(text, strings.Split(name, "/")...)
+	return err
+}
+
+// keep is like put, and does not keep the file in memory. In a dry run it does nothing.
+func (f *releaseFiles) keep(name string, text []byte) error {
+	if f.workspace == "" {
+		return nil
+	}
+	if f.packing {
+		f.mu.Lock()
+		if f.kept == nil {
+			f.kept = map[string]bool{}
+		}
+		f.kept[name] = true
+		f.mu.Unlock()
 	}
 	_, err := f.workspace.Write(text, strings.Split(name, "/")...)
 	return err

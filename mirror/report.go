@@ -97,6 +97,9 @@ func (r *report) finish(found *collection) *Account {
 	for _, c := range slices.Concat(found.catalogs, found.absent) {
 		r.account.Catalogs = append(r.account.Catalogs, c.account)
 	}
+	for _, c := range found.charts {
+		r.account.Charts = append(r.account.Charts, c.account)
+	}
 	for _, i := range found.items.list {
 		if i.account == nil { // the run ended before its images were looked at
 			i.startAccount(r.moved)

@@ -55,7 +55,7 @@ func (r *run) mirrored() []resources.Copied {
 		if i.ofRelease() && i.release.isLeftOut(r.o.DryRun) {
 			continue // what it names may be there, but no cluster can be installed with it
 		}
-		one := resources.Copied{Source: i.source, Destination: i.destination, Additional: i.kind == Additional,
+		one := resources.Copied{Source: i.source, Destination: i.destination, Additional: i.kind == Additional || i.kind == ChartImage,
 			Release: i.ofRelease()}
 		out = append(out, one)
 		if i.kind == Release && i.release.signature != nil && !i.release.signature.Reference.IsZero() {
@@ -146,6 +146,22 @@ func (r *run) pinnedReleases() map[string]string {
 	return out
 }
 
+// pinnedChart returns the function that gives the version of a chart that its rule has chosen; nil where rules stay as they are,
+// as oc-mirror leaves them.
+func (r *run) pinnedChart() func(*imageset.ChartRepository, *imageset.Chart) string {
+	if r.o.Charts.Compat {
+		return nil
+	}
+	return func(of *imageset.ChartRepository, asked *imageset.Chart) string {
+		for _, c := range r.found.charts {
+			if c.failed == nil && c.repository == of.URL && c.asked.Name == asked.Name && c.asked.Version == asked.Version {
+				return c.account.Version
+			}
+		}
+		return ""
+	}
+}
+
 // writeReleases writes which releases were chosen, by channel.
 func (r *run) writeReleases() error {
 	type pinned struct {
@@ -192,7 +208,7 @@ func (r *run) writePinned() error {
 		return ""
 	}
 	for name, kind := range map[string]imageset.Kind{"isc": imageset.Image, "disc": imageset.Delete} {
-		text, file := r.o.Set.Pinned(kind, digests, r.pinnedReleases()), name+"_pinned_"+fileTime(r.o.Now)+".yaml"
+		text, file := r.o.Set.Pinned(kind, digests, r.pinnedReleases(), r.pinnedChart()), name+"_pinned_"+fileTime(r.o.Now)+".yaml"
 		if len(text) > imageset.MaxConfig {
 			r.report.problem(filter.Warning, r.o.Config, "divide the image set", "%s is not written: with digests it has %d "+
 				"bytes, more than are read of an image set (%d)", file, len(text), imageset.MaxConfig)
@@ -229,7 +245,7 @@ func (r *run) writeErrors() error {
 // errorLine says why an image failed, as oc-mirror does.
 func (i *item) errorLine() []byte {
 	name := i.source.String()
-	if i.kind == Additional {
+	if i.kind == Additional || i.kind == ChartImage {
 		name = strings.TrimPrefix(name, "docker://") // as oc-mirror names what the configuration names
 	}
 	line := "error mirroring image " + name
@@ -259,6 +275,11 @@ func (r *run) writeRecord() error {
 		if one.account.Published {
 			rec.Releases = workdir.Put(rec.Releases, workdir.Published{Source: one.account.Source,
 				Destination: one.image.destination, Digest: one.account.Digest})
+		}
+	}
+	for _, c := range r.found.charts {
+		if one := c.record(); one != nil {
+			rec.Charts = workdir.PutChart(rec.Charts, *one)
 		}
 	}
 	for _, i := range r.found.items.list {

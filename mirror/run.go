@@ -102,6 +102,7 @@ func (r *run) mirror(ctx context.Context) (err error) {
 		return err
 	}
 	r.settleReleases()
+	r.settleCharts()
 	if err := r.publish(ctx); err != nil {
 		return err
 	}
@@ -191,6 +192,8 @@ func (r *run) checkSources(ctx context.Context, list []*item) error {
 			e.Additional++
 		case i.ofRelease():
 			e.Releases++
+		case i.kind == ChartImage:
+			e.Charts++
 		default:
 			e.Operators++
 		}
@@ -235,6 +238,8 @@ func (f *collection) outcome(o *Options) error {
 		switch i.kind {
 		case Additional:
 			e.Additional++
+		case ChartImage:
+			e.Charts++
 		case Release, ReleaseContent, Graph:
 			e.Releases++
 		case Related, Bundle:
@@ -242,6 +247,7 @@ func (f *collection) outcome(o *Options) error {
 		}
 	}
 	f.addReleases(o, e)
+	f.addCharts(e)
 	for _, c := range slices.Concat(f.absent, f.catalogs) {
 		e.LeftOut += len(c.account.LeftOut)
 		if e.First == "" && len(c.account.LeftOut) > 0 {
@@ -259,7 +265,7 @@ func (f *collection) outcome(o *Options) error {
 			}
 		}
 	}
-	if !e.LacksReleases() && e.Operators+e.Additional+e.LeftOut+e.Missing+len(e.Unpublished) == 0 {
+	if !e.LacksReleases() && !e.LacksCharts() && e.Operators+e.Additional+e.LeftOut+e.Missing+len(e.Unpublished) == 0 {
 		return nil
 	}
 	return e

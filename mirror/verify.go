@@ -34,6 +34,8 @@ type VerifyOptions struct {
 	Archive string
 	// Releases are how releases are chosen and, in an archive, verified.
 	Releases ReleaseOptions
+	// Charts are how the charts of an image set are rendered; of an archive nothing is fetched.
+	Charts ChartOptions
 	// Target is where images were mirrored to, and Remote looks into it.
 	Target imageset.Target
 	Remote *registries.Client
@@ -73,6 +75,7 @@ func (o *VerifyOptions) Check() error {
 type Verification struct {
 	Catalogs []verifiedCatalog `json:"catalogs"`
 	Releases []verifiedRelease `json:"releases,omitempty"`
+	Charts   []verifiedChart   `json:"charts,omitempty"`
 	stock.Summary
 	// leftOut is how many manifests and blobs an archive leaves out, since the other side is to have them.
 	LeftOut int `json:"leftOut,omitempty"`
@@ -106,6 +109,13 @@ type verifiedRelease struct {
 	Error   string `json:"error,omitempty"`
 }
 
+// verifiedChart is a chart with the images that it names.
+type verifiedChart struct {
+	Name   string `json:"name"`
+	Images int    `json:"images"`
+	Error  string `json:"error,omitempty"`
+}
+
 // good tells whether the catalog is there with all that is asked for.
 func (c verifiedCatalog) good() bool { return c.Error == "" && len(c.Missing) == 0 }
 
@@ -120,7 +130,7 @@ type imageFault struct {
 
 // Good tells whether nothing is wrong.
 func (v *Verification) Good() bool {
-	return len(v.Faults) == 0 && v.WrongCatalogs() == 0 && v.WrongReleases() == 0
+	return len(v.Faults) == 0 && v.WrongCatalogs() == 0 && v.WrongReleases() == 0 && v.WrongCharts() == 0
 }
 
 // WrongReleases counts the releases that cannot be read.
@@ -128,6 +138,17 @@ func (v *Verification) WrongReleases() int {
 	n := 0
 	for _, r := range v.Releases {
 		if r.Error != "" {
+			n++
+		}
+	}
+	return n
+}
+
+// WrongCharts counts the charts whose images are not known.
+func (v *Verification) WrongCharts() int {
+	n := 0
+	for _, c := range v.Charts {
+		if c.Error != "" {
 			n++
 		}
 	}
@@ -173,7 +194,7 @@ func (o VerifyOptions) Verify(ctx context.Context) (*Verification, error) {
 	}
 	c := &targetCheck{VerifyOptions: o, selected: map[string]imageset.Operator{}, expected: map[string]*expected{}}
 	v := &Verification{Catalogs: []verifiedCatalog{}, Faults: []imageFault{}, DryRun: c.DryRun}
-	catalogs, err := c.listExpected()
+	catalogs, err := c.listExpected(v)
 	if err != nil {
 		return nil, err
 	}
@@ -181,7 +202,7 @@ func (o VerifyOptions) Verify(ctx context.Context) (*Verification, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(catalogs)+len(known)+len(c.expected) == 0 {
+	if len(catalogs)+len(known)+len(c.expected)+len(v.Charts) == 0 {
 		return nil, ErrNoCatalog
 	}
 	if err := c.Remote.Ping(ctx, c.Target.String()); err != nil {
@@ -251,7 +272,7 @@ func wantedOf(all map[string]*expected) func(func(stock.Wanted) bool) {
 }
 
 // listExpected lists the catalogs, and the images that no catalog names.
-func (o *targetCheck) listExpected() ([]imageset.Ref, error) {
+func (o *targetCheck) listExpected(v *Verification) ([]imageset.Ref, error) {
 	catalogs := slices.Clone(o.Catalogs)
 	rec, err := workdir.ReadRecord(o.Workspace.files(), o.Target)
 	if err != nil {
@@ -264,6 +285,7 @@ func (o *targetCheck) listExpected() ([]imageset.Ref, error) {
 	for _, i := range rec.Images {
 		o.expect(i.Destination, i.Source, nil, "additional image")
 	}
+	o.expectCharts(rec, v)
 	if o.Set != nil {
 		for _, op := range o.Set.Operators {
 			at, err := publishedAt(o.Target, op, rec)

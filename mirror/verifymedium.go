@@ -205,7 +205,7 @@ func (m *mediumCheck) checkRun(ctx context.Context, o VerifyOptions) (err error)
 		return err
 	}
 	if text != nil {
-		set, err := imageset.Parse(text, name, imageset.Image, imageset.Options{IgnoreUnsupported: true, Compat: true})
+		set, err := imageset.Parse(text, name, imageset.Image, imageset.Options{Compat: true})
 		if err != nil {
 			m.addFault(name, err.Error())
 		} else if err := m.checkSet(ctx, o, set, name); err != nil {
@@ -220,7 +220,7 @@ func (m *mediumCheck) checkRun(ctx context.Context, o VerifyOptions) (err error)
 
 // checkSet looks for what a run of an image set would copy.
 func (m *mediumCheck) checkSet(ctx context.Context, o VerifyOptions, set *imageset.Set, name string) (err error) {
-	with := Options{Mode: FromDisk, Set: set, Releases: o.Releases}
+	with := Options{Mode: FromDisk, Set: set, Releases: o.Releases, Charts: o.Charts}
 	for n := range set.Operators {
 		set.Operators[n].TargetCatalogSourceTemplate = "" // a file of the machine that wrote the archive, or runs from it
 	}
@@ -256,6 +256,9 @@ func (m *mediumCheck) checkSet(ctx context.Context, o VerifyOptions, set *images
 	}
 	if wrong != nil && wrong.Additional+wrong.Releases > leftOut {
 		m.addFault(name, wrong.Error())
+	}
+	for _, c := range found.charts {
+		m.out.Charts = append(m.out.Charts, verifiedChart{c.account.Title(), c.account.Images, c.account.Error})
 	}
 	if g := found.graph; g != nil {
 		if at := onMedium.GraphImage(); m.reader.Tag(at.Path, at.Tag) == "" {

@@ -38,7 +38,7 @@ func (r *run) finishArchive(ctx context.Context) error {
 			return fmt.Errorf("source catalog %s: %w", c.name, err)
 		}
 	}
-	if err := r.addReleaseFiles(ctx); err != nil {
+	if err := r.addKeptFiles(ctx); err != nil {
 		return err
 	}
 	if r.o.Medium.Form == medium.OCMirror {

@@ -63,7 +63,7 @@ var narrow = map[string][]string{
 	"images":           {"images/convert", "images/referrers", "images/signature", "images/internal/trust"},
 	"images/referrers": {},
 	"mirror/filter":    {"declcfg", "declcfg/property", "edit", "mirror/imageset"},
-	"mirror/imageset":  {"mirror/releases"},
+	"mirror/imageset":  {"mirror/charts", "mirror/releases"},
 	"mirror/medium":    {"images/referrers"},
 	"mirror/resources": {"mirror/imageset", "olmv1"},
 	"mirror/stock":     {"images/referrers"},

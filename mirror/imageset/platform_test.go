@@ -29,7 +29,7 @@ func TestPlatform(t *testing.T) {
 	if !p.Graph || !p.KubeVirt || !slices.Equal(p.Architectures, []string{"arm64", "multi"}) || !slices.Equal(p.Channels, want) {
 		t.Errorf("%+v", p)
 	}
-	pinned := string(s.Pinned(imageset.Image, none, map[string]string{"stable-4.16": "4.16.2"}))
+	pinned := string(s.Pinned(imageset.Image, none, map[string]string{"stable-4.16": "4.16.2"}, nil))
 	for _, text := range []string{"maxVersion: 4.16.2\n", "minVersion: 4.16.2\n", "type: okd", "full: true", "graph: true", "- multi"} {
 		if !strings.Contains(pinned, text) {
 			t.Errorf("no %q in\n%s", text, pinned)

@@ -18,8 +18,6 @@ import (
 
 // Options configure [Read].
 type Options struct {
-	// IgnoreUnsupported accepts helm, which is then only listed in [Set].Unsupported.
-	IgnoreUnsupported bool
 	// Compat accepts what oc-mirror accepts and what does no harm, with a warning: an apiVersion that is not known, and
 	// a negative archiveSize.
 	Compat bool

@@ -52,7 +52,7 @@ mirror:
 		!o.SkipDependencies ||
 		o.Platforms[0].Architecture != "arm64" || o.Packages[0].DefaultChannel != "4.10" || o.Packages[0].Line != 11 ||
 		o.Packages[0].Channels[0].MinVersion != "v1.2" || s.Operators[1].TargetTag != "other" ||
-		s.Operators[1].Packages[0].Name != "p" || s.AdditionalImages[0].TargetTag != "t" || len(s.Unsupported) != 0 ||
+		s.Operators[1].Packages[0].Name != "p" || s.AdditionalImages[0].TargetTag != "t" || !s.Helm.IsZero() ||
 		string(s.Text) != config {
 		t.Errorf("%+v", s)
 	}
@@ -139,10 +139,10 @@ func TestNamesWithoutRegistry(t *testing.T) {
 }
 
 func TestOptions(t *testing.T) {
-	lenient := imageset.Options{IgnoreUnsupported: true, Compat: true}
-	s, err := imageset.Parse([]byte("kind: ImageSetConfiguration\napiVersion: v3\narchiveSize: -2\nmirror:\n  helm:\n"+
-		"    local: [{name: x}]\n"), "f", imageset.Image, lenient)
-	if err != nil || len(s.Warnings) != 3 || s.SegmentSize() != 500 || s.Unsupported[0] != "mirror.helm" {
+	lenient := imageset.Options{Compat: true}
+	s, err := imageset.Parse([]byte("kind: ImageSetConfiguration\napiVersion: v3\narchiveSize: -2\nmirror:\n  samples:\n"+
+		"  - name: x\n"), "f", imageset.Image, lenient)
+	if err != nil || len(s.Warnings) != 3 || s.SegmentSize() != 500 || s.Warnings[2].Field != "mirror.samples" {
 		t.Errorf("got %+v, %v", s, err)
 	}
 	_, err = parse(head + "mirror: {additionalImages: [{name: h.io/x}]}")
@@ -178,18 +178,18 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte("a: &a [1]\nb: *a\n<<: {kind: x}\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for _, kind := range []imageset.Kind{imageset.Image, imageset.Delete} {
-			s, err := imageset.Parse(data, "f", kind, imageset.Options{IgnoreUnsupported: true, Compat: true})
+			s, err := imageset.Parse(data, "f", kind, imageset.Options{Compat: true})
 			if err != nil {
 				_ = err.Error()
 				continue
 			}
 			// What is written is read again, and names the same images.
-			pinned := s.Pinned(kind, none, nil)
+			pinned := s.Pinned(kind, none, nil, nil)
 			again, err := imageset.Parse(pinned, "f", kind, imageset.Options{Compat: true})
 			if err != nil {
 				t.Fatalf("%v\n%s", err, pinned)
 			}
-			if string(again.Pinned(kind, none, nil)) != string(pinned) {
+			if string(again.Pinned(kind, none, nil, nil)) != string(pinned) {
 				t.Fatalf("%s", pinned)
 			}
 		}

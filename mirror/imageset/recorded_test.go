@@ -51,7 +51,7 @@ func TestPinnedIsAsRecorded(t *testing.T) {
 			of := func(o imageset.Operator) digest.Digest { return digests[o.Catalog.Repository()] }
 			for kind, want := range map[imageset.Kind]string{imageset.Image: files["isc_pinned.yaml"],
 				imageset.Delete: files["disc_pinned.yaml"]} {
-				if got := string(set.Pinned(kind, of, nil)); got != want {
+				if got := string(set.Pinned(kind, of, nil, nil)); got != want {
 					t.Errorf("got\n%s\nwant\n%s", got, want)
 				}
 			}

@@ -48,9 +48,8 @@ type Set struct {
 	BlockedImages    []Blocked
 	// Platform are the releases.
 	Platform Platform
-	// Unsupported are the fields that are not empty and that this program does not mirror: samples, and with
-	// [Options].IgnoreUnsupported helm.
-	Unsupported []string
+	// Helm are the charts.
+	Helm Helm
 	// Text is the file as it was read.
 	Text []byte
 	// Warnings are remarks about what was accepted.
@@ -68,6 +67,7 @@ func (s *Set) SegmentSize() int64 {
 // stanzaForm is what stands below mirror or delete, as it is written.
 type stanzaForm struct {
 	Platform         *platformStanza  `json:"platform,omitempty"`
+	Helm             *helmForm        `json:"helm,omitempty"`
 	Operators        []operatorForm   `json:"operators,omitempty"`
 	AdditionalImages []additionalForm `json:"additionalImages,omitempty"`
 	BlockedImages    []blockedForm    `json:"blockedImages,omitempty"`
@@ -76,9 +76,11 @@ type stanzaForm struct {
 // Pinned returns the text of a configuration of the given kind in which the catalogs are named by digest, so that a
 // later run gets the same content. The former tag becomes the tag at the destination. digests returns the digest of an
 // operator's catalog, empty to leave it as it is; layouts stay as they are. releases has the versions that channels of
-// releases are pinned to, by their names; other channels stay as they are.
-func (s *Set) Pinned(kind Kind, digests func(Operator) digest.Digest, releases map[string]string) []byte {
-	stanza := stanzaForm{Platform: s.Platform.form(releases)}
+// releases are pinned to, by their names; other channels stay as they are. charts, unless nil, returns the version that a chart
+// of a repository is pinned to, empty to leave it as it is.
+func (s *Set) Pinned(kind Kind, digests func(Operator) digest.Digest, releases map[string]string,
+	charts func(*ChartRepository, *Chart) string) []byte {
+	stanza := stanzaForm{Platform: s.Platform.form(releases), Helm: s.Helm.form(charts)}
 	for _, o := range s.Operators {
 		d := digests(o)
 		f := o.form(d)
@@ -136,16 +138,12 @@ func (r *reader) readImages(n node) {
 	if stanza, ok := n.object("platform"); ok {
 		r.set.Platform = r.readPlatform(stanza)
 	}
-	for name, fix := range map[string]string{"helm": "name the images of charts in additionalImages and get charts with " +
-		"\"helm pull\"; or go on without it with --ignore-unsupported", "samples": "remove it"} {
-		if hollow(n.fields[name]) {
-			continue
-		}
-		r.set.Unsupported = append(r.set.Unsupported, n.field(name))
-		r.unless(name == "samples" || r.options.IgnoreUnsupported, n.at.Key(name), n.field(name),
-			"is not mirrored by this program", fix)
+	if stanza, ok := n.object("helm"); ok {
+		r.set.Helm = r.readHelm(stanza)
 	}
-	slices.Sort(r.set.Unsupported)
+	if !hollow(n.fields["samples"]) {
+		r.warn(n.at.Key("samples"), n.field("samples"), "is not mirrored by this program", "remove it")
+	}
 	unique := map[string]int{}
 	for _, item := range n.objects("operators") {
 		o := r.readOperator(item)

@@ -16,12 +16,8 @@ var (
 
 	platformShape = shape.Strict[platformStanza]()
 
+	helmShape = shape.Strict[helmForm]()
 	// What is not mirrored is checked anyway: a file must not become wrong by it.
-	chartShape = shape.Object(shape.Fields{"name": shape.Text, "version": shape.Text, "path": shape.Text,
-		"imagePaths": shape.List(shape.Text), "platforms": shape.List(osArch)})
-	helmShape = shape.Object(shape.Fields{"local": shape.List(chartShape),
-		"repositories": shape.List(shape.Object(shape.Fields{"name": shape.Text, "url": shape.Text,
-			"charts": shape.List(chartShape)}))})
 	samplesShape = shape.List(texts("name"))
 
 	imageShape = shape.Object(shape.Fields{"kind": shape.Text, "apiVersion": shape.Text, "archiveSize": shape.Whole,

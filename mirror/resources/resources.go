@@ -16,8 +16,8 @@ import (
 type Copied struct {
 	// Source is the reference as the image set or the catalog names it, Destination that of the copy.
 	Source, Destination imageset.Ref
-	// Additional tells that it is an additional image, Release that it is one of a release; else it is one of a catalog's
-	// bundles.
+	// Additional tells that it is an additional image or one of a chart, Release that it is one of a release; else it is one of a
+	// catalog's bundles.
 	Additional, Release bool
 	// Catalog is set for catalogs: they get a CatalogSource and a ClusterCatalog, and no mirrors.
 	Catalog bool

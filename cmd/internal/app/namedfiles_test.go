@@ -76,6 +76,7 @@ var namedFlags = map[string][]namedLine{
 	"cache-key":   {{line: "build catalog TOP/cat -t x:v1 --output oci:out --server none --cache-key FILE", content: "short"}},
 	"ca-file":     {{line: "copy SECURE/acme/catalog:v1 oci:out:v1 --ca-file FILE", content: "CERTIFICATE"}},
 	"trusted-key": {{line: "inspect oci:img:v1 --trusted-key FILE", content: "PUBLIC"}},
+	"helm-values": {{line: "mirror plan -c TOP/set.yaml --helm-values web=FILE", content: "a: 1\n", unread: true}},
 	"release-key": {{line: "mirror plan -c TOP/set.yaml --release-key FILE", content: "no key", unread: true},
 		{name: "oc-mirror", line: "-c TOP/set.yaml file://out --release-key FILE", content: "no key", unread: true}},
 	"policy": {{line: "inspect oci:img:v1 --policy FILE", content: aPolicy},

@@ -31,23 +31,30 @@ type SetOptions struct {
 	// Request has the values that need no reading; [SetOptions.Prepare] reads the others.
 	Request             mirror.Options
 	CompatWith          string
-	IgnoreUnsupported   bool
+	ignoreUnsupported   bool
 	catalogs, installed cli.StringSlice
 	// From and Workspace are where a run reads and where its files are.
 	From, Workspace string
 	// About releases.
 	key, crossChannel string
 	sources           cli.StringSlice
+	// About charts.
+	helmValues, helmAPIs cli.StringSlice
 }
 
 func (o *SetOptions) flags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "config", Aliases: []string{"c"}, Usage: "configuration `FILE`", Destination: &o.Request.Config},
-		&cli.BoolFlag{Name: "ignore-unsupported", Destination: &o.IgnoreUnsupported,
-			Usage: "go on without the stanza helm, which is not mirrored"},
+		o.IgnoreUnsupportedFlag(),
 		&cli.StringFlag{Name: "compat", Destination: &o.CompatWith,
 			Usage: "keep to what another `PROGRAM` does, including its losses (oc-mirror)"},
 	}
+}
+
+// IgnoreUnsupportedFlag returns --ignore-unsupported, which is accepted and has no effect: no stanza is refused.
+func (o *SetOptions) IgnoreUnsupportedFlag() cli.Flag {
+	return &cli.BoolFlag{Name: "ignore-unsupported", Destination: &o.ignoreUnsupported, Hidden: true,
+		Usage: "no effect: charts are mirrored, and samples are a warning"}
 }
 
 // filterFlags say how catalogs are filtered.

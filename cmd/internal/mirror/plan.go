@@ -54,7 +54,7 @@ image is copied.` +
 		}, o.sourceFlags(), []cli.Flag{
 			&cli.BoolFlag{Name: "dry-run", Destination: &o.Request.DryRun, Usage: "also read the manifests of the images, for the size of each repository",
 				EnvVars: program.Env("dry-run")},
-		}, o.ReleaseFlags(), o.filterFlags(), o.Reading.Flags()),
+		}, o.ReleaseFlags(), o.ChartFlags(), o.filterFlags(), o.Reading.Flags()),
 		Action: program.Exactly(0, p.Action(func(ctx context.Context, _ []string) error { return o.run(ctx, p) })),
 	}
 }

@@ -51,6 +51,19 @@ func printMirrorPlan(p *option.Session, plan *mirror.Plan) error {
 			return err
 		}
 		rows = nil
+		for _, c := range plan.Charts {
+			for _, image := range c.Images {
+				to := image.Target
+				if image.Blocked != "" {
+					to = "blocked by " + strconv.Quote(image.Blocked)
+				}
+				rows = append(rows, []string{strings.TrimPrefix(c.Title(), "chart "), image.Name, to})
+			}
+		}
+		if err := printPlanTable(w, rows, "CHART", "IMAGE", "AT THE DESTINATION"); err != nil {
+			return err
+		}
+		rows = nil
 		for _, r := range plan.Repositories {
 			rows = append(rows, []string{r.Name, cmdline.FormatSize(r.Bytes)})
 		}

@@ -33,7 +33,7 @@ has failed. With --on-missing skip-bundle the bundles are left out in this case,
 			program.Examples("bindery mirror publish -c imageset.yaml --workspace mirror docker://registry.example.com/olm",
 				"bindery mirror publish -c imageset.yaml --from media docker://registry.example.com/olm -o json",
 				"bindery mirror publish -c imageset.yaml --from parts file://parts/catalogs"),
-		Flags: program.Flags(o.flags(), o.fileFlags(), o.copyFlags(), o.ReleaseFlags(), o.mediumFlags(), o.filterFlags(),
+		Flags: program.Flags(o.flags(), o.fileFlags(), o.copyFlags(), o.ReleaseFlags(), o.ChartFlags(), o.mediumFlags(), o.filterFlags(),
 			o.catalogFlags(), o.Answer.Flags(), o.Signing.Flags(), o.EndsFlags(), o.Images.Flags()),
 		Action: program.Exactly(1, p.Action(func(ctx context.Context, args []string) error {
 			if err := p.Filled("on-missing"); err != nil {
@@ -62,7 +62,7 @@ objects of an image set for docker://REGISTRY[/PATH], a mapping of all images an
 					"docker://registry.example.com/olm"),
 		Flags: program.Flags(o.flags(), o.fileFlags(), []cli.Flag{
 			&cli.StringFlag{Name: "to", Destination: &to, Usage: "`DIR` to write to (default WORKSPACE/working-dir/cluster-resources)"},
-		}, o.copyFlags(), o.ReleaseFlags(), o.filterFlags(), o.catalogFlags(), o.Answer.Flags(), o.Images.Flags()),
+		}, o.copyFlags(), o.ReleaseFlags(), o.ChartFlags(), o.filterFlags(), o.catalogFlags(), o.Answer.Flags(), o.Images.Flags()),
 		Action: program.Exactly(1, p.Action(func(ctx context.Context, args []string) error {
 			return o.writeResources(ctx, p, args[0], to)
 		})),

@@ -49,7 +49,7 @@ workspace, the archive or --from gets the files for clusters and the account for
 				"bindery mirror run -c imageset.yaml file://media",
 				"bindery mirror run -c imageset.yaml --from media docker://registry.example.com/olm --dry-run -o json"),
 		Flags: program.Flags(o.flags(), o.fileFlags(), o.copyFlags(), []cli.Flag{option.MirrorShardFlag(&o.shard)},
-			o.ReleaseFlags(), o.mediumFlags(), o.filterFlags(), o.catalogFlags(), o.Answer.Flags(), o.Signing.Flags(), o.EndsFlags(), o.Images.Flags()),
+			o.ReleaseFlags(), o.ChartFlags(), o.mediumFlags(), o.filterFlags(), o.catalogFlags(), o.Answer.Flags(), o.Signing.Flags(), o.EndsFlags(), o.Images.Flags()),
 		Action: program.Exactly(1, p.Action(func(ctx context.Context, args []string) error { return o.run(ctx, p, args[0]) })),
 	}
 }

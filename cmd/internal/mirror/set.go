@@ -30,7 +30,11 @@ func (o *SetOptions) Prepare(ctx context.Context, p *option.Session, kind images
 	if with.Replace, err = o.catalogSources(with.Set); err != nil {
 		return with, err
 	}
-	with.Releases, err = o.Releases(ctx, at)
+	if with.Releases, err = o.Releases(ctx, at); err != nil {
+		return with, err
+	}
+	with.Charts, err = o.charts(ctx)
+	with.Charts.Client, with.Charts.Compat = with.Releases.Client, with.Compat
 	return with, err
 }
 
@@ -43,15 +47,12 @@ func (o *SetOptions) read(ctx context.Context, p *option.Session, kind imageset.
 	if c := o.CompatWith; c != "" && c != "oc-mirror" {
 		return nil, cmdline.Usagef("invalid --compat value %q, expected (oc-mirror)", c)
 	}
-	set, err := imageset.Read(ctx, file, kind, imageset.Options{IgnoreUnsupported: o.IgnoreUnsupported,
-		Compat: o.CompatWith != ""})
+	set, err := imageset.Read(ctx, file, kind, imageset.Options{Compat: o.CompatWith != ""})
 	var wrong *imageset.Error
 	switch {
 	case errors.As(err, &wrong):
 		e := &cmdline.Error{Class: cmdline.ClassInput, Object: file, Err: err}
 		switch text := err.Error(); {
-		case strings.Contains(text, "--ignore-unsupported"):
-			e.Hint = "--ignore-unsupported mirrors the rest"
 		case strings.Contains(text, `"DeleteImageSetConfiguration" is not`):
 			e.Hint = "\"mirror delete\" takes this kind of configuration"
 		case strings.Contains(text, `"ImageSetConfiguration" is not`):

@@ -34,6 +34,11 @@ func mirrorSummary(a *mirror.Account, o mirror.Options) []string {
 	for _, c := range a.Catalogs {
 		lines = append(lines, catalogSummary(c, o))
 	}
+	for i := range a.Charts {
+		if c := &a.Charts[i]; c.Mirrored {
+			lines = append(lines, c.Title()+": "+program.Count(c.Images, "image"))
+		}
+	}
 	t := a.Totals
 	text := fmt.Sprintf("%s: %d copied, %d there before", program.Count(t.Images, "image"), t.Copied, t.Present)
 	if t.Failed > 0 {
@@ -140,6 +145,11 @@ func Undelivered(a *mirror.Account) iter.Seq[string] {
 			}
 			if c.Error != "" && !c.Published {
 				add("not there: catalog %s: %s", c.Source, c.Error)
+			}
+		}
+		for i := range a.Charts {
+			if c := &a.Charts[i]; c.Error != "" && !c.Mirrored && c.Images == 0 {
+				add("not there: %s: %s", c.Title(), c.Error)
 			}
 		}
 		const most = 20

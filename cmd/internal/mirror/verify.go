@@ -48,7 +48,7 @@ that they name must be there with all manifests and blobs, and with --policy, --
 			&cli.BoolFlag{Name: "dry-run", Destination: &o.with.DryRun, Usage: "find out what would be verified, with sizes, from the manifests alone",
 				EnvVars: program.Env("dry-run")},
 			o.maxNestedPathsFlag(), option.JobsFlag(&o.with.Jobs, "work"),
-		}, o.verifyFlags(), []cli.Flag{o.UnsignedFlag(false), o.CrossChannelFlag()}, o.Answer.Flags(), o.Images.Flags()),
+		}, o.verifyFlags(), []cli.Flag{o.UnsignedFlag(false), o.CrossChannelFlag()}, o.ChartFlags(), o.Answer.Flags(), o.Images.Flags()),
 		Action: program.Exactly(1, p.Action(func(ctx context.Context, args []string) error { return o.run(ctx, p, args[0]) })),
 	}
 }
@@ -97,6 +97,9 @@ func (o *verifyOptions) verify(ctx context.Context, p *option.Session, dest stri
 		}
 	}
 	if with.Releases, err = o.Releases(ctx, &o.Registry); err != nil {
+		return nil, err
+	}
+	if with.Charts, err = o.charts(ctx); err != nil {
 		return nil, err
 	}
 	for _, name := range o.catalogs.Value() {
@@ -179,6 +182,13 @@ func verificationText(v *mirror.Verification) string {
 			fmt.Fprintf(&b, "release %s: %s\n", r.Name, program.Count(r.Components, "component"))
 		}
 	}
+	for _, c := range v.Charts {
+		if c.Error != "" {
+			fmt.Fprintf(&b, "%s: %s\n", c.Name, c.Error)
+		} else {
+			fmt.Fprintf(&b, "%s: %s\n", c.Name, program.Count(c.Images, "image"))
+		}
+	}
 	for _, f := range v.Faults {
 		fmt.Fprintf(&b, "%s: %s", f.Image, strings.Join(f.Problems, "; "))
 		if len(f.NeededBy) > 0 {
@@ -188,6 +198,9 @@ func verificationText(v *mirror.Verification) string {
 	}
 	if n := len(v.Releases); n > 0 {
 		b.WriteString(program.Count(n, "release") + ", ")
+	}
+	if n := len(v.Charts); n > 0 {
+		b.WriteString(program.Count(n, "chart") + ", ")
 	}
 	fmt.Fprintf(&b, "%s, %s, %s, %s: ", program.Count(len(v.Catalogs), "catalog"), program.Count(v.Images, "image"),
 		program.Count(v.Manifests, "manifest"), program.Count(v.Blobs, "blob"))

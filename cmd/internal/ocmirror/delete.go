@@ -160,7 +160,7 @@ func (o *options) listDeletions(ctx context.Context, p *option.Session) (err err
 	}
 	for name, content := range map[string][]byte{"delete-images" + id + ".yaml": text,
 		"delete-imageset-config" + id + ".yaml": set.Pinned(imageset.Delete,
-			func(imageset.Operator) digest.Digest { return "" }, nil)} {
+			func(imageset.Operator) digest.Digest { return "" }, nil, nil)} {
 		if _, err := with.Workspace.Write(content, "delete", name); err != nil {
 			return err
 		}

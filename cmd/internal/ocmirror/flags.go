@@ -72,7 +72,7 @@ func (o *options) commonFlags() []cli.Flag {
 }
 
 func (o *options) runFlags() []cli.Flag {
-	return program.Flags(o.ReleaseFlags(), []cli.Flag{
+	return program.Flags(o.ReleaseFlags(), o.ChartFlags(), []cli.Flag{
 		&cli.StringFlag{Name: "from", Destination: &o.From, Usage: "`file://DIR` with the archive"},
 		&cli.DurationFlag{Name: "image-timeout", Destination: &o.Request.Timeout, Usage: "time for one image with its retries", DefaultText: "none"},
 		&cli.IntFlag{Name: "max-nested-paths", Destination: &o.Request.Target.MaxNestedPaths, Usage: "maximum number `N` of path components at the destination"},
@@ -84,7 +84,7 @@ func (o *options) runFlags() []cli.Flag {
 		&cli.StringFlag{Name: "on-missing", Destination: (*string)(&o.Request.OnMissing), Value: string(mirror.FailMissing),
 			Usage: "what becomes of a catalog that names images which are not available (skip-bundle|fail)"},
 		&cli.StringFlag{Name: "compat", Destination: &o.CompatWith, Usage: "keep to what another `PROGRAM` does, including its losses (oc-mirror)"},
-		&cli.BoolFlag{Name: "ignore-unsupported", Destination: &o.IgnoreUnsupported, Usage: "go on without helm"},
+		o.IgnoreUnsupportedFlag(),
 		&cli.StringFlag{Name: "account", Destination: &o.account, Usage: "write the account of the run as JSON to `FILE`"},
 		&cli.StringFlag{Name: "catalog-base", Destination: (*string)(&o.Request.CatalogBase), Value: string(mirror.KeepBase), Hidden: true},
 		&cli.StringFlag{Name: "compression", Destination: (*string)(&o.Compression), Value: "gzip", Hidden: true},
@@ -105,7 +105,7 @@ func (o *options) deleteFlags() []cli.Flag {
 		&cli.IntFlag{Name: "max-nested-paths", Destination: &o.Request.Target.MaxNestedPaths, Usage: "maximum number `N` of path components at the destination"},
 		&cli.BoolFlag{Name: "force-cache-delete", Usage: "accepted: there is no cache to delete from"},
 		&cli.StringFlag{Name: "shared", Destination: (*string)(&o.deletion.Shared), Value: string(mirror.KeepShared), Usage: "images that others need (keep|delete)"},
-		&cli.BoolFlag{Name: "ignore-unsupported", Destination: &o.IgnoreUnsupported, Usage: "go on without helm"},
+		o.IgnoreUnsupportedFlag(),
 		&cli.StringFlag{Name: "compat", Destination: &o.CompatWith, Hidden: true},
 	}
 }

@@ -87,7 +87,7 @@ const ocMirrorHelp = "The destination decides:\n\n" +
 	"  oc-mirror list operators --catalog NAME [--package NAME [--channel NAME]]\n" +
 	"  oc-mirror list releases [--channel NAME | --version X.Y [--channels]] [--filter-by-archs amd64,arm64]\n\n" +
 	"The exit status is 0, or 1, or the sum of 2 (images of releases lack),\n" +
-	"4 (images of operators) and 8 (additional images). This is\n" +
+	"4 (images of operators), 8 (additional images) and 16 (images of charts). This is\n" +
 	"bindery under the name oc-mirror; \"bindery mirror --help\" has more."
 
 // Commands are the hidden commands behind the arguments of oc-mirror.
@@ -119,7 +119,7 @@ func Commands(p *option.Session) []*cli.Command {
 }
 
 // withStatus gives an error the exit status of oc-mirror: bits for images of releases (2), of operators (4)
-// and additional images (8), 1 for all else.
+// additional images (8) and images of charts (16), 1 for all else.
 func withStatus(err error) error {
 	if err == nil {
 		return nil
@@ -145,6 +145,9 @@ func withStatus(err error) error {
 		if incomplete.Additional > 0 {
 			status |= 8
 		}
+		if incomplete.LacksCharts() {
+			status |= 16
+		}
 	case errors.As(err, &collect):
 		if collect.Releases > 0 {
 			status |= 2
@@ -154,6 +157,9 @@ func withStatus(err error) error {
 		}
 		if collect.Additional > 0 {
 			status |= 8
+		}
+		if collect.Charts > 0 {
+			status |= 16
 		}
 	}
 	return &cmdline.ExitStatus{Status: max(status, 1), Err: err}
@@ -271,9 +277,12 @@ func (o *options) mirror(ctx context.Context, p *option.Session, args []string) 
 	if *with, err = o.Prepare(ctx, p, imageset.Image, &o.Registry); err != nil {
 		if imageset.OnlyTagless(err) {
 			return &cmdline.ExitStatus{Status: 8, Err: err}
+		} else if imageset.OnlyCharts(err) {
+			return &cmdline.ExitStatus{Status: 16, Err: err}
 		}
 		return err
 	}
+	with.Charts.Compat = true
 	if err := o.createClients(ctx, p, with, program.Source); err != nil {
 		return err
 	}
@@ -394,7 +403,7 @@ func printResults(p *option.Session, a *mirror.Account) {
 	for _, kind := range []struct {
 		name string
 		of   []mirror.Kind
-	}{{"release", []mirror.Kind{mirror.Release, mirror.ReleaseContent}}, {"operator", []mirror.Kind{mirror.Related, mirror.Bundle}}, {"additional", []mirror.Kind{mirror.Additional}}} {
+	}{{"release", []mirror.Kind{mirror.Release, mirror.ReleaseContent}}, {"operator", []mirror.Kind{mirror.Related, mirror.Bundle}}, {"additional", []mirror.Kind{mirror.Additional}}, {"helm", []mirror.Kind{mirror.ChartImage}}} {
 		there, asked := a.Count(kind.of...)
 		if kind.name == "operator" {
 			for _, c := range a.Catalogs {

@@ -19,22 +19,6 @@ var releases = &recording{runs: releasetest.Runs, fill: releasetest.Fill, manife
 	source: "127.0.0.1:46501", target: "127.0.0.1:46502", cache: "46517", differences: "release-differences.txt",
 	strict: true, prepare: prepareReleases, before: beforeRelease}
 
-// withoutCharts are the scenarios that are about charts alone, which are refused: helm stays out of the program.
-var withoutCharts = map[string]string{
-	"r16c-delete-helm":       "charts alone, mirrored and deleted",
-	"r18-helm-repo":          "charts alone, of a repository",
-	"r18b-helm-local":        "charts alone, local ones",
-	"r18c-helm-errors":       "charts alone, errors of repositories and charts",
-	"r18d-helm-image-paths":  "charts alone, where images are found",
-	"r18e-helm-whole-repo":   "charts alone, all of a repository",
-	"r18f-helm-no-version":   "charts alone, which version",
-	"r18g-helm-image-absent": "charts alone, images that are absent",
-}
-
-// besideCharts are scenarios that have charts beside other things: they are run without the charts.
-var besideCharts = map[string]bool{"r13c-missing-component-beside-others": true, "r19-everything": true,
-	"r19b-everything-m2m": true}
-
 // emptied are the steps before which the destination was emptied.
 var emptied = map[string]bool{
 	"r07-two-archs/02-m2d": true, "r09-release-tag/02-m2d": true, "r09c-release-unsigned/03-m2d-unsigned-images": true,
@@ -42,6 +26,8 @@ var emptied = map[string]bool{
 	"r13-missing-component/03-m2d": true, "r13b-odd-releases/01-no-image-references": true,
 	"r13b-odd-releases/02-release-absent": true, "r13b-odd-releases/03-component-by-tag": true,
 	"r13b-odd-releases/04-empty-reference": true, "r19-everything/03-d2m-part": true,
+	"r18-helm-repo/02-m2d": true, "r18b-helm-local/02-m2d": true, "r18f-helm-no-version/02-m2d": true,
+	"r18g-helm-image-absent/02-m2d": true,
 }
 
 // lastAlone are the steps from an archive that get what the last run wrote, and not what earlier runs left beside it.
@@ -55,11 +41,10 @@ var afresh = map[string]bool{"r02b-unsigned-component/02-m2d-remove-signatures":
 // Started as oc-mirror the program does with releases what oc-mirror did in the recorded runs: exit statuses, images
 // and tags at the destination, cluster resources, workspaces, archives, pinned configurations, mappings and lists to
 // delete.
-func TestRecordedRunsOfOcMirrorWithReleases(t *testing.T) { releases.run(t, withoutCharts) }
+func TestRecordedRunsOfOcMirrorWithReleases(t *testing.T) { releases.run(t, nil) }
 
 // prepareReleases starts the servers of a scenario.
 func prepareReleases(r *replay) {
-	r.withoutHelm = besideCharts[r.scenario]
 	r.world = releasetest.Servers(r)
 	proxy, authority := r.world.Proxy(r, r.source)
 	if err := os.CopyFS(filepath.Join(r.dir, "fx"), releasetest.Files(r)); err != nil {
@@ -68,6 +53,13 @@ func prepareReleases(r *replay) {
 	r.names = append(r.names, "127.0.0.1:46503", r.world.Host(), "127.0.0.1:46504",
 		strings.TrimPrefix(proxy, "http://"), "127.0.0.1:46598", closedPort, "$TLS/ca.pem", authority,
 		"$TLS", filepath.Join(r.dir, "tls"))
+	if r.scenario == "r18g-helm-image-absent" {
+		dir := filepath.Join(r.dir, "local", "gone")
+		clitest.WriteFile(r.T, filepath.Join(dir, "Chart.yaml"), `{"apiVersion":"v2","name":"gone","version":"0.1.0"}`)
+		clitest.WriteFile(r.T, filepath.Join(dir, "templates", "p.yaml"), "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n"+
+			"  containers:\n  - {name: a, image: 'registry.example.com/charts/nosuch:v1'}\n"+
+			"  - {name: b, image: 'registry.example.com/charts/db:v1'}\n")
+	}
 	clitest.WriteFile(r.T, filepath.Join(r.dir, "dead.conf"),
 		fmt.Sprintf("[[registry]]\nprefix = %q\nlocation = %q\ninsecure = true\n", releasetest.Host, closedPort))
 }

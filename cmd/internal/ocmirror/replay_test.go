@@ -210,7 +210,6 @@ type replay struct {
 	written        []string          // the archives of the last step that wrote any
 	saved          map[string]string // archives by the step that wrote them
 	world          *releasetest.World
-	withoutHelm    bool // image sets have a stanza for charts, which is left out
 }
 
 func newReplay(t *testing.T, c *recording, scenario string) *replay {
@@ -241,35 +240,10 @@ func newReplay(t *testing.T, c *recording, scenario string) *replay {
 	for name, text := range c.runs(t) {
 		if base, ok := strings.CutPrefix(name, scenario+"/"); ok && !strings.Contains(base, "cluster-resources") &&
 			(strings.HasSuffix(base, ".yaml") || strings.HasSuffix(base, ".json")) {
-			clitest.WriteFile(t, filepath.Join(r.dir, base), r.local(r.image(string(text))))
+			clitest.WriteFile(t, filepath.Join(r.dir, base), r.local(string(text)))
 		}
 	}
 	return r
-}
-
-// image returns an image set without its stanza for charts, if that is to be left out.
-func (r *replay) image(text string) string {
-	if !r.withoutHelm {
-		return text
-	}
-	var set map[string]any
-	if err := yaml.Unmarshal([]byte(text), &set); err != nil {
-		r.Fatal(err)
-	}
-	dropHelm(set)
-	out, err := yaml.Marshal(set)
-	if err != nil {
-		r.Fatal(err)
-	}
-	return string(out)
-}
-
-func dropHelm(set map[string]any) {
-	for _, part := range []string{"mirror", "delete"} {
-		if stanzas, ok := set[part].(map[string]any); ok {
-			delete(stanzas, "helm")
-		}
-	}
 }
 
 // local replaces the names of the recording by those of this run, and recorded those of this run by the recording's.
@@ -448,8 +422,7 @@ func (r *replay) listed(text string) []string {
 	var out []string
 	for line := range strings.Lines(text) {
 		fields := strings.Fields(line)
-		if len(fields) < 2 || strings.HasSuffix(line, "tags)\n") || strings.HasSuffix(line, "tags>\n") ||
-			r.withoutHelm && strings.Contains(fields[0], "/charts/") {
+		if len(fields) < 2 || strings.HasSuffix(line, "tags)\n") || strings.HasSuffix(line, "tags>\n") {
 			continue
 		}
 		if d := r.signatures[fields[0][strings.LastIndex(fields[0], ":")+1:]]; d != "" {
@@ -558,15 +531,6 @@ var firstSignature = regexp.MustCompile(`(sha256-[0-9a-f]{64})-[0-9]+\b`)
 func (r *replay) resources(file, text string) []string {
 	var out []string
 	for _, object := range r.objects(text) {
-		if spec, ok := object["spec"].(map[string]any); ok && r.withoutHelm {
-			for _, key := range []string{"imageDigestMirrors", "imageTagMirrors"} {
-				list, ok := spec[key].([]any)
-				list = slices.DeleteFunc(list, func(of any) bool { return strings.Contains(fmt.Sprint(of), "/charts") })
-				if spec[key] = list; ok && len(list) == 0 {
-					object = nil
-				}
-			}
-		}
 		name := ""
 		if meta, ok := object["metadata"].(map[string]any); ok {
 			name = fmt.Sprint(meta["name"])
@@ -616,9 +580,6 @@ func (r *replay) objects(text string) []map[string]any {
 					delete(a, key)
 				}
 			}
-		}
-		if r.withoutHelm {
-			dropHelm(object)
 		}
 		out = append(out, object)
 	}
@@ -793,7 +754,7 @@ func (r *replay) memberLines(lines []string) (out []string) {
 		name, _, _ := strings.Cut(line, " ")
 		if m := repositoryIn.FindStringSubmatch(name); m != nil {
 			layer := layerIn.FindStringSubmatch(name)
-			if strings.Contains(m[1], "catalog") || r.withoutHelm && strings.HasPrefix(m[1], "charts/") ||
+			if strings.Contains(m[1], "catalog") ||
 				strings.Contains(m[1], "graph-image") && !strings.HasSuffix(name, "/current/link") ||
 				layer != nil && !atSource[layer[1]] {
 				continue

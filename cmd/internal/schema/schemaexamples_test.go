@@ -140,7 +140,7 @@ func yamlDocuments(text string) (docs [][]byte) {
 func readers(t *testing.T) map[string]func([]byte) error {
 	set := func(kind imageset.Kind) func([]byte) error {
 		return func(text []byte) error {
-			_, err := imageset.Parse(text, "f", kind, imageset.Options{IgnoreUnsupported: true})
+			_, err := imageset.Parse(text, "f", kind, imageset.Options{})
 			return err
 		}
 	}

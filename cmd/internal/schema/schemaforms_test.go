@@ -145,7 +145,7 @@ type imageSetContent struct {
 	} `json:"additionalImages,omitempty"`
 	// Releases of OpenShift and OKD.
 	Platform *imageSetRelease `json:"platform,omitempty"`
-	// Not mirrored by this program.
+	// Charts whose images are mirrored.
 	Helm *imageSetHelm `json:"helm,omitempty"`
 	// Not mirrored by this program.
 	Samples []struct {
@@ -211,20 +211,27 @@ type imageSetRelease struct {
 }
 
 type imageSetHelm struct {
+	// Charts in files and directories.
 	Local        []imageSetChart `json:"local,omitempty"`
 	Repositories []struct {
-		Name   string          `json:"name,omitempty"`
-		URL    string          `json:"url,omitempty"`
+		Name string `json:"name,omitempty"`
+		// Where the index of a repository is, https://..., or a path at a registry, oci://HOST/PATH.
+		URL string `json:"url,omitempty"`
+		// Every version of every chart if there is no list.
 		Charts []imageSetChart `json:"charts,omitempty"`
 	} `json:"repositories,omitempty"`
 }
 
 type imageSetChart struct {
-	Name       string             `json:"name,omitempty"`
-	Version    string             `json:"version,omitempty"`
-	Path       string             `json:"path,omitempty"`
-	ImagePaths []string           `json:"imagePaths,omitempty"`
-	Platforms  []imageSetPlatform `json:"platforms,omitempty"`
+	Name string `json:"name,omitempty"`
+	// A version or a range, of which the newest is taken; the newest of all but pre-releases if there is none.
+	Version string `json:"version,omitempty"`
+	// Archive or directory of a local chart.
+	Path string `json:"path,omitempty"`
+	// JSONPath expressions that find further images in the objects of the chart.
+	ImagePaths []string `json:"imagePaths,omitempty"`
+	// The only platforms of indexes to copy.
+	Platforms []imageSetPlatform `json:"platforms,omitempty"`
 }
 
 type inventoryForm struct {

@@ -117,7 +117,7 @@ var describedSchemas = []schemaRow{
 		description: "The file of check --snapshot: images that are released together. Other members are accepted.",
 		of:          typeOf[snapshotForm](), read: true, adjust: snapshotData},
 	{name: "image-set", title: "ImageSetConfiguration",
-		description: "What is mirrored: releases, catalogs, what is kept of them, and other images. helm and samples " +
+		description: "What is mirrored: releases, catalogs, what is kept of them, the images of charts, and other images. samples " +
 			"are only passed over.",
 		of: typeOf[imageSetForm](), upstream: true},
 	{name: "delete-image-set", title: "DeleteImageSetConfiguration",

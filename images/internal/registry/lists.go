@@ -180,3 +180,12 @@ func readAtMost(resp *http.Response, most int64, what string) ([]byte, error) {
 	}
 	return text, err
 }
+
+// Tags lists the tags of the repository of a name, in the registry or the mirror where its image would be read.
+func (r *Client) Tags(ctx context.Context, named reference.Named) (tags []string, err error) {
+	err = r.ask(ctx, named, func(from endpoint, _ bool) error {
+		tags, _, err = (&Repository{repo: from.repo, source: true}).Tags(ctx, 0)
+		return err
+	})
+	return tags, err
+}

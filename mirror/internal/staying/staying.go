@@ -103,6 +103,8 @@ type Options struct {
 	Shared bool
 	// Gone are the bundles that are to be deleted; nil if they are not known.
 	Gone []Catalog
+	// GoneCharts are the charts of which images are to be deleted.
+	GoneCharts []workdir.RecordedChart
 	// Kept are references that stay, too.
 	Kept []Kept
 	// Warn receives what cannot be compared.
@@ -159,6 +161,16 @@ func Read(ctx context.Context, o Options, items []Item) (*Needs, error) {
 				continue // the list has it as an additional image, to be deleted
 			}
 			n.keep(i.Destination, "it was mirrored as an additional image")
+		}
+	}
+	for _, rec := range records {
+		for _, c := range rec.Charts {
+			if slices.ContainsFunc(o.GoneCharts, c.Is) {
+				continue
+			}
+			for _, i := range c.Images {
+				n.keep(i.Destination, "the "+c.Title()+" names it")
+			}
 		}
 	}
 	if n.catalogs, err = n.publishedBy(ctx, records); err != nil {

@@ -27,6 +27,7 @@ type Record struct {
 	Catalogs       []Published     `json:"catalogs"`
 	Releases       []Published     `json:"releases,omitempty"`
 	Images         []RecordedImage `json:"additionalImages,omitempty"`
+	Charts         []RecordedChart `json:"charts,omitempty"`
 	Found          bool            `json:"-"` // the workspace has a record
 }
 
@@ -41,6 +42,48 @@ type Published struct {
 type RecordedImage struct {
 	Source      imageset.Ref `json:"source"`
 	Destination imageset.Ref `json:"destination"`
+}
+
+// RecordedChart is a chart with its images that were copied.
+type RecordedChart struct {
+	Name    string `json:"name"`
+	Version string `json:"version,omitempty"`
+	// Repository is the URL of its repository, without user and password; Path is that of a local chart.
+	Repository string          `json:"repository,omitempty"`
+	Path       string          `json:"path,omitempty"`
+	Images     []RecordedImage `json:"images"`
+}
+
+// Is tells whether two are one chart, whatever their images are.
+func (c *RecordedChart) Is(o RecordedChart) bool {
+	return c.Name == o.Name && c.Version == o.Version && c.Repository == o.Repository && c.Path == o.Path
+}
+
+// Title is how messages name the chart.
+func (c *RecordedChart) Title() string {
+	return strings.TrimSuffix("chart "+cmp.Or(c.Name, c.Path)+" "+c.Version, " ")
+}
+
+// PutChart adds a chart to a list. Images that it had before stay in it: they are at the target.
+func PutChart(list []RecordedChart, one RecordedChart) []RecordedChart {
+	at := slices.IndexFunc(list, func(o RecordedChart) bool { return o.Is(one) })
+	if at < 0 {
+		at, list = len(list), append(list, RecordedChart{Name: one.Name, Version: one.Version, Repository: one.Repository, Path: one.Path})
+	}
+	of := &list[at]
+	for _, i := range one.Images {
+		if !slices.Contains(of.Images, i) {
+			of.Images = append(of.Images, i)
+		}
+	}
+	slices.SortFunc(of.Images, func(a, b RecordedImage) int {
+		return cmp.Or(strings.Compare(a.Destination.String(), b.Destination.String()), strings.Compare(a.Source.String(), b.Source.String()))
+	})
+	slices.SortFunc(list, func(a, b RecordedChart) int {
+		return cmp.Or(strings.Compare(a.Repository+" "+a.Path, b.Repository+" "+b.Path), strings.Compare(a.Name, b.Name),
+			strings.Compare(a.Version, b.Version))
+	})
+	return list
 }
 
 const recordVersion = 1
@@ -129,6 +172,11 @@ func (rec *Record) moveTo(host string) error {
 	for i := range rec.Images {
 		errs = append(errs, move(&rec.Images[i].Destination))
 	}
+	for _, c := range rec.Charts {
+		for i := range c.Images {
+			errs = append(errs, move(&c.Images[i].Destination))
+		}
+	}
 	return errors.Join(errs...)
 }
 
@@ -150,6 +198,9 @@ func ReadRecord(w Dir, t imageset.Target) (*Record, error) {
 			if !slices.Contains(out.Images, i) {
 				out.Images = append(out.Images, i)
 			}
+		}
+		for _, c := range rec.Charts {
+			out.Charts = PutChart(out.Charts, c)
 		}
 	}
 	return out, nil
