@@ -131,7 +131,7 @@ func Unmarshal(data []byte, v any) error {
 	if bytes.IndexByte(data, '*') >= 0 && bytes.IndexByte(data, '&') >= 0 {
 		var tree any
 		if goyaml.Unmarshal(data, &tree) == nil {
-			if _, err := size(tree, maxText); err != nil {
+			if err := size(tree, written); err != nil {
 				return err
 			}
 		}
@@ -139,12 +139,15 @@ func Unmarshal(data []byte, v any) error {
 	return yaml.Unmarshal(data, v)
 }
 
-// whole are the functions that look at all of an argument, however deep: they write it out, copy or compare it.
-var whole = words(`toToml toYaml toYamlPretty toJson toPrettyJson toRawJson mustToJson mustToPrettyJson mustToRawJson
-	print println html js urlquery toString toStrings quote squote cat join sortAlpha deepCopy mustDeepCopy merge
-	mergeOverwrite mustMerge mustMergeOverwrite deepEqual has mustHas without mustWithout uniq mustUniq dict
-	toDecimal int int64 float64 add add1 sub div mod mul addf add1f subf divf mulf max min biggest maxf minf ceil floor
-	round semver urlJoin dig typeIs kindIs split`)
+// writing are the functions that write out all of an argument, however deep, be it in an error; copying are those that
+// copy it or compare it.
+var (
+	writing = words(`toToml toYaml toYamlPretty toJson toPrettyJson toRawJson mustToJson mustToPrettyJson mustToRawJson
+		print println html js urlquery toString toStrings quote squote cat join sortAlpha toDecimal int int64 float64 add
+		add1 sub div mod mul addf add1f subf divf mulf max min biggest maxf minf ceil floor round semver urlJoin`)
+	copying = words(`deepCopy mustDeepCopy merge mergeOverwrite mustMerge mustMergeOverwrite deepEqual has mustHas without
+		mustWithout uniq mustUniq`)
+)
 
 // passing are the functions that return one of their arguments or a part of one: it does not count again.
 var passing = words(`default get index first mustFirst last mustLast ternary coalesce required dig fail set unset merge
@@ -260,7 +263,7 @@ func formatted(a []reflect.Value) float64 {
 	longest, verbs, widths := 0.0, 0.0, 0.0
 	for i := range a[1].Len() {
 		v := a[1].Index(i).Interface()
-		n, err := size(v, maxText)
+		n, err := sized(v, written)
 		if err != nil {
 			return math.Inf(1)
 		}
@@ -293,16 +296,24 @@ func formatted(a []reflect.Value) float64 {
 func (e *engine) wrap(name string, fn any) any {
 	f := reflect.ValueOf(fn)
 	typ := f.Type()
-	measureAll, counts, result := whole[name], !passing[name], results[name]
+	counts, result := !passing[name], results[name]
 	return reflect.MakeFunc(typ, func(args []reflect.Value) []reflect.Value {
 		// Go's templates make an error of a panic; the type of the function must be as it is.
 		throw(e.check())
-		if measureAll {
+		switch {
+		case writing[name]:
 			for _, a := range args {
 				if a.Kind() != reflect.String {
-					_, err := size(a.Interface(), maxText)
-					throw(err)
+					throw(size(a.Interface(), written))
 				}
+			}
+		case copying[name]:
+			for _, a := range args {
+				throw(size(a.Interface(), copied))
+			}
+		case name == "dict": // its keys are written out
+			for i := 0; i < args[0].Len(); i += 2 {
+				throw(size(args[0].Index(i).Interface(), written))
 			}
 		}
 		if result != nil && !(result(args) <= maxText) {
@@ -315,7 +326,7 @@ func (e *engine) wrap(name string, fn any) any {
 			out = f.Call(args)
 		}
 		if counts {
-			throw(e.made1(name, out[0]))
+			throw(e.count(name, out[0]))
 		}
 		return out
 	}).Interface()
@@ -327,8 +338,8 @@ func throw(err error) {
 	}
 }
 
-// made1 counts the result of a function.
-func (e *engine) made1(name string, v reflect.Value) error {
+// count counts the result of a function.
+func (e *engine) count(name string, v reflect.Value) error {
 	if v.Kind() == reflect.Interface {
 		v = v.Elem()
 	}

@@ -25,7 +25,7 @@ const (
 	maxItems  = 1_000_000 // items of one list
 	maxMade   = 512 << 20 // bytes of all texts and lists that functions make
 	maxNested = 200       // lists in lists
-	maxDepth  = 4000      // templates in templates
+	maxDepth  = 2000      // templates in templates
 	maxBlocks = 1000      // blocks in blocks of the text of a template
 )
 
@@ -35,9 +35,10 @@ type engine struct {
 	funcs    template.FuncMap
 	known    map[string]any // names that are functions, for the parser
 	included map[string]int
-	depth    int // of templates
-	made     int // bytes that functions have made
-	output   int // bytes of manifests
+	depth    int   // of templates
+	made     int   // bytes that functions have made
+	output   int   // bytes of manifests
+	err      error // the innermost error of templates in templates
 }
 
 func tooMuch(what string, limit int) error {
@@ -45,7 +46,16 @@ func tooMuch(what string, limit int) error {
 }
 
 // Names of functions that templates cannot call: the parser does not know them.
-const tickName, enterName, leaveName, shownName = "guardTick", "guardEnter", "guardLeave", "guardShown"
+const (
+	tickName, enterName, leaveName = "guardTick", "guardEnter", "guardLeave"
+	shownName, madeName            = "guardShown", "guardMade"
+)
+
+// making are the methods of objects that make texts and lists.
+var making = words("Get GetBytes Glob AsConfig AsSecrets Lines YAML")
+
+// comparing are functions of Go that write out what they cannot compare.
+var comparing = words("eq ne lt le gt ge")
 
 // guards are the functions that [instrument] adds calls of.
 func (e *engine) guards() template.FuncMap {
@@ -63,10 +73,23 @@ func (e *engine) guards() template.FuncMap {
 			if !v.IsValid() || v.Kind() == reflect.String || !v.CanInterface() {
 				return v, nil
 			}
-			_, err := size(v.Interface(), maxText)
-			return v, err
+			return v, size(v.Interface(), written)
+		},
+		madeName: func(v reflect.Value) (reflect.Value, error) {
+			if !v.IsValid() {
+				return v, nil
+			}
+			return v, e.count("a method", v)
 		},
 	}
+}
+
+// innermost returns the error that came first: each template around it would write it out again.
+func (e *engine) innermost(err error) error {
+	if e.err == nil {
+		e.err = err
+	}
+	return e.err
 }
 
 func (e *engine) check() error {
@@ -119,12 +142,16 @@ func each(t *parse.Tree, list *parse.ListNode) {
 		return
 	}
 	branch := func(b *parse.BranchNode) {
+		methods(t, b.Pipe)
 		each(t, b.List)
 		each(t, b.ElseList)
 	}
 	for _, n := range list.Nodes {
 		switch n := n.(type) {
+		case *parse.TemplateNode:
+			methods(t, n.Pipe)
 		case *parse.ActionNode:
+			methods(t, n.Pipe)
 			if len(n.Pipe.Decl) == 0 {
 				n.Pipe.Cmds = append(n.Pipe.Cmds, command(t, shownName, n.Pos))
 			}
@@ -137,6 +164,56 @@ func each(t *parse.Tree, list *parse.ListNode) {
 			n.List.Nodes = slices.Insert(n.List.Nodes, 0, call(t, tickName, n.Pos))
 		}
 	}
+}
+
+// methods adds a call after each call of a method that makes texts or lists, and around what is compared.
+func methods(t *parse.Tree, pipe *parse.PipeNode) {
+	if pipe == nil {
+		return
+	}
+	var cmds []*parse.CommandNode
+	piped := func(arg parse.Node, guard string) parse.Node {
+		return &parse.PipeNode{NodeType: parse.NodePipe, Pos: arg.Position(), Cmds: []*parse.CommandNode{
+			{NodeType: parse.NodeCommand, Pos: arg.Position(), Args: []parse.Node{arg}}, command(t, guard, arg.Position())}}
+	}
+	for i, cmd := range pipe.Cmds {
+		name, ok := cmd.Args[0].(*parse.IdentifierNode)
+		compares := ok && comparing[name.Ident]
+		if compares && i > 0 {
+			cmds = append(cmds, command(t, shownName, cmd.Pos))
+		}
+		cmds = append(cmds, cmd)
+		for i, arg := range cmd.Args {
+			var path []string
+			switch arg := arg.(type) {
+			case *parse.PipeNode:
+				methods(t, arg)
+			case *parse.FieldNode:
+				path = arg.Ident
+			case *parse.VariableNode:
+				path = arg.Ident
+			case *parse.ChainNode:
+				path = arg.Field
+				if inner, ok := arg.Node.(*parse.PipeNode); ok {
+					methods(t, inner)
+				}
+			}
+			switch {
+			case !slices.ContainsFunc(path, func(name string) bool { return making[name] }):
+			case i == 0:
+				cmds = append(cmds, command(t, madeName, cmd.Pos))
+			default:
+				cmd.Args[i] = piped(arg, madeName)
+			}
+			switch arg.(type) {
+			case *parse.PipeNode, *parse.FieldNode, *parse.VariableNode, *parse.ChainNode, *parse.DotNode:
+				if compares {
+					cmd.Args[i] = piped(cmd.Args[i], shownName)
+				}
+			}
+		}
+	}
+	pipe.Cmds = cmds
 }
 
 func command(t *parse.Tree, name string, pos parse.Pos) *parse.CommandNode {
@@ -179,24 +256,40 @@ func checkNesting(text string) error {
 	}
 }
 
-// size returns about how many bytes a value has when it is written out. A value of more bytes than most, or of lists in
-// lists without end, is an error.
-func size(v any, most int) (int, error) {
-	left := most
-	if !measure(v, 0, &left) {
-		return 0, tooMuch("a value that is written out has more bytes or levels", most)
-	}
-	return most - left, nil
+// A measure says what counts of a value beside its items.
+type measure struct {
+	text  int // for each byte of a text
+	bytes int // for each byte of a file
 }
 
-func measure(v any, depth int, left *int) bool {
-	if *left -= 8 + 2*depth; *left < 0 || depth > maxNested {
+var (
+	written = measure{1, 4} // a value that is written out; files are lists of numbers then
+	copied  = measure{0, 1} // one that is copied or compared
+)
+
+// size fails if a value is too large for what is done with it, and for lists in lists without end.
+func size(v any, m measure) error {
+	_, err := sized(v, m)
+	return err
+}
+
+// sized returns about how many bytes a value has when it is written out.
+func sized(v any, m measure) (int, error) {
+	left := maxText
+	if !m.of(v, 0, &left) {
+		return 0, tooMuch("a value that is written out has more bytes or levels", maxText)
+	}
+	return maxText - left, nil
+}
+
+func (m measure) of(v any, depth int, left *int) bool {
+	if *left -= 8 + 2*depth*m.text; *left < 0 || depth > maxNested {
 		return false
 	}
 	text := func(s string) bool {
-		*left -= len(s)
+		*left -= len(s) * m.text
 		if depth > 8 {
-			*left -= strings.Count(s, "\n") * 2 * depth
+			*left -= strings.Count(s, "\n") * 2 * depth * m.text
 		}
 		return *left >= 0
 	}
@@ -207,14 +300,14 @@ func measure(v any, depth int, left *int) bool {
 		return text(v)
 	case map[string]any:
 		for key, value := range v {
-			if !text(key) || !measure(value, depth+1, left) {
+			if !text(key) || !m.of(value, depth+1, left) {
 				return false
 			}
 		}
 		return true
 	case []any:
 		for _, value := range v {
-			if !measure(value, depth+1, left) {
+			if !m.of(value, depth+1, left) {
 				return false
 			}
 		}
@@ -226,25 +319,25 @@ func measure(v any, depth int, left *int) bool {
 		return text(r.String())
 	case reflect.Map:
 		for i := r.MapRange(); i.Next(); {
-			if !measure(i.Key().Interface(), depth+1, left) || !measure(i.Value().Interface(), depth+1, left) {
+			if !m.of(i.Key().Interface(), depth+1, left) || !m.of(i.Value().Interface(), depth+1, left) {
 				return false
 			}
 		}
 	case reflect.Slice, reflect.Array:
-		if r.Type().Elem().Kind() == reflect.Uint8 { // printed as numbers
-			*left -= 4 * r.Len()
+		if r.Type().Elem().Kind() == reflect.Uint8 {
+			*left -= m.bytes * r.Len()
 			return *left >= 0
 		}
 		for i := range r.Len() {
-			if !measure(r.Index(i).Interface(), depth+1, left) {
+			if !m.of(r.Index(i).Interface(), depth+1, left) {
 				return false
 			}
 		}
 	case reflect.Pointer:
-		return r.IsNil() || !r.Elem().CanInterface() || measure(r.Elem().Interface(), depth+1, left)
+		return r.IsNil() || !r.Elem().CanInterface() || m.of(r.Elem().Interface(), depth+1, left)
 	case reflect.Struct:
 		for i := range r.NumField() {
-			if f := r.Field(i); f.CanInterface() && !measure(f.Interface(), depth+1, left) {
+			if f := r.Field(i); f.CanInterface() && !m.of(f.Interface(), depth+1, left) {
 				return false
 			}
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"text/template"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/guard"
+	"github.com/operator-bindery/bindery/internal/lazyregexp"
 )
 
 // Options configure [Chart.Render].
@@ -138,7 +138,7 @@ func execute(ctx context.Context, root *chart.Chart, values Values, caps *Capabi
 	e.lateFuncs(t)
 	for _, name := range names {
 		if err := e.parse(t.New(name), all[name].text); err != nil {
-			return nil, fmt.Errorf("%w: template %s: %w", errInvalid, name, err)
+			return nil, fmt.Errorf("%w: %w", errInvalid, readable(name, err))
 		}
 	}
 	rendered := make(map[string]string, len(names))
@@ -151,7 +151,7 @@ func execute(ctx context.Context, root *chart.Chart, values Values, caps *Capabi
 		e.depth = 0
 		out := &bounded{e: e}
 		if err := t.ExecuteTemplate(out, name, r.scope); err != nil {
-			return nil, fmt.Errorf("%w: template %s: %w", errInvalid, name, e.readable(err))
+			return nil, fmt.Errorf("%w: %w", errInvalid, readable(name, err))
 		}
 		text := out.String()
 		if e.output += len(text); e.output > maxOutput {
@@ -206,9 +206,11 @@ func (e *engine) lateFuncs(t *template.Template) {
 			}
 			e.included[name]++
 			out := &bounded{e: e}
-			err := t.ExecuteTemplate(out, name, data)
+			if err := t.ExecuteTemplate(out, name, data); err != nil {
+				return "", e.innermost(err)
+			}
 			e.included[name]--
-			return out.String(), err
+			return out.String(), nil
 		},
 		"tpl": func(text string, data any) (string, error) {
 			inner, err := t.Clone()
@@ -223,7 +225,7 @@ func (e *engine) lateFuncs(t *template.Template) {
 			}
 			out := &bounded{e: e}
 			if err := inner.Execute(out, data); err != nil {
-				return "", fmt.Errorf("tpl with %s: %w", fault.Quote(text), err)
+				return "", e.innermost(fmt.Errorf("tpl with %s: %w", fault.Quote(text), err))
 			}
 			return strings.ReplaceAll(out.String(), "<no value>", ""), nil
 		},
@@ -255,16 +257,33 @@ func (o *own) Error() string { return ownStart + o.text + ownEnd }
 
 const ownStart, ownEnd = "\x02", "\x03"
 
-// readable returns the error of a template without what surrounds the text of "required" and "fail".
-func (e *engine) readable(err error) error {
+// failure is the error of a template with a text that is fit to read.
+type failure struct {
+	text string
+	err  error
+}
+
+func (f *failure) Error() string { return f.text }
+func (f *failure) Unwrap() error { return f.err }
+
+var place = lazyregexp.New(`^template: ([^ ]*): `)
+
+// readable returns the error of a template without what surrounds the text of "required" and "fail", and without the
+// middle of the list of templates that led to it.
+func readable(name string, err error) error {
 	text := err.Error()
 	start, end := strings.Index(text, ownStart), strings.LastIndex(text, ownEnd)
-	if start < 0 || end < start {
-		return err
+	if start >= 0 && end > start {
+		at := name
+		if m := place().FindStringSubmatch(text); m != nil {
+			at = m[1]
+		}
+		text = at + ": " + text[start+1:end]
+	} else {
+		text = strings.TrimPrefix(text, "template: ")
 	}
-	place := regexp.MustCompile(`^template: ([^ ]*): `).FindStringSubmatch(text)
-	if place == nil {
-		return fmt.Errorf("%s", text[start+1:end])
+	if head := fault.Short(text); len(text) > 2*len(head) {
+		text = head + " ... " + strings.ToValidUTF8(text[len(text)-fault.MaxShort:], "")
 	}
-	return fmt.Errorf("at %s: %s", place[1], text[start+1:end])
+	return &failure{"template " + text, err}
 }

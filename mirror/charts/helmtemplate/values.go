@@ -17,7 +17,7 @@ const globals = "global"
 
 // YAML returns the values as YAML.
 func (v Values) YAML() (string, error) {
-	if _, err := size(v, maxText); err != nil {
+	if err := size(v, written); err != nil {
 		return "", err
 	}
 	b, err := yaml.Marshal(v)
@@ -68,8 +68,8 @@ func isTable(v any) bool {
 	return ok
 }
 
-// copied returns a deep copy, which is never nil.
-func copied(v map[string]any) map[string]any {
+// deepCopied returns a deep copy, which is never nil.
+func deepCopied(v map[string]any) map[string]any {
 	c, err := copystructure.Copy(v)
 	if m, ok := c.(map[string]any); err == nil && ok && m != nil {
 		return m
@@ -247,7 +247,7 @@ func importValues(c *chart.Chart) error {
 		}
 		d.ImportValues = done
 	}
-	c.Values = coalesceTables(withoutNulls(copied(values)), imported, false)
+	c.Values = coalesceTables(withoutNulls(deepCopied(values)), imported, false)
 	return nil
 }
 
@@ -265,7 +265,7 @@ func withoutNulls(v map[string]any) map[string]any {
 // coalesceValues returns v completed by the values of the chart and of its subcharts: v wins, and a null in it removes a
 // key.
 func coalesceValues(c *chart.Chart, v map[string]any) (Values, error) {
-	return coalesce(c, copied(v))
+	return coalesce(c, deepCopied(v))
 }
 
 func coalesce(c *chart.Chart, dst map[string]any) (map[string]any, error) {
@@ -329,7 +329,7 @@ func coalesceGlobals(dst, src map[string]any) {
 
 // coalesceChart completes v by the values of the chart itself.
 func coalesceChart(c *chart.Chart, v map[string]any) {
-	for key, value := range copied(c.Values) {
+	for key, value := range deepCopied(c.Values) {
 		have, ok := v[key]
 		if !ok {
 			v[key] = value
