@@ -117,19 +117,20 @@ func (b *bench) bundles(ctx context.Context) error {
 
 // startRegistry runs a registry on a free port until stop is called.
 func startRegistry(ctx context.Context, program, dir string) (host string, stop func(), err error) {
-	return startLogging(ctx, program, dir, nil)
+	host, _, stop, err = startLogging(ctx, program, dir, nil)
+	return host, stop, err
 }
 
 // startLogging also writes a line of JSON for each request, unless log is nil.
-func startLogging(ctx context.Context, program, dir string, log *os.File) (host string, stop func(), err error) {
+func startLogging(ctx context.Context, program, dir string, log *os.File) (host string, pid int, stop func(), err error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return "", nil, err
+		return "", 0, nil, err
 	}
 	host = l.Addr().String()
 	l.Close()
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", nil, err
+		return "", 0, nil, err
 	}
 	level := "error"
 	if log != nil {
@@ -139,7 +140,7 @@ func startLogging(ctx context.Context, program, dir string, log *os.File) (host 
 		"version: 0.1\nlog: {level: %s, formatter: json, accesslog: {disabled: true}}\nstorage: {filesystem: {rootdirectory: %s}, "+
 			"cache: {blobdescriptor: inmemory}}\nhttp: {addr: %q}\n", level, dir, host)
 	if err := os.WriteFile(dir+".yml", []byte(config), 0o644); err != nil {
-		return "", nil, err
+		return "", 0, nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	cmd := exec.CommandContext(ctx, program, "serve", dir+".yml")
@@ -148,18 +149,18 @@ func startLogging(ctx context.Context, program, dir string, log *os.File) (host 
 	}
 	if err := cmd.Start(); err != nil {
 		cancel()
-		return "", nil, err
+		return "", 0, nil, err
 	}
 	stop = func() { cancel(); _ = cmd.Wait() }
 	for deadline := time.Now().Add(20 * time.Second); ; {
 		resp, err := http.Get("http://" + host + "/v2/")
 		if err == nil {
 			resp.Body.Close()
-			return host, stop, nil
+			return host, cmd.Process.Pid, stop, nil
 		}
 		if time.Now().After(deadline) {
 			stop()
-			return "", nil, fmt.Errorf("the registry does not answer: %w", err)
+			return "", 0, nil, fmt.Errorf("the registry does not answer: %w", err)
 		}
 		time.Sleep(20 * time.Millisecond)
 	}

@@ -32,6 +32,7 @@ type command struct {
 	dir    string
 	before func() error
 	after  func() error
+	logs   bool // it says on standard output why it fails
 }
 
 // once runs the command and measures it.
@@ -46,6 +47,9 @@ func (c command) once(ctx context.Context) (sample, error) {
 	cmd.Dir = c.dir
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
+	if c.logs {
+		cmd.Stdout = &stderr
+	}
 	start := time.Now()
 	if err := cmd.Start(); err != nil {
 		return sample{}, err
@@ -54,7 +58,7 @@ func (c command) once(ctx context.Context) (sample, error) {
 	s := sample{Wall: time.Since(start).Seconds()}
 	s.Disk, s.Called = written(cmd.Process.Pid)
 	if err := cmd.Wait(); err != nil {
-		return s, fmt.Errorf("%s: %w: %s", strings.Join(c.args, " "), err, lastLine(stderr.String()))
+		return s, fmt.Errorf("%s: %w: %s", strings.Join(c.args, " "), err, c.why(stderr.String()))
 	}
 	s.CPU = (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()
 	if usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
@@ -134,6 +138,14 @@ func written(pid int) (disk, called int64) {
 		}
 	}
 	return disk, called
+}
+
+// why returns the last line of what the command has said, or its last lines.
+func (c command) why(text string) string {
+	if c.logs {
+		return text[max(0, len(text)-2000):]
+	}
+	return lastLine(text)
 }
 
 func lastLine(text string) string {

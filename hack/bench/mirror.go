@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -12,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -29,6 +31,7 @@ type mirrored struct {
 type traffic struct {
 	requests map[string]int // by kind
 	all      int
+	cpu      float64 // seconds of the registry
 	uploads  float64 // how many there were at once, on the average of the time in which there was one
 }
 
@@ -97,7 +100,7 @@ func (b *bench) mirrorOnce(ctx context.Context, registry, name, config string, s
 	var target *logged
 	step := func(direction, at string, more ...string) error {
 		c := command{args: slices.Concat(args, []string{"-c", config, "--v2", "--ignore-release-signature", "--src-tls-verify=false",
-			"--dest-tls-verify=false", "--cache-dir", filepath.Join(dir, "cache")}, more), dir: dir,
+			"--dest-tls-verify=false", "--cache-dir", filepath.Join(dir, "cache")}, more), dir: dir, logs: true,
 			env: []string{"HOME=" + dir, "XDG_CACHE_HOME=" + filepath.Join(dir, "xdg")}}
 		m := mirrored{program: name, direction: direction}
 		_, err := source.read()
@@ -151,7 +154,9 @@ func (b *bench) mirrorOnce(ctx context.Context, registry, name, config string, s
 // logged is a registry that logs its requests.
 type logged struct {
 	host, dir string
+	pid       int
 	log       *os.File // its log, from where it was not read yet
+	cpu       float64  // seconds until it was last read
 	stop      func()
 }
 
@@ -163,7 +168,7 @@ func (b *bench) startLogged(ctx context.Context, program, name string) (*logged,
 	}
 	defer to.Close()
 	var stop func()
-	if r.host, stop, err = startLogging(ctx, program, r.dir, to); err != nil {
+	if r.host, r.pid, stop, err = startLogging(ctx, program, r.dir, to); err != nil {
 		return nil, err
 	}
 	r.stop = func() { stop(); r.log.Close() }
@@ -174,7 +179,7 @@ func (b *bench) startLogged(ctx context.Context, program, name string) (*logged,
 }
 
 // read returns what the registry was asked since it was last called.
-func (r *logged) read() (traffic, error) {
+func (r *logged) read() (_ traffic, err error) {
 	t := traffic{requests: map[string]int{}}
 	var events []event
 	lines := bufio.NewScanner(r.log)
@@ -201,7 +206,31 @@ func (r *logged) read() (traffic, error) {
 		}
 	}
 	t.uploads = atOnce(events)
+	was := r.cpu
+	if r.cpu, err = cpuOf(r.pid); err != nil {
+		return t, err
+	}
+	t.cpu = r.cpu - was
 	return t, lines.Err()
+}
+
+// cpuOf returns the CPU seconds of a process that runs (proc_pid_stat(5): utime and stime, of which Linux counts 100 a
+// second).
+func cpuOf(pid int) (float64, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, err
+	}
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+	var sum float64
+	for _, at := range []int{11, 12} {
+		n, err := strconv.ParseFloat(fields[at], 64)
+		if err != nil {
+			return 0, err
+		}
+		sum += n / 100
+	}
+	return sum, nil
 }
 
 // event is the begin or the end of an upload's request.
@@ -255,19 +284,19 @@ func kindOf(method, uri string) string {
 
 func printMirrors(all map[string][]mirrored) {
 	tw := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tw, "direction\tprogram\twall s\tleast\tCPU s\tRSS MB\tsource requests\ttarget requests\tuploads at once\tMB\t")
+	fmt.Fprintln(tw, "direction\tprogram\twall s\tleast\tCPU s\tregistries\tRSS MB\tsource requests\ttarget requests\tuploads at once\tMB\t")
 	names := slices.Sorted(maps.Keys(all))
 	for _, name := range names {
 		runs := all[name]
 		last := runs[len(runs)-1]
-		took := make([]sample, len(runs))
+		took, registries := make([]sample, len(runs)), make([]sample, len(runs))
 		for i, r := range runs {
-			took[i] = r.took
+			took[i], registries[i].CPU = r.took, r.source.cpu+r.target.cpu
 		}
 		wall := func(s sample) float64 { return s.Wall }
-		fmt.Fprintf(tw, "%s\t%s\t%.2f\t%.2f\t%.2f\t%s\t%d\t%d\t%.1f\t%s\t\n", last.direction, last.program, middle(took, wall),
+		fmt.Fprintf(tw, "%s\t%s\t%.2f\t%.2f\t%.2f\t%.2f\t%s\t%d\t%d\t%.1f\t%s\t\n", last.direction, last.program, middle(took, wall),
 			slices.MinFunc(took, func(a, b sample) int { return cmp.Compare(a.Wall, b.Wall) }).Wall,
-			middle(took, func(s sample) float64 { return s.CPU }), mb(middle(took, func(s sample) int64 { return s.RSS })),
+			middle(took, func(s sample) float64 { return s.CPU }), middle(registries, func(s sample) float64 { return s.CPU }), mb(middle(took, func(s sample) int64 { return s.RSS })),
 			last.source.all, last.target.all, last.target.uploads, mb(last.bytes))
 	}
 	tw.Flush()
