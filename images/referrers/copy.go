@@ -193,9 +193,11 @@ func (c *copying) copyAttached(ctx context.Context, subject digest.Digest, beyon
 	for _, p := range problems {
 		a.Problems = append(a.Problems, p.Error())
 	}
-	there, err := c.to.Referrers(ctx, subject, nil)
-	if err != nil {
-		return a, err
+	var there []v1.Descriptor
+	if !c.to.Can().Unattached {
+		if there, err = c.to.Referrers(ctx, subject, nil); err != nil {
+			return a, err
+		}
 	}
 	for _, l := range listed {
 		one, err := Copied{}, tooDeep
@@ -248,13 +250,14 @@ func (c *copying) tag(ctx context.Context, subject digest.Digest, tag string, fo
 		return one, err
 	}
 	one.Bytes = int64(len(found.Text)) + parts.Size()
-	old, _, err := c.to.Manifest(ctx, tag)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return one, err
-	}
-	if err == nil && (digest.FromBytes(old) == found.Digest || hasLayersOf(old, found)) {
-		one.There = true
-		return one, nil
+	if !c.to.Can().Unattached {
+		old, _, err := c.to.Manifest(ctx, tag)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return one, err
+		}
+		if one.There = err == nil && (digest.FromBytes(old) == found.Digest || hasLayersOf(old, found)); one.There {
+			return one, nil
+		}
 	}
 	if err := c.content(ctx, found, parts); err != nil {
 		return one, err

@@ -6,6 +6,8 @@ import (
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/operator-bindery/bindery/internal/reflist"
 )
 
 // attach has the attachments written, for each name.
@@ -40,6 +42,13 @@ type beside struct {
 	Writer
 	c   *imageCopy
 	top string // the digest
+}
+
+// Can tells that nothing is attached if the image is new at the place.
+func (b *beside) Can() Abilities {
+	can := b.Writer.Can()
+	can.Unattached = b.c.o.Absent && b.c.trust && !can.Staged
+	return can
 }
 
 func (b *beside) Manifest(ctx context.Context, name string) ([]byte, string, error) {
@@ -83,10 +92,14 @@ func (b *beside) WriteManifest(ctx context.Context, text []byte, mediaType strin
 	return b.Writer.WriteManifest(ctx, text, mediaType, o)
 }
 
+// UpdateTag needs no top manifest, unless the tag is that of its referrers: what has a tag derived from a digest names the
+// digest in its content alone. So the manifest is written once, with its tag.
 func (b *beside) UpdateTag(ctx context.Context, tag string,
 	change func(old []byte) (text []byte, mediaType string, err error)) error {
-	if err := b.writes(ctx); err != nil {
-		return err
+	if tag == reflist.Tag(digest.Digest(b.top)) {
+		if err := b.writes(ctx); err != nil {
+			return err
+		}
 	}
 	return b.Writer.UpdateTag(ctx, tag, change)
 }

@@ -49,6 +49,9 @@ type CopyOptions struct {
 	Limits Limits
 	// Jobs is how many blobs are copied at once; 5 if it is zero.
 	Jobs int
+	// Uploads, unless nil, limits the blobs that are sent at once by all copies that have it to its capacity. A staged
+	// target, which writes one after the other, is not limited.
+	Uploads chan struct{}
 	// If, unless empty, is what the tags must stand for until they are written: a digest, or [IfNone]; otherwise the
 	// error is a [*ConflictError]. Tags are compared before anything is written, and again just before each is written,
 	// since most registries cannot compare and set in one step. A tag that stands for the image already is no conflict.

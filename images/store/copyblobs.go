@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/opencontainers/go-digest"
@@ -76,14 +77,21 @@ func (c *imageCopy) blob(ctx context.Context, d v1.Descriptor) error {
 		if opened.CompareAndSwap(false, true) {
 			c.move(EventBlobStart, d, from)
 		}
+		done, err := c.startUpload(ctx)
+		if err != nil {
+			return nil, err
+		}
 		body, err := open(ctx, from)
+		if err != nil {
+			done()
+		}
 		if IsForeign(d) && errors.Is(err, fs.ErrNotExist) {
 			return nil, errForeign
 		}
 		if err != nil {
 			return nil, err
 		}
-		return &sentBody{ReadCloser: body, c: c, d: d, at: from, sent: &sent}, nil
+		return &sentBody{ReadCloser: body, c: c, d: d, at: from, sent: &sent, done: done}, nil
 	}
 	from, err := c.to.WriteBlob(ctx, d, content)
 	c.mu.Lock()
@@ -105,6 +113,20 @@ func (c *imageCopy) blob(ctx context.Context, d v1.Descriptor) error {
 		c.noteMove(d, Reused, "")
 	}
 	return nil
+}
+
+// startUpload waits until another blob may be sent: one that waits for the same blob of another image does not count. done
+// may be called again.
+func (c *imageCopy) startUpload(ctx context.Context) (done func(), err error) {
+	if c.o.Uploads == nil || c.to.Can().Staged {
+		return func() {}, nil
+	}
+	select {
+	case c.o.Uploads <- struct{}{}:
+		return sync.OnceFunc(func() { <-c.o.Uploads }), nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
 }
 
 // noteMove notes how a blob got there, and reports it. One that was sent in an earlier round stays so.
@@ -198,6 +220,13 @@ type sentBody struct {
 	at   int64
 	told int64
 	sent *atomic.Int64
+	done func()
+}
+
+// Close ends the upload's part of [CopyOptions].Uploads.
+func (b *sentBody) Close() error {
+	b.done()
+	return b.ReadCloser.Close()
 }
 
 // tellEvery is after how many bytes the progress of a blob is reported.

@@ -30,7 +30,8 @@ type Reader interface {
 	// the size is compared.
 	Blob(ctx context.Context, d v1.Descriptor, from int64) (io.ReadCloser, error)
 	// Tags returns the tags. Unless pages is 0, at most that number of pages of a list is read; all tells whether these
-	// are all. The error is [fs.ErrNotExist] if there is no such repository, and [ErrNoTags] if the place lists none.
+	// are all. The error is [fs.ErrNotExist] if there is no such repository, also [ErrNoRepository] if the place says so
+	// itself, and [ErrNoTags] if the place lists none.
 	Tags(ctx context.Context, pages int) (tags []string, all bool, err error)
 	// Referrers returns the descriptors that are listed for a subject, in the order of the list and unchecked; none if
 	// nothing is listed. An error of the place is an error, not an empty list. has, unless nil, tells which tags there
@@ -96,6 +97,9 @@ type Abilities struct {
 	// Conditions: WriteManifest compares a tag with [WriteOptions.If] and writes it in one step, where the registry
 	// does.
 	Conditions bool
+	// Unattached: nothing is attached to the image that is being written, as far as is known, so that it is not asked for
+	// before something is. Only [CopyOptions].Attach gets such a writer.
+	Unattached bool
 	// Repositories, unless nil, returns other repositories that have a blob, as [Content] has them.
 	Repositories func(d digest.Digest) []string
 	// File, unless nil, returns a file of a blob, as that of [Content].
@@ -129,6 +133,9 @@ var (
 	ErrHidden = errors.New("the tag is not shown")
 	// ErrNoTags is the error of a place that lists no tags.
 	ErrNoTags = errors.New("tags are not listed here")
+	// ErrNoRepository is the error of a registry that says it has no such repository, and not only that it has nothing of
+	// a name.
+	ErrNoRepository = errors.New("there is no such repository")
 	// ErrStalled is the failure of an attempt that transferred nothing for too long.
 	ErrStalled = webclient.ErrStalled
 )

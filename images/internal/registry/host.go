@@ -44,6 +44,9 @@ type host struct {
 	known        *knownBlobs
 	referrersAPI hostAPI
 	noPatch      atomic.Bool // the registry refuses PATCH
+	// onePost tells whether the registry takes a blob in the request that opens its upload: onePostUnknown, onePostAsked,
+	// onePostTaken or onePostRefused.
+	onePost atomic.Int32
 	// noSparse is the answer by which it has refused an index of which manifests are missing; nil if it has not.
 	noSparse atomic.Pointer[error]
 }

@@ -13,6 +13,7 @@ import (
 
 	"go.podman.io/image/v5/docker/reference"
 
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/redact"
 )
@@ -31,7 +32,8 @@ var ErrNoCatalog = errors.New("the registry does not list its repositories")
 
 // Tags returns the tags of the repository in the order of the registry. Unless pages is 0, it reads at most that number
 // of pages of the list, with a request for each. all tells whether these are all tags. The error is [fs.ErrNotExist] if
-// there is no such repository.
+// there is no such repository, and also [store.ErrNoRepository] if the registry says so: an address that it does not know
+// is answered with 404 too.
 func (r *Repository) Tags(ctx context.Context, pages int) (tags []string, all bool, err error) {
 	pages = cmp.Or(pages, maxListPages)
 	tags, err = r.repo.names(ctx, "/v2/"+r.repo.path+"/tags/list", "tags", pages)
@@ -39,7 +41,12 @@ func (r *Repository) Tags(ctx context.Context, pages int) (tags []string, all bo
 		return tags, false, nil
 	}
 	if err != nil {
-		return nil, false, notFoundError(fmt.Errorf("tags of %s: %w", r.Name(), err))
+		is := notFoundError(fmt.Errorf("tags of %s: %w", r.Name(), err))
+		if hasStatus(err, http.StatusNotFound) && hasCode(err, "NAME_UNKNOWN") {
+			r.empty.Store(true)
+			is = ofClass(store.ErrNoRepository, is)
+		}
+		return nil, false, is
 	}
 	return tags, true, nil
 }

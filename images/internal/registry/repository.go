@@ -40,6 +40,9 @@ type Repository struct {
 	tags   sync.Map     // of a tag that was written: its *tagUpdate
 	sent   sync.Map     // the digests of blobs that are there
 	mounts mounter
+	// empty tells that the registry has said it has no such repository. Some say so of one without tags, in which a run
+	// that was interrupted may have left blobs.
+	empty atomic.Bool
 
 	begun atomic.Pointer[begunUpload]
 
@@ -182,6 +185,18 @@ func (r *Repository) retry(ctx context.Context, try func() error) error {
 // smallBlob is the size in bytes up to which sending a blob takes less than asking whether it is there.
 const smallBlob = 16 << 10
 
+// asksFor tells whether the registry is asked for a blob before it is sent. In a repository that the registry does not
+// know only those are looked for that take much longer to send than to ask for: see [Repository.empty].
+func (r *Repository) asksFor(d v1.Descriptor, always bool) bool {
+	switch {
+	case always:
+		return true
+	case r.empty.Load():
+		return d.Size >= keptUpload
+	}
+	return d.Size > smallBlob || d.Digest == v1.DescriptorEmptyJSON.Digest
+}
+
 // WriteBlob sends a blob unless the repository has it; of small ones only the empty configuration is asked for, unless
 // the content says otherwise. It is opened once for each attempt: after an interruption only the rest is read, and then
 // the registry alone compares the digest. from is the repository that the blob was mounted from; empty if it was not.
@@ -218,7 +233,7 @@ func (r *Repository) writeBlob(ctx context.Context, d v1.Descriptor, c store.Con
 		return "", err
 	}
 	_, there := r.sent.Load(d.Digest)
-	if !there && (c.Ask || d.Size > smallBlob || d.Digest == v1.DescriptorEmptyJSON.Digest) {
+	if !there && r.asksFor(d, c.Ask) {
 		if there, err = r.HasBlob(ctx, d); err != nil {
 			return "", err
 		}
@@ -314,6 +329,8 @@ func (r *Repository) putOnce(ctx context.Context, name string, text []byte, medi
 			r.repo.classifyRefusal(digest.FromBytes(text), int64(len(text)), err)))
 		if unseenBlob(err) {
 			r.sent.Clear() // the registry no longer has one of the blobs
+			r.empty.Store(false)
+			r.repo.host.onePost.Store(onePostRefused) // or has answered 201, and did not take it
 			refused = ofClass(store.ErrIncomplete, refused)
 		}
 		return nil, refused

@@ -216,10 +216,14 @@ func (u *tagUpdate) pause(round int) time.Duration {
 }
 
 // confirm reads a tag again and makes the changes again that are missing. The tag is settled if it is as it was, or if
-// nothing is missing and the registry honours conditions.
+// nothing is missing and the registry honours conditions. One that another image of the repository has settled meanwhile
+// is not read.
 func (r *Repository) confirm(ctx context.Context, u *tagUpdate, round int) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	if len(u.changes) == 0 {
+		return nil
+	}
 	text, _, err := r.tagged(ctx, u.tag)
 	if err != nil {
 		return err

@@ -15,6 +15,7 @@ import (
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/operator-bindery/bindery/images/store"
 	"github.com/operator-bindery/bindery/internal/ctxio"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/verify"
@@ -66,12 +67,61 @@ const (
 
 // wholeBlob is the size in bytes up to which a blob is sent in the request that closes its upload. That saves a
 // request, and after a failure the blob is sent again from its start.
-const wholeBlob = 256 << 10
+const wholeBlob = 1_000_000
+
+// Whether a registry takes a blob in one request: a POST with its digest (distribution specification, "POST then PUT" and
+// "Single POST"). A registry that does not answers with an upload session. It is tried with one small blob.
+const (
+	onePostUnknown int32 = iota
+	onePostAsked
+	onePostTaken
+	onePostRefused
+)
+
+// post sends the blob in the request that opens its upload, if the registry takes that, and tells whether it has the blob
+// then. Otherwise a session may be open, to which nothing was sent.
+func (u *blobUpload) post(ctx context.Context) (done bool, err error) {
+	takes := &u.repo.host.onePost
+	if takes.Load() != onePostTaken && (u.blob.Size > smallBlob || !takes.CompareAndSwap(onePostUnknown, onePostAsked)) {
+		return false, nil
+	}
+	learned := onePostRefused
+	if takes.Load() != onePostTaken {
+		defer func() { takes.CompareAndSwap(onePostAsked, learned) }()
+		content, err := u.readAll(ctx) // the source is read once, whatever the answer is
+		if err != nil {
+			learned = onePostUnknown
+			return false, err
+		}
+		u.source = store.Bytes(content).Open
+	}
+	q := request{method: http.MethodPost, path: "/blobs/uploads/", query: url.Values{"digest": {u.blob.Digest.String()}}.Encode(),
+		success: []int{http.StatusCreated, http.StatusAccepted}, slow: true, payload: u.payload(0),
+		header: http.Header{"Content-Type": {"application/octet-stream"}}}
+	resp, err := u.repo.try(ctx, q)
+	switch {
+	case refusesWhole(err):
+		return false, nil
+	case err != nil:
+		return false, err
+	case resp.StatusCode == http.StatusAccepted:
+		if u.follow(resp) != nil {
+			u.at = nil // the usual way says what is wrong
+		}
+		return false, nil
+	}
+	if err := u.checkStored(resp); err != nil {
+		return false, err
+	}
+	learned = onePostTaken
+	return true, nil
+}
 
 // attempt makes one attempt at the upload:
 //
 //  1. Unless nothing was sent before, the registry is asked what it has.
-//  2. A session is opened, unless one can be continued.
+//  2. A small blob is sent in one request, where the registry takes that; otherwise a session is opened, unless one can
+//     be continued.
 //  3. All bytes are sent in the request that closes the session, if the registry takes no others (noPatch), or if the
 //     blob is small and nothing was sent before. Otherwise those that the registry does not have are sent in a request
 //     before that. If it refuses one way, it gets the other.
@@ -86,6 +136,11 @@ func (u *blobUpload) attempt(ctx context.Context) error {
 	}
 	if before != nothing {
 		if err := u.ask(ctx); err != nil {
+			return err
+		}
+	}
+	if before == nothing && u.at == nil && u.blob.Size <= wholeBlob {
+		if done, err := u.post(ctx); done || err != nil {
 			return err
 		}
 	}
@@ -207,6 +262,16 @@ func (u *blobUpload) open(ctx context.Context, from int64) (io.ReadCloser, error
 	}{v, r}, nil
 }
 
+// readAll reads a small blob.
+func (u *blobUpload) readAll(ctx context.Context) ([]byte, error) {
+	body, err := u.open(ctx, 0)
+	if err != nil {
+		return nil, err
+	}
+	content, err := io.ReadAll(io.LimitReader(body, u.blob.Size+1))
+	return content, errors.Join(err, body.Close())
+}
+
 // unopenedError is the error of a source that cannot be opened. It may be an answer of another registry.
 type unopenedError struct{ error }
 
@@ -242,6 +307,11 @@ func (u *blobUpload) finish(ctx context.Context, whole *payload) error {
 	if err != nil {
 		return err
 	}
+	return u.checkStored(resp)
+}
+
+// checkStored returns an error if the registry says that it has stored something else.
+func (u *blobUpload) checkStored(resp *http.Response) error {
 	if said := resp.Header.Get("Docker-Content-Digest"); said != "" && strings.HasPrefix(said,
 		"sha256:") && said != u.blob.Digest.String() {
 		return fmt.Errorf("%w: the registry has stored %.100q in place of %s", fault.ErrIntegrity, said, u.blob.Digest)

@@ -33,6 +33,7 @@ func TestUploadOfWhatCannotBeOpened(t *testing.T) {
 				t.Run(fmt.Sprint(name, " ", size, " ", begun), func(t *testing.T) {
 					r := testregistry.New(t)
 					w := writerTo(t, r, "acme/app")
+					w.repo.host.onePost.Store(onePostRefused) // which opens no session
 					if begun {
 						if err := w.Begin(t.Context()); err != nil {
 							t.Fatal(err)

@@ -30,6 +30,7 @@ type Registry struct {
 	uploads   map[string][]byte
 	owned     map[string]map[digest.Digest]bool // by repository; nil if every repository has every blob
 	mounts    bool
+	onePost   bool // see OnePost
 	requests  []string
 	agents    map[string]bool
 	interfere func(w http.ResponseWriter, r *http.Request) bool
@@ -135,6 +136,13 @@ func (r *Registry) Separate(mounts bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.owned, r.mounts = map[string]map[digest.Digest]bool{}, mounts
+}
+
+// OnePost has the registry take blobs in the request that opens their upload.
+func (r *Registry) OnePost() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.onePost = true
 }
 
 // DeleteBlob removes a blob from all repositories.

@@ -143,6 +143,13 @@ func (r *Registry) upload(w http.ResponseWriter, q *http.Request, body []byte, b
 			w.WriteHeader(http.StatusCreated)
 			return
 		}
+		if d := digest.Digest(q.URL.Query().Get("digest")); r.onePost && broken == nil && d == digest.FromBytes(body) {
+			r.blobs[d] = body
+			r.addTo(repository, d)
+			w.Header().Set("Location", "/v2/"+repository+"/blobs/"+d.String())
+			w.WriteHeader(http.StatusCreated)
+			return
+		}
 		at := fmt.Sprintf("%s%d", q.URL.Path, len(r.uploads))
 		r.uploads[at] = []byte{}
 		w.Header().Set("Location", at)
