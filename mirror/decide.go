@@ -163,7 +163,8 @@ func (r *run) tagAt(ctx context.Context, i *item) digest.Digest {
 	return there.Digest
 }
 
-// head asks the target, once, for the manifest under the name of an image; it is empty if there is none.
+// head asks the target, once, for the manifest under the name of an image; it is empty if there is none. Where a list of
+// tags shows that, or the registry has no such repository, the image is not asked for.
 func (r *run) head(ctx context.Context, i *item) (v1.Descriptor, error) {
 	i.asking.Lock()
 	defer i.asking.Unlock()
@@ -176,6 +177,11 @@ func (r *run) head(ctx context.Context, i *item) (v1.Descriptor, error) {
 	to, err := r.places.to.repository(i.destination)
 	if err != nil {
 		return v1.Descriptor{}, err
+	}
+	if r.targets != nil && i.build == nil && !r.isCarried(i, i.source.Digest) &&
+		r.targets.Lacks(ctx, i.destination.Repository(), to, i.destination.Tag) {
+		i.there = absent
+		return *i.there, nil
 	}
 	there, err := to.Head(ctx, i.destination.Tag)
 	if err == nil && i.byDigest() && there.Digest != i.source.Digest && r.isCarried(i, i.source.Digest) {

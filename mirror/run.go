@@ -27,7 +27,10 @@ type run struct {
 	carried *workdir.Carried // what earlier runs have copied whole
 	work    *images.Workspace
 	tags    *taglists.Lists // of the repositories that images come from; nil if they are not listed
+	targets *taglists.Lists // of those that they go to; nil if they are not listed
 	outages outage.Counter
+	// uploads limits the blobs that are sent at once, of all images.
+	uploads chan struct{}
 	// sparse and asDocker give the advice about indexes that the target refuses, and about Docker's types, once.
 	sparse, asDocker sync.Once
 }
@@ -54,7 +57,8 @@ func newRun(ctx context.Context, options Options) (*run, error) {
 		return nil, err
 	}
 	work, err := images.NewWorkspace(ctx, o.Spec.Build.Dir)
-	return &run{o: o, report: newReport(o), found: &collection{}, work: work}, err
+	return &run{o: o, report: newReport(o), found: &collection{}, work: work,
+		uploads: make(chan struct{}, o.ParallelImages*o.ParallelLayers)}, err
 }
 
 // open opens what the run reads and writes; ask is that of [places.open].

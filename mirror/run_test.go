@@ -98,6 +98,64 @@ func TestSecondRunAsksOnce(t *testing.T) {
 	}
 }
 
+// A first run asks the target for nothing that it can know: for no image and no blob in repositories that are not there,
+// and for no signature that the source does not have. Each manifest is written once, under the one name that it has.
+func TestFirstRunTakesFewRequests(t *testing.T) {
+	for name, shape := range map[string]mirrortest.Shape{
+		"signed":     {Packages: 2, Bundles: 4, Images: 3, SharedLayers: 2, LayerBytes: 60_000, IndexEvery: 4, SignedEvery: 3, TagEvery: 5},
+		"not signed": {Packages: 2, Bundles: 4, Images: 3, SharedLayers: 2, LayerBytes: 60_000, TagEvery: 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, shape)
+			w.target.Separate(false)
+			w.target.SetReferrers(testregistry.Referrers{API: true, Header: true})
+			w.must(mirror.ToMirror)
+			asked := map[string]int{}
+			repositories := map[string]bool{}
+			for _, q := range w.target.Requests() {
+				method, path, _ := strings.Cut(q, " ")
+				if strings.HasPrefix(path, "/v2/to/synthetic/catalog/") {
+					continue
+				}
+				kind := "other"
+				switch {
+				case strings.HasSuffix(path, ".sig"):
+					kind = "signature"
+				case strings.Contains(path, "/manifests/sha256:"):
+					kind = "digest"
+				case strings.Contains(path, "/manifests/"):
+					kind = "tag"
+				case strings.Contains(path, "/blobs/sha256"):
+					kind = "blob"
+				case strings.HasSuffix(path, "/tags/list"):
+					kind = "list"
+				}
+				asked[method+" "+kind]++
+			}
+			signed, indexes := 0, 0
+			for _, i := range w.source.Images {
+				repositories[i.Repository] = true
+				if i.Signed {
+					signed++
+				}
+				if strings.Contains(string(w.source.Manifest(i.Repository, i.Digest.String())), `"manifests"`) {
+					indexes++
+				}
+			}
+			for kind, want := range map[string]int{"HEAD blob": 0, "HEAD tag": 0, "HEAD digest": 0, "GET tag": 0, "GET digest": 0,
+				"HEAD signature": 0, "PUT signature": signed, "GET signature": 2 * signed, "PUT tag": len(w.source.Images),
+				"PUT digest": 2 * indexes, "GET list": len(repositories)} {
+				if asked[kind] != want {
+					t.Errorf("%d requests %q, want %d", asked[kind], kind, want)
+				}
+			}
+			if t.Failed() {
+				t.Logf("%v", asked)
+			}
+		})
+	}
+}
+
 // What is attached to images is looked for in a list of tags where a repository has several of them, and in no list of
 // referrers once the registry has told that it has none.
 func TestAttachmentsTakeFewRequests(t *testing.T) {

@@ -24,7 +24,10 @@ import (
 // be copied is noted, and the others are copied. The error is one that ends the run. More is how many steps of the
 // progress come after the images.
 func (r *run) copyAll(ctx context.Context, list []*item, more int) error {
-	r.tags = taglists.New(ofRepositories(list))
+	r.tags = taglists.New(several(list, func(i *item) string { return i.source.Repository() }))
+	if !r.writing() {
+		r.targets = taglists.AtTarget(several(list, func(i *item) string { return i.destination.Repository() }))
+	}
 	r.report.progress.add(func(e *Event) { e.AllImages, e.Counting = len(list)+more, true })
 	if err := r.keepTags(ctx, list); err != nil {
 		return err
@@ -46,11 +49,11 @@ func (r *run) copyAll(ctx context.Context, list []*item, more int) error {
 	return r.carried.Save()
 }
 
-// ofRepositories counts the images of the repositories that have several.
-func ofRepositories(list []*item) map[string]int {
+// several counts the images of the repositories that have several.
+func several(list []*item, repository func(*item) string) map[string]int {
 	all, several := map[string]int{}, map[string]int{}
 	for _, i := range list {
-		name := i.source.Repository()
+		name := repository(i)
 		if all[name]++; all[name] > 1 {
 			several[name] = all[name]
 		}
@@ -84,7 +87,7 @@ func (r *run) copyKind(ctx context.Context, list []*item) error {
 		groups[n] = append(groups[n], i)
 	}
 	groupOf = nil // it is large, and not needed while images are copied
-	return guard.Each(ctx, r.o.ParallelImages, groups, func(gctx context.Context, _ int, together []*item) error {
+	return guard.Each(ctx, r.imagesAtOnce(), groups, func(gctx context.Context, _ int, together []*item) error {
 		for _, i := range together {
 			if gctx.Err() != nil {
 				return context.Cause(gctx)
@@ -95,6 +98,18 @@ func (r *run) copyKind(ctx context.Context, list []*item) error {
 		}
 		return nil
 	})
+}
+
+// maxImagesAtOnce bounds how many images are begun to keep the uploads going.
+const maxImagesAtOnce = 32
+
+// imagesAtOnce is how many images are copied at once. What limits a copy to a registry is how many blobs are sent, those of
+// as many images as there may be at once: most images have few that are new, and wait for answers between them.
+func (r *run) imagesAtOnce() int {
+	if r.writing() || r.o.ParallelImages == 1 {
+		return r.o.ParallelImages
+	}
+	return max(r.o.ParallelImages, min(cap(r.uploads), maxImagesAtOnce))
 }
 
 // copyOne copies an image and notes what became of it. The error is one that ends the run; run is the context of the run,
@@ -165,7 +180,7 @@ func (r *run) copyFrom(ctx context.Context, i *item, d decision) error {
 	}
 	var attached referrers.Account
 	done, err := store.CopyOne(ctx, from.Reader, from.top, to, i.destination.Tag, store.CopyOptions{
-		Platforms: i.platforms, Sparse: r.o.Sparse, ByDigest: i.byDigest(), Jobs: r.o.ParallelLayers, Named: !built,
+		Platforms: i.platforms, Sparse: r.o.Sparse, ByDigest: i.byDigest(), Jobs: r.o.ParallelLayers, Uploads: r.uploads, Named: !built,
 		Absent: i.there != nil && d.there.Digest == "" && !(built && r.writing()), Elsewhere: r.places.input.reposElsewhere,
 		Attach: func(ctx context.Context, to store.Writer, image store.Image) (err error) {
 			if image.Name = i.destination.Name(); r.writing() {

@@ -1,9 +1,9 @@
-// Package taglists saves the requests for attachments that are not there: the tags of a source repository are listed
-// once.
+// Package taglists saves the requests for tags that are not there: those of a repository are listed once.
 package taglists
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 	"strings"
 
@@ -14,19 +14,35 @@ import (
 	"github.com/operator-bindery/bindery/internal/keyed"
 )
 
-// Lists are the tags of source repositories. What is attached to an image takes four requests of tags that are mostly
-// not there; a list takes one for all images of a repository, as long as it has no more pages than images. It is safe
-// for concurrent use.
+// Lists are the tags of repositories. What is attached to an image takes four requests of tags that are mostly not there
+// at a source, and a target has few of the images of a first run; a list takes one request for all images of a
+// repository, as long as it has no more pages than images. It is safe for concurrent use.
 type Lists struct {
+	prefix string // of the tags that are kept
 	// images is how many images of a repository are copied, where that are several; not changed while images are.
 	images map[string]int
 
-	lists keyed.Memo[string, map[string]bool]
+	lists keyed.Memo[string, list]
 }
 
-// New returns the lists of repositories, with how many images are copied of those that have several.
-func New(images map[string]int) *Lists {
-	return &Lists{images: images}
+// list is what is known of a repository: its tags, unless they are nil, or that the registry has no such repository.
+type list struct {
+	tags map[string]bool
+	none bool
+}
+
+// New returns the lists of source repositories, with how many images are copied of those that have several.
+func New(images map[string]int) *Lists { return &Lists{images: images, prefix: tagPrefix} }
+
+// AtTarget returns the lists of repositories that images are copied to, with how many are copied to those that get
+// several.
+func AtTarget(images map[string]int) *Lists { return &Lists{images: images} }
+
+// Lacks tells whether the target is known not to have a tag: it has no such repository, or lists others. Some registries
+// do not list the tags of attachments.
+func (t *Lists) Lacks(ctx context.Context, repository string, at store.Reader, tag string) bool {
+	is := t.get(ctx, repository, at)
+	return is.none || is.tags != nil && !is.tags[tag] && !strings.HasPrefix(tag, tagPrefix)
 }
 
 // Reader returns a reader of a repository that asks for no tag which is known not to be there.
@@ -37,26 +53,31 @@ func (t *Lists) Reader(repository string, from store.Reader) store.Reader {
 	return from
 }
 
-// attachmentTags returns the tags of a repository that attachments may have; nil if they are not known, where the list
-// takes more requests than it saves, or is refused.
-func (t *Lists) attachmentTags(ctx context.Context, name string, from store.Reader) map[string]bool {
-	list, _ := t.lists.Get(ctx, name, func(ctx context.Context) (map[string]bool, error) {
+// maxKept bounds the tags of one repository that are kept.
+const maxKept = 20_000
+
+// get returns what is known of a repository: no tags, where the list takes more requests than it saves, or is refused.
+func (t *Lists) get(ctx context.Context, name string, from store.Reader) list {
+	is, _ := t.lists.Get(ctx, name, func(ctx context.Context) (list, error) {
 		tags, all, err := from.Tags(ctx, max(t.images[name], 1))
 		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
+			return list{}, context.Cause(ctx)
 		}
 		if err != nil || !all {
-			return nil, nil
+			return list{none: errors.Is(err, store.ErrNoRepository)}, nil
 		}
 		out := map[string]bool{}
 		for _, tag := range tags {
-			if strings.HasPrefix(tag, tagPrefix) {
+			if strings.HasPrefix(tag, t.prefix) {
 				out[tag] = true
 			}
 		}
-		return out, nil
+		if len(out) > maxKept {
+			return list{}, nil
+		}
+		return list{tags: out}, nil
 	})
-	return list
+	return is
 }
 
 // tagPrefix is what the tags of attachments begin with.
@@ -71,7 +92,8 @@ type listedReader struct {
 
 // absent tells whether a tag is known not to be there.
 func (r *listedReader) absent(ctx context.Context, tag string) bool {
-	known := r.lists.attachmentTags(ctx, r.repository, r.Reader)
+	// A registry may hide a list, and show what is named by its digest.
+	known := r.lists.get(ctx, r.repository, r.Reader).tags
 	return known != nil && !known[tag]
 }
 
