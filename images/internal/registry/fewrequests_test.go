@@ -231,3 +231,60 @@ func TestTagsAreConfirmedOnce(t *testing.T) {
 		t.Errorf("%d requests: %q", n, r.Requests())
 	}
 }
+
+// A signature's tag in a repository that the registry did not know is written without a look at it, on the condition that
+// it is not there: what another client has written meanwhile is read, and stays. Lists of referrers are always read.
+func TestFirstTagOfAnUnknownRepository(t *testing.T) {
+	of := "sha256-" + digest.FromString("image").Encoded()
+	for name, c := range map[string]struct {
+		tag   string
+		there bool
+		want  string // the requests before it is confirmed
+	}{
+		"new":                    {of + ".sig", false, "[PUT]"},
+		"written meanwhile":      {of + ".sig", true, "[PUT GET PUT]"},
+		"a list":                 {of, false, "[GET PUT]"},
+		"a tag of its own":       {"v1", false, "[GET PUT]"},
+		"a list, which is there": {of, true, "[GET PUT]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := testregistry.New(t)
+			r.ConditionalPut()
+			w := writerTo(t, r, "acme/app")
+			if _, _, err := w.Tags(t.Context(), 1); !errors.Is(err, store.ErrNoRepository) {
+				t.Fatal(err)
+			}
+			if c.there {
+				r.AddManifest("acme/app", c.tag, v1.MediaTypeImageManifest, []byte(`{"schemaVersion":2,"of":["them"]}`))
+			}
+			r.Forget()
+			err := w.UpdateTag(t.Context(), c.tag, func(old []byte) ([]byte, string, error) {
+				text := `{"schemaVersion":2,"of":["us"]}`
+				if strings.Contains(string(old), "us") {
+					return nil, "", nil
+				}
+				if old != nil {
+					text = strings.Replace(string(old), "]", `,"us"]`, 1)
+				}
+				return []byte(text), v1.MediaTypeImageManifest, nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var methods []string
+			for _, q := range r.Requests() {
+				method, _, _ := strings.Cut(q, " ")
+				methods = append(methods, method)
+			}
+			if got := fmt.Sprint(methods); got != c.want {
+				t.Errorf("%s, want %s", got, c.want)
+			}
+			if err := w.Commit(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if text := string(r.Manifest("acme/app", c.tag)); !strings.Contains(text, "us") || strings.Contains(text, "them") != c.there {
+				t.Error(text)
+			}
+		})
+	}
+}

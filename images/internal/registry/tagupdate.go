@@ -14,6 +14,7 @@ import (
 	"github.com/opencontainers/go-digest"
 
 	"github.com/operator-bindery/bindery/internal/guard"
+	"github.com/operator-bindery/bindery/internal/reflist"
 	"github.com/operator-bindery/bindery/internal/webclient"
 )
 
@@ -105,9 +106,13 @@ func (r *Repository) update(ctx context.Context, u *tagUpdate, made *madeChange)
 	var before digest.Digest // of the text whose replacement was refused
 	for refused := 0; ; refused++ {
 		begun := time.Now()
-		old, etag, err := r.tagged(ctx, u.tag)
-		if err != nil {
-			return err
+		var old []byte
+		var etag string
+		if refused > 0 || !r.isFirst(u) {
+			var err error
+			if old, etag, err = r.tagged(ctx, u.tag); err != nil {
+				return err
+			}
 		}
 		text, mediaType, err := made.change(old)
 		if err != nil {
@@ -148,6 +153,13 @@ func (r *Repository) update(ctx context.Context, u *tagUpdate, made *madeChange)
 			return err
 		}
 	}
+}
+
+// isFirst tells whether a tag need not be read before it is written: that of a signature or the like, in a repository of
+// which the registry has said that it does not know it. What it is derived from comes after it, so that no other client
+// has signed that; a condition and [Repository.Settle] find out about one that has. Lists of referrers are always read.
+func (r *Repository) isFirst(u *tagUpdate) bool {
+	return r.empty.Load() && u.writes == 0 && u.seen == "" && reflist.Belongs(u.tag) && strings.Contains(u.tag, ".")
 }
 
 // tagged reads the manifest of a tag, nil if there is none, and its ETag.
