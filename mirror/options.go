@@ -100,6 +100,7 @@ type Options struct {
 	// Sparse is what happens to an index of which only some platforms are copied.
 	Sparse store.Sparse
 	// ParallelImages is how many images are copied at once, and ParallelLayers how many blobs of each; four and five if zero.
+	// To a registry as many images are begun as keep that many blobs going, unless ParallelImages is 1.
 	ParallelImages, ParallelLayers int
 	// Timeout, unless zero, is the time for one image with its retries.
 	Timeout time.Duration

@@ -93,10 +93,11 @@ func (b *beside) WriteManifest(ctx context.Context, text []byte, mediaType strin
 }
 
 // UpdateTag needs no top manifest, unless the tag is that of its referrers: what has a tag derived from a digest names the
-// digest in its content alone. So the manifest is written once, with its tag.
+// digest in its content alone. So the manifest is written once, with its tag. An index whose images are not all copied may
+// be refused, and then it gets no signature.
 func (b *beside) UpdateTag(ctx context.Context, tag string,
 	change func(old []byte) (text []byte, mediaType string, err error)) error {
-	if tag == reflist.Tag(digest.Digest(b.top)) {
+	if tag == reflist.Tag(digest.Digest(b.top)) || len(b.c.root.leftOut) > 0 {
 		if err := b.writes(ctx); err != nil {
 			return err
 		}

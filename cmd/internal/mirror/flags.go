@@ -61,7 +61,7 @@ func (o *runOptions) copyFlags() []cli.Flag {
 			Usage: "maximum number `N` of path components at the destination; the rest are joined with dashes"},
 		&cli.BoolFlag{Name: "prune-blocked", Destination: &o.Request.PruneBlocked, Category: group,
 			Usage: "take bundles that name blocked images out of their catalogs"},
-		&cli.IntFlag{Name: "parallel-images", Destination: &o.Request.ParallelImages, Value: 4, Category: "work", Usage: "copy `N` images at once"},
+		&cli.IntFlag{Name: "parallel-images", Destination: &o.Request.ParallelImages, Value: 4, Category: "work", Usage: "copy as many blobs at once as `N` images have; with 1, image by image"},
 		&cli.IntFlag{Name: "parallel-layers", Destination: &o.Request.ParallelLayers, Value: 5, Category: "work",
 			Usage: "copy `N` blobs of each image at once"},
 		&cli.IntFlag{Name: "per-host", Destination: &o.perHost, Category: "work", DefaultText: "no limit",

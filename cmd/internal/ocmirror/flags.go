@@ -49,7 +49,7 @@ func (o *options) commonFlags() []cli.Flag {
 		&cli.StringFlag{Name: "cache-dir", Usage: "accepted, and not used: blobs are kept once"},
 		&cli.BoolFlag{Name: "src-tls-verify", Destination: &o.srcTLSVerify, Value: true, Usage: "verify the certificates of sources"},
 		&cli.BoolFlag{Name: "dest-tls-verify", Destination: &o.destTLSVerify, Value: true, Usage: "verify the certificates of the destination"},
-		&cli.IntFlag{Name: "parallel-images", Destination: &o.Request.ParallelImages, Value: 4, Usage: "copy `N` images at once (1 to 10)"},
+		&cli.IntFlag{Name: "parallel-images", Destination: &o.Request.ParallelImages, Value: 4, Usage: "copy as many blobs at once as `N` images have (1 to 10); with 1, image by image"},
 		&cli.IntFlag{Name: "parallel-layers", Destination: &o.Request.ParallelLayers, Value: 5, Usage: "copy `N` blobs of each image at once (1 to 10)"},
 		&cli.IntFlag{Name: "retry-times", Destination: &o.Given.Retries, Value: 5, Usage: "retry failed requests up to `N` times"},
 		&cli.DurationFlag{Name: "retry-delay", Destination: &o.Given.Backoff, Usage: "`DURATION` between retries; 0 is one second, doubled each time"},
