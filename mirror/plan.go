@@ -123,7 +123,18 @@ func (o Options) MakePlan(ctx context.Context) (plan *Plan, undelivered []string
 		return nil, nil, err
 	}
 	unread, err := o.planCharts(ctx, plan)
-	return plan, append(undelivered, unread...), err
+	if err != nil {
+		return nil, nil, err
+	}
+	if o.Filter.Strict || len(plan.Charts)+len(plan.Releases)+len(plan.Catalogs)+len(plan.AdditionalImages) == 0 {
+		if err := errors.Join(unread...); err != nil {
+			return nil, nil, err
+		}
+	}
+	for _, err := range unread {
+		undelivered = append(undelivered, "not there: "+err.Error())
+	}
+	return plan, undelivered, nil
 }
 
 // planReleases adds the releases that the graphs give. Those that are chosen are added with an error, too.

@@ -16,8 +16,8 @@ type PlannedChart struct {
 	Images []PlannedImage `json:"images"`
 }
 
-// planCharts adds the charts with their images. Nothing is kept of them. unread says what a run would not deliver.
-func (o *Options) planCharts(ctx context.Context, plan *Plan) (unread []string, err error) {
+// planCharts adds the charts with their images. Nothing is kept of them. unread are the errors of the charts that cannot be had.
+func (o *Options) planCharts(ctx context.Context, plan *Plan) (unread []error, err error) {
 	if o.Set.Helm.IsZero() {
 		return nil, nil
 	}
@@ -46,7 +46,7 @@ func (o *Options) planCharts(ctx context.Context, plan *Plan) (unread []string, 
 	}
 	for n, c := range list {
 		if c.failed != nil {
-			unread = append(unread, fmt.Sprintf("not there: %s: %v", c.account.Title(), c.failed))
+			unread = append(unread, fmt.Errorf("%s: %w", c.account.Title(), c.failed))
 			continue
 		}
 		one := PlannedChart{ChartAccount: c.account, Images: []PlannedImage{}}

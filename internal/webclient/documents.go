@@ -23,6 +23,8 @@ import (
 type Options struct {
 	// CAFile, unless empty, has authorities that are trusted beside those of the system.
 	CAFile string
+	// SkipTLSVerify accepts any certificate.
+	SkipTLSVerify bool
 	// UserAgent names the program.
 	UserAgent string
 	// Retries is how often a request is repeated if the server is busy or fails, or the connection breaks. However long
@@ -46,7 +48,7 @@ type Client struct {
 // NewClient returns a client.
 func NewClient(ctx context.Context, o Options) (*Client, error) {
 	o.Pause, o.Stall, o.Time = cmp.Or(o.Pause, time.Second), cmp.Or(o.Stall, defaultStall), cmp.Or(o.Time, 10*time.Minute)
-	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	config := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: o.SkipTLSVerify} //nolint:gosec // a user asks for it
 	if o.CAFile != "" {
 		text, err := regularfile.ReadMounted(ctx, o.CAFile)
 		if err != nil {

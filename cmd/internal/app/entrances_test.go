@@ -78,7 +78,7 @@ var unverifiedUses = map[string]string{
 	"cmd/internal/sign/verifysignatures.go": "what is attached to an image: signatures are verified by the keys that are given",
 	"mirror/collect.go":                     "a tag is resolved, and the image is opened by its digest",
 	"mirror/collectreleases.go":             "a tag is resolved, and the release is opened by its digest",
-	"mirror/collectcharts.go":              "the versions of a chart are listed, and one is opened by its tag",
+	"mirror/collectcharts.go":               "the versions of a chart are listed, and one is opened by its tag",
 	"mirror/places.go":                      "a tag is compared with what is there",
 	"images/repository.go":                  "an image that is signed or attached to",
 	"images/open.go":                        "", "images/unverified.go": "", "images/candidate.go": "", "images/source.go": "", "images/doc.go": "",

@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/internal/regularfile"
 	"github.com/operator-bindery/bindery/mirror"
 	"github.com/operator-bindery/bindery/mirror/charts"
@@ -27,6 +28,12 @@ func (o *SetOptions) ChartFlags() []cli.Flag {
 			Usage: "render charts for clusters with the API `GROUP/VERSION[/KIND]`, too; can be repeated"},
 		&cli.BoolFlag{Name: "helm-tests", Destination: &o.Request.Charts.Tests, Category: chartGroup, Usage: "also mirror the images of charts' tests"},
 	}
+}
+
+// SkipChartCertificates accepts any certificate of repositories of charts.
+func SkipChartCertificates(ctx context.Context, at *option.Registry, with *mirror.Options) (err error) {
+	with.Charts.Client, err = newWebClient(ctx, at, true)
+	return err
 }
 
 // maxChartValues is the size of a file with values in bytes.

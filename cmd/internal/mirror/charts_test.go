@@ -3,6 +3,7 @@ package mirror_test
 import (
 	"encoding/json"
 	"fmt"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -263,4 +264,47 @@ func TestChartsAtRegistries(t *testing.T) {
 	w.Expect("mirror run -c set.yaml --workspace ws TARGET", 1, "there is no chart "+releasetest.Host+"/helm/nosuch")
 	w.Set("set.yaml", "", "  helm: {repositories: [{url: 'oci://"+releasetest.Host+"/charts', charts: [{name: web, version: 1.1.0}]}]}\n")
 	w.Expect("mirror run -c set.yaml --workspace ws TARGET", 1, "is no chart: it has no layer")
+}
+
+// An image without a registry is one of Docker Hub, as it is for a cluster, and gets a valid mirror set.
+func TestImagesOfDockerHubInCharts(t *testing.T) {
+	w := newChartWorld(t)
+	clitest.WriteFile(t, filepath.Join(w.Dir, "fx/local/hub/Chart.yaml"), `{"apiVersion":"v2","name":"hub","version":"0.1.0"}`)
+	clitest.WriteFile(t, filepath.Join(w.Dir, "fx/local/hub/templates/p.yaml"), "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n"+
+		"  containers: [{name: a, image: 'nginx:1.27'}, {name: b, image: acme/tool}]\n")
+	w.charts("set.yaml", "", "hub")
+	w.Expect("mirror plan -c set.yaml", 0, "docker.io/library/nginx:1.27", "docker.io/acme/tool:latest", "has no tag: latest is taken")
+	w.Expect("mirror resources -c set.yaml --workspace ws --to resources TARGET", 0)
+	target := w.Target.Host() + "/m"
+	mapping := clitest.ReadFile(t, filepath.Join(w.Dir, "resources/mapping.txt"))
+	if want := "docker://docker.io/acme/tool:latest=docker://" + target + "/acme/tool:latest\ndocker://docker.io/library/nginx:1.27=docker://" +
+		target + "/nginx:1.27\n"; mapping != want {
+		t.Errorf("%s", mapping)
+	}
+	itms := clitest.ReadFile(t, filepath.Join(w.Dir, "resources/itms-oc-mirror.yaml"))
+	for _, want := range []string{"source: docker.io/library/nginx\n", "source: docker.io/acme\n", "- " + target + "/nginx\n"} {
+		if !strings.Contains(itms, want) {
+			t.Errorf("no %q in\n%s", want, itms)
+		}
+	}
+}
+
+// Certificates of repositories are verified unless a flag says otherwise, also under the name oc-mirror.
+func TestCertificatesOfChartRepositories(t *testing.T) {
+	w := newChartWorld(t)
+	server := httptest.NewTLSServer(w.Servers)
+	t.Cleanup(server.Close)
+	w.Set("set.yaml", "", "  helm: {repositories: [{url: '"+server.URL+"/charts', charts: [{name: db}]}]}\n")
+	w.Expect("mirror plan -c set.yaml", 1, "certificate signed by unknown authority")
+	w.Expect("mirror plan -c set.yaml --tls-verify=false", 0, "charts/db:v1")
+	run := func(flags ...string) clitest.Result {
+		args := append([]string{"-c", "set.yaml", "--workspace", "file://ws", "docker://" + w.Target.Host() + "/m", "--dest-tls-verify=false"}, flags...)
+		return clitest.Finish(t, clitest.Command(w.Dir, "oc-mirror", args...))
+	}
+	if got := run(); got.Status != 16 || !strings.Contains(got.Stderr, "unknown authority") {
+		t.Errorf("%+v", got)
+	}
+	if got := run("--src-tls-verify=false", "--dry-run"); strings.Contains(got.Stderr, "unknown authority") {
+		t.Errorf("%+v", got)
+	}
 }

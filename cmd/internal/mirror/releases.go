@@ -74,6 +74,12 @@ func (o *SetOptions) UnsignedFlag(hidden bool) cli.Flag {
 		Usage: "mirror the release that platform.release names without a signature, such as a nightly one"}
 }
 
+// newWebClient returns a client of servers that need no credentials.
+func newWebClient(ctx context.Context, at *option.Registry, skipTLSVerify bool) (*webclient.Client, error) {
+	return webclient.NewClient(ctx, webclient.Options{CAFile: at.Given.Registry.CAFile, Retries: at.Given.Retries,
+		SkipTLSVerify: skipTLSVerify, UserAgent: "bindery/" + strings.TrimPrefix(version.Release(), "v")})
+}
+
 // Releases completes what the flags say of releases. The servers are reached as a registry is.
 func (o *SetOptions) Releases(ctx context.Context, at *option.Registry) (out mirror.ReleaseOptions, err error) {
 	out = o.Request.Releases
@@ -88,9 +94,7 @@ func (o *SetOptions) Releases(ctx context.Context, at *option.Registry) (out mir
 			return out, &cmdline.Error{Class: cmdline.ClassUsage, Object: base, Hint: none.Fix(), Err: fmt.Errorf("--graph-base: %w", none)}
 		}
 	}
-	out.Client, err = webclient.NewClient(ctx, webclient.Options{CAFile: at.Given.Registry.CAFile, Retries: at.Given.Retries,
-		UserAgent: "bindery/" + strings.TrimPrefix(version.Release(), "v")})
-	if err != nil {
+	if out.Client, err = newWebClient(ctx, at, false); err != nil {
 		return out, err
 	}
 	if o.key != "" {

@@ -33,8 +33,13 @@ func (o *SetOptions) Prepare(ctx context.Context, p *option.Session, kind images
 	if with.Releases, err = o.Releases(ctx, at); err != nil {
 		return with, err
 	}
-	with.Charts, err = o.charts(ctx)
+	if with.Charts, err = o.charts(ctx); err != nil {
+		return with, err
+	}
 	with.Charts.Client, with.Charts.Compat = with.Releases.Client, with.Compat
+	if skip := at.SourceAccess(p).Registry.SkipTLSVerify; skip != nil && *skip {
+		err = SkipChartCertificates(ctx, at, &with)
+	}
 	return with, err
 }
 

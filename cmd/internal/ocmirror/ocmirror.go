@@ -283,6 +283,11 @@ func (o *options) mirror(ctx context.Context, p *option.Session, args []string) 
 		return err
 	}
 	with.Charts.Compat = true
+	if !o.srcTLSVerify {
+		if err := mirrorcmd.SkipChartCertificates(ctx, &o.Registry, with); err != nil {
+			return err
+		}
+	}
 	if err := o.createClients(ctx, p, with, program.Source); err != nil {
 		return err
 	}
