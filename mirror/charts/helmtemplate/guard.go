@@ -23,7 +23,7 @@ const (
 	maxOutput = 64 << 20  // bytes of the manifests of a chart
 	maxText   = 16 << 20  // bytes of one text
 	maxItems  = 1_000_000 // items of one list
-	maxMade   = 512 << 20 // bytes of all texts and lists that functions make
+	maxMade   = 128 << 20 // bytes of all texts and lists that functions make; known charts make 4 MiB
 	maxNested = 200       // lists in lists
 	maxDepth  = 2000      // templates in templates
 	maxBlocks = 1000      // blocks in blocks of the text of a template
