@@ -79,7 +79,9 @@ func (c *chart) settle() {
 	for _, i := range c.images {
 		if i.account != nil && i.failed() {
 			c.account.Mirrored = false
-			c.account.Error = cmp.Or(c.account.Error, i.name()+": "+i.account.Error)
+			if c.account.Error == "" && i.account.Error != "" { // in the run of a shard others copy it
+				c.account.Error = i.name() + ": " + i.account.Error
+			}
 		}
 	}
 }

@@ -110,10 +110,16 @@ func (g *Getter) All(ctx context.Context, repository string) (list []Wanted, odd
 	if err != nil {
 		return nil, nil, err
 	}
+	odd = x.Odd
 	for _, e := range x.All() {
-		list = append(list, Wanted{Name: e.Name, Rule: Rule{text: e.Version}, repository: repository, entry: &e})
+		rule, err := ParseRule(e.Version)
+		if err != nil {
+			odd = append(odd, "the version "+fault.Quote(e.Version)+" of "+e.Name)
+			continue
+		}
+		list = append(list, Wanted{Name: e.Name, Rule: rule, repository: repository, entry: &e})
 	}
-	return list, x.Odd, nil
+	return list, odd, nil
 }
 
 // Find finds the version of a chart that a rule asks for.

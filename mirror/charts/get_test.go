@@ -159,6 +159,28 @@ func TestWholeRepositories(t *testing.T) {
 	if list, _, err := other.All(t.Context(), r.URL+"/"); err != nil || len(list) != 5 {
 		t.Errorf("the other side: %d, %v", len(list), err)
 	}
+	if list, _, err := other.All(t.Context(), r.URL); err != nil {
+		t.Error(err)
+	} else {
+		for n, w := range list { // web 1.1.0 alone was got
+			if a, err := other.Get(t.Context(), w); (err == nil) != (n == 2) || n != 2 && !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("%s %s: %v, %v", w.Name, w.Version(), a, err)
+			}
+		}
+	}
+	for _, at := range []string{"/a%ffb", "/a%0ab", "/..%5c..", "/../../../x", "/%2e%2e/%2e%2e/x"} {
+		r.files = map[string]string{"/a\xffb/index.yaml": index, "/a\nb/index.yaml": index, "/..\\../index.yaml": index, "/../../../x/index.yaml": index,
+			"/../../x/index.yaml": index}
+		k := &kept{}
+		if _, _, err := getter(t, k).All(t.Context(), r.URL+at); err != nil {
+			t.Errorf("%s: %v", at, err)
+		}
+		for _, name := range k.names() {
+			if !fs.ValidPath(name) || !strings.HasPrefix(name, "helm/indexes/"+host+"/") || strings.ContainsAny(name, "\n\\") {
+				t.Errorf("%s is kept as %q", at, name)
+			}
+		}
+	}
 	if _, _, err := other.All(t.Context(), "http://elsewhere.example.com"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("%v", err)
 	}

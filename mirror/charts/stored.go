@@ -10,6 +10,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/opencontainers/go-digest"
 
@@ -136,9 +138,13 @@ func isArchive(name string) bool {
 	return fs.ValidPath(name) && strings.HasPrefix(name, archivesDir+"/") && strings.HasSuffix(name, ".tgz")
 }
 
-// indexFile returns where the index of a repository is kept.
+// indexFile returns where the index of a repository is kept. A path that is no plain text is escaped, as in the URL.
 func indexFile(of *url.URL) string {
-	return path.Join(indexesDir, path.Clean("/"+of.Host), path.Clean("/"+of.Path), "index.yaml")
+	at := of.Path
+	if !utf8.ValidString(at) || strings.ContainsFunc(at, func(r rune) bool { return !unicode.IsPrint(r) || r == '\\' }) {
+		at = of.EscapedPath()
+	}
+	return path.Join(indexesDir, path.Clean("/"+of.Host), path.Clean("/"+at), "index.yaml")
 }
 
 // localFile returns where a local chart is kept. Its name is made of its path, which the other side has too.
