@@ -102,7 +102,7 @@ lint: ## gofmt, go vet, staticcheck
 	$(GO) vet -tags=$(TAGS),hostile ./...
 	$(GO) run honnef.co/go/tools/cmd/staticcheck@$(STATICCHECK_VERSION) ./...
 
-bench: build ## measure speed and memory beside reference commands
+bench: build ## measure speed, memory and requests beside reference commands; OC_MIRROR names an oc-mirror for mirrors
 	hack/bench.sh
 
 fuzz: ## run every fuzz target for FUZZTIME

@@ -288,3 +288,44 @@ func TestFirstTagOfAnUnknownRepository(t *testing.T) {
 		})
 	}
 }
+
+// What one image has written is settled, and what others write meanwhile is theirs to settle: it would hold up the first one
+// as long as there are others.
+func TestSettleEnds(t *testing.T) {
+	r := testregistry.New(t)
+	w := writerTo(t, r, "acme/app")
+	write := func(tag string) {
+		err := w.UpdateTag(t.Context(), tag, func(old []byte) ([]byte, string, error) {
+			if old != nil {
+				return nil, "", nil
+			}
+			return []byte(`{"schemaVersion":2,"layers":[]}`), v1.MediaTypeImageManifest, nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	write("first")
+	reads := 0
+	r.Interfere(func(_ http.ResponseWriter, q *http.Request) bool {
+		if q.Method == http.MethodGet && strings.HasSuffix(q.URL.Path, "/first") {
+			reads++
+			write("second")
+		}
+		return false
+	})
+	var before []*tagUpdate
+	if before = w.pending(); len(before) != 1 {
+		t.Fatal(len(before))
+	}
+	if err := w.Settle(t.Context()); err != nil || reads != 1 || !before[0].isSettled() {
+		t.Errorf("%v, read %d times", err, reads)
+	}
+	r.Interfere(nil)
+	if n := r.Count("GET /v2/acme/app/manifests/second"); n != 1 {
+		t.Errorf("the other tag is read %d times", n)
+	}
+	if err := w.Commit(t.Context()); err != nil || len(w.pending()) != 0 {
+		t.Error(err)
+	}
+}

@@ -52,11 +52,9 @@ type madeChange struct {
 func (r *Repository) pending() (all []*tagUpdate) {
 	for _, update := range r.tags.Range {
 		u := update.(*tagUpdate)
-		u.mu.Lock()
-		if len(u.changes) > 0 {
+		if !u.isSettled() {
 			all = append(all, u)
 		}
-		u.mu.Unlock()
 	}
 	slices.SortFunc(all, func(a, b *tagUpdate) int { return strings.Compare(a.tag, b.tag) })
 	return all
@@ -207,9 +205,16 @@ func (r *Repository) Settle(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		all = r.pending()
+		all = slices.DeleteFunc(all, (*tagUpdate).isSettled) // what others have written since is theirs to settle
 	}
 	return nil
+}
+
+// isSettled tells whether no change of a tag is left to be confirmed.
+func (u *tagUpdate) isSettled() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return len(u.changes) == 0
 }
 
 // pause returns how long to wait before a tag is read again, negative if the time has passed.
