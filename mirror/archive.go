@@ -96,7 +96,7 @@ func (a *archive) open(ctx context.Context, i *item) (*opened, error) {
 		return nil, err
 	}
 	from := a.repository(at.Path, to)
-	top, err := a.head(ctx, i)
+	top, err := from.Head(ctx, at.Tag)
 	if err == nil {
 		err = a.checkName(at.Path, at.Tag, top.Digest)
 	}

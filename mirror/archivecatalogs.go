@@ -32,6 +32,8 @@ type archivedCatalog struct {
 	filtered bool
 	// narrowed tells that the catalog was filtered in another way, so that it may lack what its source has.
 	narrowed bool
+	// foreign tells that oc-mirror has filtered the catalog as the image set requests. Its image is built again.
+	foreign bool
 	// missing describes what is requested and not in the catalog, as far as the description of the archive tells.
 	missing []string
 }
@@ -50,7 +52,7 @@ func (a *archivedCatalogs) findCatalog(ctx context.Context, op imageset.Operator
 	found, exact := a.described(op)
 	switch {
 	case found == nil:
-		return a.findNamed(ctx, op)
+		return a.findUndescribed(ctx, op)
 	case exact:
 		return found, nil
 	}
@@ -91,26 +93,40 @@ func (a *archivedCatalogs) described(op imageset.Operator) (found *archivedCatal
 	return found, exact
 }
 
-// findNamed finds a catalog by its name alone: oc-mirror's archives do not describe theirs.
+// findUndescribed finds a catalog in an archive of oc-mirror: the source, or what oc-mirror made of it, if the archive
+// leaves out a part of the source that an earlier one had.
+func (a *archivedCatalogs) findUndescribed(ctx context.Context, op imageset.Operator) (*archivedCatalog, error) {
+	source, err := a.findNamed(ctx, op)
+	if err != nil || a.isWhole(ctx, op, source) {
+		return source, err
+	}
+	made := &archivedCatalog{path: source.path, tag: op.FilterHash(source.digest), digest: source.digest, narrowed: true, foreign: true}
+	if _, err := a.reader.Repository(made.path).Head(ctx, made.tag); err != nil || !a.isWhole(ctx, op, made) {
+		return source, nil // reading it says what it lacks
+	}
+	return made, nil
+}
+
+// findNamed finds a catalog by its name alone: oc-mirror's archives do not describe theirs. They have it under the name
+// that it is to have at the target.
 func (a *archivedCatalogs) findNamed(ctx context.Context, op imageset.Operator) (*archivedCatalog, error) {
-	source := op
-	source.TargetCatalog, source.TargetTag = "", ""
-	medium := onMedium.Catalog(source, false, "", "")
-	names := []string{medium.Tag}
-	if op.TargetTag != "" {
-		names = append(names, op.TargetTag) // a pinned image set has the tag there
-	}
-	if op.Catalog.Digest != "" {
-		names = append([]string{op.Catalog.Digest.String()}, names...)
-	}
-	repo := a.reader.Repository(medium.Path)
-	for _, name := range names {
-		top, err := repo.Head(ctx, name)
-		switch {
-		case err == nil:
-			return &archivedCatalog{path: medium.Path, tag: name, digest: top.Digest}, nil
-		case !errors.Is(err, fs.ErrNotExist):
-			return nil, err
+	own := op
+	own.TargetCatalog, own.TargetTag = "", ""
+	for _, of := range []imageset.Operator{op, own} {
+		at := onMedium.Catalog(of, false, "", "")
+		names := []string{at.Tag}
+		if op.Catalog.Digest != "" {
+			names = []string{op.Catalog.Digest.String(), at.Tag}
+		}
+		repo := a.reader.Repository(at.Path)
+		for _, name := range names {
+			top, err := repo.Head(ctx, name)
+			switch {
+			case err == nil:
+				return &archivedCatalog{path: at.Path, tag: name, digest: top.Digest}, nil
+			case !errors.Is(err, fs.ErrNotExist):
+				return nil, err
+			}
 		}
 	}
 	return nil, a.noCatalog(op)
@@ -235,6 +251,8 @@ func (a *archivedCatalogs) resolve(ctx context.Context, c *catalog) error {
 	c.source = fmt.Sprintf("%s:%s of the archive", found.path, found.tag)
 	if found.filtered {
 		c.ready = found
+	}
+	if found.filtered || found.foreign {
 		c.selects.Full, c.selects.Packages = true, nil
 	}
 	// It was judged under its own name.

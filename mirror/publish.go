@@ -130,11 +130,14 @@ func (r *run) rebuiltAt(c *catalog, rebuilt digest.Digest) imageset.Ref {
 	return at
 }
 
-// sourceInArchive is where the source of a catalog is in an archive: under its own tag in those of oc-mirror, and if it
-// is copied as it is. In others the rebuilt catalog has that tag, and the source that of its digest.
+// sourceInArchive is where the source of a catalog is in an archive: in those of oc-mirror under the name that it is to
+// have at the target, and in others under its own, with the tag of its digest unless it is copied as it is. The rebuilt
+// catalog has its own tag there.
 func (r *run) sourceInArchive(c *catalog) imageset.Ref {
 	source := c.op
-	source.TargetCatalog, source.TargetTag = "", ""
+	if !r.writing() || r.o.Medium.Form != medium.OCMirror {
+		source.TargetCatalog, source.TargetTag = "", ""
+	}
 	if source.Catalog.InRegistry() && source.Catalog.Tag == "" {
 		source.Catalog.Digest = c.digest
 	}

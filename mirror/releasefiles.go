@@ -14,6 +14,7 @@ import (
 
 	"github.com/opencontainers/go-digest"
 
+	"github.com/operator-bindery/bindery/mirror/filter"
 	"github.com/operator-bindery/bindery/mirror/imageset"
 	"github.com/operator-bindery/bindery/mirror/internal/nolink"
 	"github.com/operator-bindery/bindery/mirror/internal/workdir"
@@ -230,6 +231,9 @@ func (r *run) verifyRelease(ctx context.Context, ref imageset.Ref) (*signed.Sign
 	}
 	s, err := o.Find(ctx, ref)
 	if err == nil {
+		for _, why := range s.Passed {
+			r.report.problem(filter.Warning, ref.Name(), "", "a signature is not used, as another one is good: %v", why)
+		}
 		err = r.found.files.put(path.Join(signaturesDir, s.FileName()), s.Text)
 	}
 	return s, err

@@ -3,14 +3,16 @@ package mirror
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"io/fs"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/opencontainers/go-digest"
 
+	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/internal/yamlout"
 	"github.com/operator-bindery/bindery/mirror/filter"
@@ -37,10 +39,8 @@ func (r *run) writeResults(ctx context.Context) error {
 			return err
 		}
 	}
-	if r.o.Mode != FromDisk && r.o.Set.Kind == imageset.Image && len(r.o.Set.Text) > 0 {
-		if err := errors.Join(r.writeReleases(), r.writePinned()); err != nil {
-			return err
-		}
+	if err := r.writePinned(); err != nil {
+		return err
 	}
 	return r.writeErrors()
 }
@@ -162,8 +162,55 @@ func (r *run) pinnedChart() func(*imageset.ChartRepository, *imageset.Chart) str
 	}
 }
 
-// writeReleases writes which releases were chosen, by channel.
-func (r *run) writeReleases() error {
+// writeFile writes a file of the workspace and adds it to the account.
+func (r *run) writeFile(text []byte, parts ...string) error {
+	path, err := r.o.Workspace.Write(text, parts...)
+	if err == nil {
+		r.report.account.Files = append(r.report.account.Files, path)
+	}
+	return err
+}
+
+// namedText is a file of the workspace.
+type namedText struct {
+	name string
+	text []byte
+}
+
+// pinnedFiles are the image set with the digests that the catalogs had, for later runs and for deleting, and which
+// releases were chosen, by channel.
+func (r *run) pinnedFiles() (out []namedText, err error) {
+	if r.o.Set.Kind != imageset.Image || len(r.o.Set.Text) == 0 {
+		return nil, nil
+	}
+	if out, err = r.chosenReleases(); err != nil {
+		return nil, err
+	}
+	digests := func(op imageset.Operator) digest.Digest {
+		for _, c := range r.found.catalogs {
+			if c.op.Line == op.Line && c.op.Written == op.Written {
+				return c.digest
+			}
+		}
+		return ""
+	}
+	for _, of := range []struct {
+		name string
+		kind imageset.Kind
+	}{{"isc", imageset.Image}, {"disc", imageset.Delete}} {
+		text, file := r.o.Set.Pinned(of.kind, digests, r.pinnedReleases(), r.pinnedChart()), of.name+"_pinned_"+fileTime(r.o.Now)+".yaml"
+		if len(text) > imageset.MaxConfig {
+			r.report.problem(filter.Warning, r.o.Config, "divide the image set", "%s is not written: with digests it has %d "+
+				"bytes, more than are read of an image set (%d)", file, len(text), imageset.MaxConfig)
+			continue
+		}
+		out = append(out, namedText{file, text})
+	}
+	return out, nil
+}
+
+// chosenReleases is a file with the releases that were chosen, by channel; none if there are none.
+func (r *run) chosenReleases() ([]namedText, error) {
 	type pinned struct {
 		Version      string        `json:"version"`
 		Architecture string        `json:"architecture"`
@@ -176,52 +223,64 @@ func (r *run) writeReleases() error {
 		}
 	}
 	if len(channels) == 0 {
-		return nil
+		return nil, nil
 	}
 	text, err := json.Marshal(map[string]any{"channels": channels})
 	if err == nil {
 		text, err = yamlout.AppendYAML(nil, text)
 	}
+	return []namedText{{"releases_pinned_" + fileTime(r.o.Now) + ".yaml", text}}, err
+}
+
+// writePinned writes the pinned configurations to the workspace: those of the run, or those that an archive has.
+func (r *run) writePinned() error {
+	files, err := r.pinnedFiles()
+	if r.o.Mode == FromDisk {
+		files, err = archivedPinned(r.places.input.reader.Files())
+	}
 	if err != nil {
 		return err
 	}
-	return r.writeFile(text, "releases_pinned_"+fileTime(r.o.Now)+".yaml")
-}
-
-// writeFile writes a file of the workspace and adds it to the account.
-func (r *run) writeFile(text []byte, parts ...string) error {
-	path, err := r.o.Workspace.Write(text, parts...)
-	if err == nil {
-		r.report.account.Files = append(r.report.account.Files, path)
-	}
-	return err
-}
-
-// writePinned writes the image set with the digests that the catalogs had, for later runs and for deleting.
-func (r *run) writePinned() error {
-	digests := func(op imageset.Operator) digest.Digest {
-		for _, c := range r.found.catalogs {
-			if c.op.Line == op.Line && c.op.Written == op.Written {
-				return c.digest
-			}
-		}
-		return ""
-	}
-	for name, kind := range map[string]imageset.Kind{"isc": imageset.Image, "disc": imageset.Delete} {
-		text, file := r.o.Set.Pinned(kind, digests, r.pinnedReleases(), r.pinnedChart()), name+"_pinned_"+fileTime(r.o.Now)+".yaml"
-		if len(text) > imageset.MaxConfig {
-			r.report.problem(filter.Warning, r.o.Config, "divide the image set", "%s is not written: with digests it has %d "+
-				"bytes, more than are read of an image set (%d)", file, len(text), imageset.MaxConfig)
-			continue
-		}
-		path, err := r.o.Workspace.Write(text, file)
-		if err != nil {
+	for _, f := range files {
+		if err := r.writeFile(f.text, f.name); err != nil {
 			return err
 		}
-		r.report.account.Files = append(r.report.account.Files, path)
 	}
 	slices.Sort(r.report.account.Files)
 	return nil
+}
+
+// maxPinned is how many pinned configurations of an archive are read.
+const maxPinned = 1000
+
+// archivedPinned returns the pinned configurations in an archive, which the run that wrote it has added.
+func archivedPinned(files fs.FS) (out []namedText, err error) {
+	names, err := fs.Glob(files, path.Join(workingDir, "*_pinned_*.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	if len(names) > maxPinned {
+		return nil, fmt.Errorf("the archive has %d pinned configurations, %w: more than %d", len(names), fault.ErrLimit, maxPinned)
+	}
+	for _, name := range names {
+		base := path.Base(name)
+		if kind, _, _ := strings.Cut(base, "_"); !slices.Contains([]string{"isc", "disc", "releases"}, kind) {
+			continue
+		}
+		info, err := fs.Stat(files, name)
+		if err != nil {
+			return nil, err
+		}
+		if info.Size() > imageset.MaxConfig {
+			return nil, fmt.Errorf("%s in the archive: %w: more than %d bytes", name, fault.ErrLimit, imageset.MaxConfig)
+		}
+		text, err := fs.ReadFile(files, name)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, namedText{base, text})
+	}
+	return out, nil
 }
 
 // writeErrors writes the list of images that failed, if there are any, where oc-mirror writes it.

@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/opencontainers/go-digest"
-
 	"github.com/operator-bindery/bindery/internal/version"
 	"github.com/operator-bindery/bindery/mirror/filter"
 	"github.com/operator-bindery/bindery/mirror/medium"
@@ -39,6 +37,9 @@ func (r *run) finishArchive(ctx context.Context) error {
 		}
 	}
 	if err := r.addKeptFiles(ctx); err != nil {
+		return err
+	}
+	if err := r.addPinned(ctx); err != nil {
 		return err
 	}
 	if r.o.Medium.Form == medium.OCMirror {
@@ -120,34 +121,24 @@ func (r *run) describeArchive() (*medium.Contents, error) {
 	return about, err
 }
 
-// addOCMirrorFiles adds what oc-mirror looks for: the configuration, its version, and of each rebuilt catalog the
-// digest.
-func (r *run) addOCMirrorFiles(ctx context.Context) error {
-	for _, c := range r.found.catalogs {
-		if c.asIs || c.digest == "" {
-			continue
-		}
-		if err := r.addCatalogFiles(ctx, c, c.account.DestinationDigest); err != nil {
-			return err
-		}
+// addFile adds a file of the run to the archive.
+func (r *run) addFile(ctx context.Context, name string, text []byte) error {
+	return r.places.output.AddFile(ctx, name, int64(len(text)), bytes.NewReader(text))
+}
+
+// addPinned adds the pinned configurations, from which the other side deletes what the archive brings.
+func (r *run) addPinned(ctx context.Context) error {
+	if r.o.Shard.Count > 0 {
+		return nil // the archive with the catalogs has them
 	}
-	add := func(name string, text []byte) error {
-		return r.places.output.AddFile(ctx, name, int64(len(text)), bytes.NewReader(text))
-	}
-	about, err := json.MarshalIndent(map[string]string{"gitVersion": version.Program(), "gitCommit": ""}, "", "  ")
+	files, err := r.pinnedFiles()
 	if err != nil {
 		return err
 	}
-	if err := add("working-dir/internal/oc-mirror-version.json", append(about, '\n')); err != nil {
-		return err
+	for _, f := range files {
+		if err := r.addFile(ctx, path.Join(workingDir, f.name), f.text); err != nil {
+			return err
+		}
 	}
-	return add("isc_"+fileTime(r.o.Now), r.o.Set.Text)
-}
-
-// addCatalogFiles adds what oc-mirror compares before it filters a catalog again: the digest of the rebuilt one.
-func (r *run) addCatalogFiles(ctx context.Context, c *catalog, rebuilt digest.Digest) error {
-	name := path.Join("working-dir", "operator-catalogs", path.Base(c.op.Catalog.Path), c.digest.Encoded(),
-		"filtered-catalogs", c.account.FilterHash, "digest")
-	text := rebuilt.Encoded()
-	return r.places.output.AddFile(ctx, name, int64(len(text)), strings.NewReader(text))
+	return nil
 }

@@ -71,7 +71,7 @@ func Manifest(text []byte, f Format) ([]byte, string, error) {
 	if err := json.Unmarshal(text, &m); err != nil {
 		return nil, "", fmt.Errorf("%w: manifest: %v", fault.ErrInvalid, err)
 	}
-	if m.ArtifactType != "" || m.Subject != nil || m.Config.MediaType != v1.MediaTypeImageConfig &&
+	if !store.IsImageType(m.ArtifactType) || m.Subject != nil || m.Config.MediaType != v1.MediaTypeImageConfig &&
 		m.Config.MediaType != manifest.DockerV2Schema2ConfigMediaType {
 		return nil, "", fmt.Errorf("%w: an artifact is of the OCI format alone, and cannot be converted", fault.ErrInvalid)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"go.podman.io/image/v5/manifest"
 
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/limit"
@@ -66,9 +67,15 @@ func Choose(entries []v1.Descriptor, p v1.Platform, orAny bool) (v1.Descriptor, 
 		platform.Name(p), strings.Join(slices.Compact(seen), ", "))
 }
 
+// IsImageType tells whether the artifactType of a manifest or of an entry of an index is that of images to run: none, or
+// the type of their configuration, which programs made with go-containerregistry write to indexes.
+func IsImageType(artifactType string) bool {
+	return artifactType == "" || artifactType == v1.MediaTypeImageConfig || artifactType == manifest.DockerV2Schema2ConfigMediaType
+}
+
 // IsImage tells whether an entry of an index is an image to run, and no attestation or signature.
 func IsImage(entry v1.Descriptor, entries int) bool {
-	if entry.ArtifactType != "" {
+	if !IsImageType(entry.ArtifactType) {
 		return false
 	}
 	if entry.Platform == nil {

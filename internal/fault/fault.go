@@ -36,6 +36,8 @@ var (
 	ErrIntegrity = New(Integrity, "integrity")
 	// ErrRegistry is the class of errors of registries and of connections to them.
 	ErrRegistry = New(Network, "registry")
+	// ErrServer is the class of errors of other servers, such as those of update graphs.
+	ErrServer = New(Network, "server")
 )
 
 // Classed is an error with a class.

@@ -48,7 +48,7 @@ const (
 
 var (
 	segmentExpr = lazyregexp.New(`^mirror_[0-9]{6}\.tar$`)
-	partialName = lazyregexp.New(`^\.mirror_[0-9]{6}\.tar\.partial$`)
+	partialName = lazyregexp.New(`^\.mirror_[0-9]{6}\.partial$`)
 )
 
 // segmentName returns the name of a segment, which is counted from 1.
@@ -78,7 +78,7 @@ func checkNames(names []string) error {
 	return nil
 }
 
-func partial(n int) string { return "." + segmentName(n) + ".partial" }
+func partial(n int) string { return fmt.Sprintf(".mirror_%06d.partial", n) }
 
 // check returns an error for an unknown form.
 func (f Form) check() error {

@@ -14,6 +14,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/lazyregexp"
 )
 
 // Limits of what an index holds in memory.
@@ -78,6 +79,13 @@ func (x *indexer) add(name string, at, size int64, content io.Reader) error {
 	case name == contentsFile, name == workingDir+contentsFile:
 		to = &x.special.contents
 	case checkFileName(name) == nil:
+		if m := unpackedBlob().FindStringSubmatch(name); m != nil {
+			if k, err := keyOf(digest.Digest("sha256:" + m[1])); err == nil {
+				if err := x.r.blobs.add(indexed{k, x.segment, at, size}); err != nil {
+					return err
+				}
+			}
+		}
 		return x.file(name, here)
 	default:
 		return nil // of no use here
@@ -88,6 +96,10 @@ func (x *indexer) add(name string, at, size int64, content io.Reader) error {
 	*to = &here
 	return nil
 }
+
+// unpackedBlob matches the members with blobs of catalogs in oc-mirror's own layouts. An archive that leaves out what an
+// earlier one had has them there alone.
+var unpackedBlob = lazyregexp.New(`^working-dir/operator-catalogs/.+/blobs/sha256/([0-9a-f]{64})$`)
 
 func (x *indexer) file(name string, here span) error {
 	if _, twice := x.files[name]; twice {

@@ -184,7 +184,7 @@ func TestKilledWhileNaming(t *testing.T) {
 		for i, seg := range account.Segments {
 			to := seg.Name
 			if i >= renamed {
-				to = "." + to + ".partial"
+				to = fmt.Sprintf(".mirror_%06d.partial", i+1)
 			}
 			copyFile(t, filepath.Join(done, seg.Name), filepath.Join(dir, to))
 		}
@@ -232,7 +232,7 @@ func TestKilledWhileNamingBesideAnOlderArchive(t *testing.T) {
 		for i, seg := range account.Segments {
 			to := seg.Name
 			if i >= renamed {
-				to = "." + segmentName(i+1) + ".partial"
+				to = fmt.Sprintf(".mirror_%06d.partial", i+1)
 			}
 			copyFile(t, filepath.Join(done, seg.Name), filepath.Join(dir, to))
 		}

@@ -144,6 +144,9 @@ func channelsBetween(low, high string) ([]string, error) {
 // minor is a version X.Y.
 type minor struct{ major, minor uint64 }
 
+// String returns X.Y.
+func (m minor) String() string { return fmt.Sprintf("%d.%d", m.major, m.minor) }
+
 // parseMinor parses the end -X.Y of a channel's name.
 func parseMinor(channel string) (m minor, err error) {
 	end := strings.LastIndexByte(channel, '-')

@@ -71,7 +71,7 @@ func (s *Server) get(ctx context.Context, at string, of Query) (*Graph, []byte, 
 		return nil, nil, err
 	}
 	if answer.Status != http.StatusOK {
-		return nil, nil, fmt.Errorf("%w: %s answers with %s", fault.ErrRegistry, shown, answer)
+		return nil, nil, fmt.Errorf("%w: %s answers with %s", fault.ErrServer, shown, answer)
 	}
 	g, err := ParseGraph(answer.Body)
 	if err != nil {

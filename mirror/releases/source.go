@@ -41,10 +41,16 @@ func (s *source) filled(ctx context.Context, of Query) (*Graph, error) {
 	if err != nil || len(g.nodes) > 0 {
 		return g, err
 	}
+	if m, err := parseMinor(of.Channel); err == nil { // one that is misspelt has another name before X.Y
+		_, _ = s.get(ctx, Query{Type: of.Type, Architecture: of.Architecture, Channel: "stable-" + m.String()})
+	}
 	channels := map[string]bool{}
 	for q, a := range s.known {
-		if q.Architecture == of.Architecture && a.err == nil {
-			a.graph.addChannels(channels)
+		if q.Architecture != of.Architecture || a.err != nil {
+			continue
+		}
+		if a.graph.addChannels(channels); len(a.graph.nodes) > 0 {
+			channels[q.Channel] = true
 		}
 	}
 	fix := "check its name; list the channels of its version X.Y to see what there is"

@@ -329,17 +329,25 @@ func TestHintsOfOCMirrorHelp(t *testing.T) {
 // What oc-mirror has and this program has not is said, and not something else.
 func TestUnsupportedByOCMirror(t *testing.T) {
 	for line, want := range map[string]string{
-		"list --channel stable-4.14 updates": `"list updates" is not supported`,
-		"list things --catalog x":            `"list things" is not supported`,
-		"list":                               `"list operators" needs --catalog NAME`,
-		"list operators":                     `"list operators" needs --catalog NAME`,
-		"list operators --version 4.14":      "--version is not supported",
-		"list operators --catalogs":          "--catalogs is not supported",
-		"init --registry example.com/x":      `"init" is not supported`,
-		"describe archive.tar":               `"describe" is not supported`,
-		"--version":                          `"oc-mirror version" prints the version`,
-		"--v1 -c x file://y":                 "--v1 is not supported",
-		"-c init file://y":                   "init: no such file",
+		"list --channel stable-4.14 updates":                   `"list updates" is not supported`,
+		"list things --catalog x":                              `"list things" is not supported`,
+		"list":                                                 `"list operators" needs --catalog NAME`,
+		"list operators":                                       `"list operators" needs --catalog NAME`,
+		"list operators --version 4.14":                        "--version is for --catalogs",
+		"list operators --catalogs":                            "--catalogs needs --version X.Y",
+		"list operators --catalogs --version 4.14.1":           `"4.14.1" is no version X.Y of OpenShift`,
+		"list operators --catalogs --version 4.14 --catalog x": "--catalog and --catalogs cannot be used together",
+		"init --registry example.com/x":                        `"init" is not supported`,
+		"describe archive.tar":                                 `"describe" is not supported`,
+		"--v1 -c x file://y":                                   "--v1 is not supported",
+		"-c x --src-creds a:b file://y":                        `log in with "bindery login HOST", or name a file with --src-authfile`,
+		"delete --generate --dest-creds a:b docker://y":        "--dest-creds is not supported",
+		"list operators --catalog x --src-no-creds":            "--src-no-creds is not supported",
+		"-c x --dest-compress-format zstd file://y":            "so that their digests stay",
+		"-c x --dest-compress file://y":                        "--dest-compress is not supported",
+		"-c x --dest-decompress file://y":                      "--dest-decompress is not supported",
+		"-c x --dest-precompute-digests -q file://y":           "x: no such file", // it is heeded
+		"-c init file://y":                                     "init: no such file",
 	} {
 		got := clitest.RunProgram(t, t.TempDir(), "oc-mirror", strings.Fields(line)...)
 		if got.Status != 1 || got.Stdout != "" || !strings.Contains(got.Stderr, want) {

@@ -151,7 +151,7 @@ func networkHint(err error) string {
 	case errors.As(err, &name): // what is pushed goes to no mirror
 		return "check the name of the host; a proxy is set by HTTPS_PROXY"
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return "nothing listens there: check host and port, and that the registry runs"
+		return "nothing listens there: check host and port, and that the server runs"
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
 		return "raise --timeout or --retries"
 	case !errors.As(err, &answer):

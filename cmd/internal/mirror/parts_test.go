@@ -51,7 +51,7 @@ func TestMirrorPublishParts(t *testing.T) {
 			"part 2/3 is missing"},
 		"a part is unfinished": {func(dir string) error {
 			return os.Rename(filepath.Join(dir, "2", "mirror_000001.tar"), filepath.Join(dir, "2",
-				".mirror_000001.tar.partial"))
+				".mirror_000001.partial"))
 		}, "part 2/3 is missing"},
 		"nothing is divided": {func(dir string) error {
 			return os.RemoveAll(dir)

@@ -223,7 +223,7 @@ func TestWorkspaceWithOtherFiles(t *testing.T) {
 // links.
 func TestUnfinishedArchiveWithOtherFiles(t *testing.T) {
 	w := newMirrorWorld(t)
-	for _, name := range []string{".mirror.journal", ".mirror_000001.tar.partial", ".mirror.commit.new"} {
+	for _, name := range []string{".mirror.journal", ".mirror_000001.partial", ".mirror.commit.new"} {
 		for kind, make := range map[string]func(old, path string) error{
 			"a link": os.Symlink, "a hard link": os.Link,
 			"a FIFO": func(_, path string) error { return syscall.Mkfifo(path, 0o644) },

@@ -25,7 +25,7 @@ import (
 )
 
 func (o *options) delete(ctx context.Context, p *option.Session, args []string) error {
-	if err := o.setLog(p); err != nil {
+	if err := o.begin(p); err != nil {
 		return err
 	}
 	if len(args) < 1 {
@@ -171,20 +171,21 @@ func (o *options) listDeletions(ctx context.Context, p *option.Session) (err err
 
 // list lists the packages of a catalog, the channels of a package, or the versions of a channel.
 func (o *options) list(ctx context.Context, p *option.Session, args []string) error {
-	if err := o.setLog(p); err != nil {
+	if err := o.begin(p); err != nil {
 		return err
-	}
-	if o.catalogs {
-		return cmdline.Usagef("--catalogs is not supported: it needs the vendor's list of catalogs; give --catalog")
 	}
 	if len(args) > 0 {
 		return cmdline.Usagef("\"list %s\" is not supported: \"list operators\" is", args[0])
 	}
-	if o.version != "" {
-		return cmdline.Usagef("--version is not supported: it needs the vendor's list of catalogs; give --catalog")
-	}
-	if o.catalog == "" {
-		return cmdline.Usagef("\"list operators\" needs --catalog NAME")
+	switch {
+	case o.catalogs && o.version == "", !o.catalogs && o.version != "":
+		return cmdline.Usagef("--catalogs needs --version X.Y, and --version is for --catalogs")
+	case o.catalogs && o.catalog != "":
+		return cmdline.Usagef("--catalog and --catalogs cannot be used together")
+	case o.catalogs:
+		return o.listCatalogs(ctx, p)
+	case o.catalog == "":
+		return cmdline.Usagef("\"list operators\" needs --catalog NAME, or --catalogs --version X.Y")
 	}
 	if o.channel != "" && o.pkg == "" {
 		return cmdline.Usagef("--channel needs --package")

@@ -1,24 +1,51 @@
 package ocmirror
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/urfave/cli/v2"
 
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	mirrorcmd "github.com/operator-bindery/bindery/cmd/internal/mirror"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
 	"github.com/operator-bindery/bindery/mirror"
 )
 
-// ocMirrorCredentials are flags with credentials. Other processes of the machine see them, so that they are not used.
-var ocMirrorCredentials = []string{"src-creds", "dest-creds", "src-username", "src-password", "dest-username",
-	"dest-password", "src-registry-token", "dest-registry-token"}
+// refusedFlags are flags of oc-mirror that this program cannot heed, with the reason.
+var refusedFlags = map[string]string{
+	"src-creds": inFiles, "dest-creds": inFiles, "src-username": inFiles, "src-password": inFiles, "dest-username": inFiles,
+	"dest-password": inFiles, "src-registry-token": inFiles, "dest-registry-token": inFiles,
+	"src-no-creds":         "credentials are for the host that the file names, and no other gets them; --src-authfile names an empty one",
+	"dest-no-creds":        "credentials are for the host that the file names, and no other gets them; --dest-authfile names an empty one",
+	"src-daemon-host":      noDaemon,
+	"dest-daemon-host":     noDaemon,
+	"src-shared-blob-dir":  noShared,
+	"dest-shared-blob-dir": noShared,
+	"dest-compress-format": asTheyAre, "dest-compress-level": asTheyAre, "dest-compress": noDirectory, "dest-decompress": noDirectory,
+	"dest-oci-accept-uncompressed-layers": noDirectory,
+	"cpu-prof":                            noProfile, "mem-prof": noProfile,
+	"v1": "this is oc-mirror v2",
+}
+
+// The reasons of refusedFlags.
+const (
+	inFiles = "every process of the machine sees it, and every registry would get it: log in with \"bindery login HOST\", or name a " +
+		"file with --src-authfile or --dest-authfile"
+	noDaemon    = "no daemon is asked"
+	noShared    = "the layouts of an image set have their own blobs"
+	asTheyAre   = "images are copied as they are, so that their digests stay; --compression is that of catalogs which are rebuilt"
+	noDirectory = "it is for the format dir of other programs, which nothing is written in"
+	noProfile   = "no profile is written"
+)
 
 // options are the flags of the commands of oc-mirror.
 type options struct {
 	mirrorcmd.SetOptions
 	option.Image
-	logLevel, srcCertDir, destCertDir             string
-	srcTLSVerify, destTLSVerify, securePolicy, v1 bool
+	logLevel, srcCertDir, destCertDir         string
+	srcTLSVerify, destTLSVerify, securePolicy bool
 
 	since, account   string
 	removeSignatures bool
@@ -33,12 +60,14 @@ type options struct {
 
 // commonFlags are those of all commands of oc-mirror.
 func (o *options) commonFlags() []cli.Flag {
-	ignored := func(names ...string) []cli.Flag {
-		var out []cli.Flag
-		for _, n := range names {
-			out = append(out, &cli.StringFlag{Name: n, Hidden: true})
+	var refused []cli.Flag
+	for _, name := range slices.Sorted(maps.Keys(refusedFlags)) {
+		if slices.Contains([]string{"v1", "cpu-prof", "mem-prof", "src-no-creds", "dest-no-creds", "dest-compress", "dest-decompress",
+			"dest-oci-accept-uncompressed-layers"}, name) {
+			refused = append(refused, &cli.BoolFlag{Name: name, Hidden: true})
+		} else {
+			refused = append(refused, &cli.StringFlag{Name: name, Hidden: true})
 		}
-		return out
 	}
 	return program.Flags([]cli.Flag{
 		&cli.StringFlag{Name: "config", Destination: &o.Request.Config, Aliases: []string{"c"}, Usage: "image set configuration `FILE`"},
@@ -59,16 +88,24 @@ func (o *options) commonFlags() []cli.Flag {
 		&cli.StringFlag{Name: "log-level", Destination: &o.logLevel, Value: "info", Usage: "`LEVEL` of messages (info|debug|trace|error)"},
 		&cli.StringFlag{Name: "port", Aliases: []string{"p"}, Usage: "accepted, and not used: nothing is listened to"},
 		&cli.BoolFlag{Name: "v2", Usage: "accepted, and not needed"},
-		&cli.BoolFlag{Name: "v1", Destination: &o.v1, Hidden: true},
 		&cli.BoolFlag{Name: "force", Aliases: []string{"f"}, Hidden: true},
-		&cli.BoolFlag{Name: "cpu-prof", Hidden: true},
-		&cli.BoolFlag{Name: "mem-prof", Hidden: true},
+		&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Hidden: true},
 		&cli.StringFlag{Name: "src-cert-dir", Destination: &o.srcCertDir, Hidden: true},
 		&cli.StringFlag{Name: "dest-cert-dir", Destination: &o.destCertDir, Hidden: true},
-		&cli.BoolFlag{Name: "src-no-creds", Hidden: true},
-		&cli.BoolFlag{Name: "dest-no-creds", Hidden: true},
-	}, ignored(ocMirrorCredentials...), ignored("rootless-storage-path", "src-daemon-host",
-		"dest-daemon-host", "src-shared-blob-dir", "dest-shared-blob-dir"))
+		// Each blob is looked for by its digest before it is sent, and nothing is kept in podman's store.
+		&cli.BoolFlag{Name: "dest-precompute-digests", Hidden: true},
+		&cli.StringFlag{Name: "rootless-storage-path", Hidden: true},
+	}, refused)
+}
+
+// checkFlags returns an error if a flag is given that cannot be heeded.
+func (o *options) checkFlags(p *option.Session) error {
+	for _, name := range slices.Sorted(maps.Keys(refusedFlags)) {
+		if p.Given(name) {
+			return cmdline.Usagef("--%s is not supported: %s", name, refusedFlags[name])
+		}
+	}
+	return nil
 }
 
 func (o *options) runFlags() []cli.Flag {
@@ -113,9 +150,9 @@ func (o *options) deleteFlags() []cli.Flag {
 func (o *options) listFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "catalog", Destination: &o.catalog, Usage: "`CATALOG` to list"},
-		&cli.BoolFlag{Name: "catalogs", Destination: &o.catalogs, Usage: "refused: it needs the vendor's list"},
+		&cli.BoolFlag{Name: "catalogs", Destination: &o.catalogs, Usage: "list the vendor's catalogs for --version"},
 		&cli.StringFlag{Name: "package", Destination: &o.pkg, Usage: "show the channels of the package `NAME`"},
 		&cli.StringFlag{Name: "channel", Destination: &o.channel, Usage: "show the versions of the channel `NAME`"},
-		&cli.StringFlag{Name: "version", Destination: &o.version, Usage: "for --catalogs"},
+		&cli.StringFlag{Name: "version", Destination: &o.version, Usage: "version `X.Y` of OpenShift, for --catalogs"},
 	}
 }

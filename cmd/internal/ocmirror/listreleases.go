@@ -2,6 +2,7 @@ package ocmirror
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -31,7 +32,7 @@ const releaseRepository = "quay.io/openshift-release-dev/ocp-release"
 
 // listReleases lists the versions of a channel, the channels of a version, or all versions X.Y.
 func (o *options) listReleases(ctx context.Context, p *option.Session, args []string) error {
-	if err := o.setLog(p); err != nil {
+	if err := o.begin(p); err != nil {
 		return err
 	}
 	if len(args) > 0 {
@@ -65,17 +66,23 @@ func (o *options) listReleases(ctx context.Context, p *option.Session, args []st
 		return cmdline.Usagef("invalid architecture(s) %v. Known architectures: %v", unknown, releases.Architectures())
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "Listing stable channels. Use --channel=<name> to filter.\n"+
-		"Use oc-mirror --v2 list releases --channels --version=%s to discover other channels.\n\n", o.version)
+	if strings.HasPrefix(channel, "stable") {
+		fmt.Fprintf(&b, "Listing stable channels. Use --channel=<name> to filter.\n"+
+			"Use oc-mirror --v2 list releases --channels --version=%s to discover other channels.\n\n", o.version)
+	}
+	var failed []error
 	for _, name := range architectures {
 		versions, err := releases.Versions(ctx, server, channel, name)
 		if err != nil {
-			return err
+			failed = append(failed, err)
+			continue
 		}
 		fmt.Fprintf(&b, "Channel: %s\nArchitecture: %s\n%s\n", channel, name, strings.Join(versions, "\n"))
 	}
-	_, err = p.Stdout.Write([]byte(printable.Text(b.String())))
-	return err
+	if len(failed) < len(architectures) {
+		_, err = p.Stdout.Write([]byte(printable.Text(b.String())))
+	}
+	return errors.Join(append(failed, err)...)
 }
 
 // listReleaseChannels lists the channels that a version X.Y is in.

@@ -23,6 +23,7 @@ import (
 	"github.com/operator-bindery/bindery/images/referrers"
 	"github.com/operator-bindery/bindery/images/registries"
 	"github.com/operator-bindery/bindery/images/store"
+	"github.com/operator-bindery/bindery/internal/version"
 	"github.com/operator-bindery/bindery/mirror"
 	"github.com/operator-bindery/bindery/mirror/imageset"
 	"github.com/operator-bindery/bindery/mirror/medium"
@@ -32,9 +33,15 @@ import (
 // files under its names.
 const Name = "oc-mirror"
 
+// compatible is the version of oc-mirror whose arguments, files and exit statuses these are.
+const compatible = "v2.0.0"
+
 // Args translates the arguments of oc-mirror to those of the hidden commands.
 func Args(args []string) []string {
 	for i, a := range args {
+		if a == "--version" || a == "-v" {
+			return []string{"oc-mirror-version"}
+		}
 		value := i > 0 && strings.HasPrefix(args[i-1], "-") // perhaps of that flag
 		if _, known := ocMirrorUnsupported[a]; known && !value {
 			return []string{"oc-mirror-unsupported", "--", a}
@@ -75,7 +82,6 @@ var ocMirrorUnsupported = map[string]string{
 	"describe": "\"bindery mirror verify file://DIR\" reads an archive",
 	"list updates": "\"bindery mirror plan\" shows the releases on the way between two versions; \"oc-mirror list releases\" lists " +
 		"all of a channel",
-	"--version": "\"oc-mirror version\" prints the version",
 }
 
 const ocMirrorHelp = "The destination decides:\n\n" +
@@ -84,7 +90,7 @@ const ocMirrorHelp = "The destination decides:\n\n" +
 	"  oc-mirror -c FILE --workspace file://DIR docker://REGISTRY   from registries to a registry\n" +
 	"  oc-mirror delete --generate -c FILE --workspace file://DIR docker://REGISTRY\n" +
 	"  oc-mirror delete --delete-yaml-file FILE docker://REGISTRY\n" +
-	"  oc-mirror list operators --catalog NAME [--package NAME [--channel NAME]]\n" +
+	"  oc-mirror list operators --catalog NAME [--package NAME [--channel NAME]] | --catalogs --version X.Y\n" +
 	"  oc-mirror list releases [--channel NAME | --version X.Y [--channels]] [--filter-by-archs amd64,arm64]\n\n" +
 	"The exit status is 0, or 1, or the sum of 2 (images of releases lack),\n" +
 	"4 (images of operators), 8 (additional images) and 16 (images of charts). This is\n" +
@@ -106,6 +112,12 @@ func Commands(p *option.Session) []*cli.Command {
 			Usage: "say what is not supported",
 			Action: program.Exactly(1, p.Action(func(_ context.Context, args []string) error {
 				return cmdline.Usagef("%q is not supported: %s", args[0], ocMirrorUnsupported[args[0]])
+			}))}),
+		program.Hidden(&cli.Command{Name: "oc-mirror-version", UsageText: "oc-mirror --version",
+			Usage: "print the version of oc-mirror that the arguments are those of",
+			Action: program.Exactly(0, p.Action(func(context.Context, []string) error {
+				_, err := fmt.Fprintf(p.Stdout, "oc-mirror version %s (bindery %s)\n", compatible, version.Release())
+				return err
 			}))}),
 		program.Hidden(&cli.Command{Name: "oc-mirror-list", UsageText: "oc-mirror list operators",
 			Usage:  "list operators, with the arguments of oc-mirror v2",
@@ -165,24 +177,15 @@ func withStatus(err error) error {
 	return &cmdline.ExitStatus{Status: max(status, 1), Err: err}
 }
 
-// setLog sets the level of messages.
-func (o *options) setLog(p *option.Session) error {
+// begin sets the level of messages, and checks the flags of all commands.
+func (o *options) begin(p *option.Session) error {
 	level, ok := map[string]slog.Level{"info": slog.LevelInfo, "debug": slog.LevelDebug, "trace": slog.LevelDebug,
 		"error": slog.LevelError}[o.logLevel]
 	if !ok {
 		return cmdline.Usagef("%q: invalid log-level, it should be one of (info,debug,trace,error)", o.logLevel)
 	}
-	if o.v1 {
-		return cmdline.Usagef("--v1 is not supported: this is oc-mirror v2")
-	}
 	p.Log = p.NewLogger(p.Stderr, p.LogFormat(""), level)
-	for _, name := range ocMirrorCredentials {
-		if p.Given(name) {
-			p.Log.Warn("--" + name + " is not used: credentials are read from --authfile, or from the files of podman " +
-				"and docker")
-		}
-	}
-	return nil
+	return o.checkFlags(p)
 }
 
 // direction reads the arguments as oc-mirror does, with its sentences.
@@ -253,7 +256,7 @@ func (o *options) access(p *option.Session, end string) registries.Options {
 }
 
 func (o *options) mirror(ctx context.Context, p *option.Session, args []string) (err error) {
-	if err := o.setLog(p); err != nil {
+	if err := o.begin(p); err != nil {
 		return err
 	}
 	if err := o.direction(p, args); err != nil {

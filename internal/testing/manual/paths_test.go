@@ -14,7 +14,7 @@ import (
 
 // formatNames are names of files that the program reads or writes under these names, and none has in the clone.
 var formatNames = map[string]bool{"package.yaml": true, "*.package.yaml": true, "idms-oc-mirror.yaml": true,
-	"itms-oc-mirror.yaml": true, "signature-configmap.yaml": true}
+	"itms-oc-mirror.yaml": true, "signature-configmap.yaml": true, "index.yaml": true}
 
 var (
 	wordIn = regexp.MustCompile("[^\\s`'\"=:,;()<>|]+")

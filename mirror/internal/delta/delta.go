@@ -56,9 +56,18 @@ func (r *Reader) Can() store.Abilities {
 	return can
 }
 
-// Head returns the descriptor of a manifest on the medium.
+// Head returns the descriptor of a manifest on the medium. Of what the medium leaves out and does not describe, as those
+// of oc-mirror, it is that of the registry.
 func (r *Reader) Head(ctx context.Context, name string) (v1.Descriptor, error) {
-	return r.Medium.Head(ctx, name)
+	d, err := r.Medium.Head(ctx, name)
+	if err != nil || d.Size > 0 {
+		return d, err
+	}
+	there, err := r.Target.Head(ctx, d.Digest.String())
+	if errors.Is(err, fs.ErrNotExist) {
+		return d, nil // what reads it says what is missing
+	}
+	return there, err
 }
 
 // HasBlob tells whether the medium or the registry has a blob.

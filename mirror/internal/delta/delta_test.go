@@ -56,6 +56,12 @@ func TestReader(t *testing.T) {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}
 	}
+	for what, says := range map[string]v1.Descriptor{"described": left, "not described": {Digest: left.Digest}} {
+		r := &Reader{Medium: &tagged{carried, "old", says}, Target: target}
+		if got, err := r.Head(ctx, "old"); err != nil || got.Digest != left.Digest || got.Size != left.Size {
+			t.Errorf("head of what is left out and %s: %+v, %v", what, got, err)
+		}
+	}
 	for _, name := range []string{"none", digest.FromString("none").String()} {
 		if _, _, err := r.Manifest(ctx, name); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s: %v", name, err)

@@ -56,6 +56,8 @@ type Signature struct {
 	Key string
 	// Expired is when the signature or its key expired; zero if neither has, as always without AllowExpired.
 	Expired time.Time
+	// Passed says of each file and URL that was tried before why it is no good signature.
+	Passed []error
 }
 
 // FileName returns the name under which the signature is stored, TAG-sha256-HEX; the tag is empty for a reference
@@ -102,6 +104,9 @@ func (o Options) Find(ctx context.Context, image imageset.Ref) (*Signature, erro
 	s, err := f.inFiles()
 	if s == nil && err == nil && o.Client != nil {
 		s, err = f.atServer(ctx)
+	}
+	if s != nil {
+		s.Passed = f.reasons
 	}
 	if s != nil || err != nil {
 		return s, err
@@ -192,7 +197,7 @@ func (f *search) atServer(ctx context.Context) (*Signature, error) {
 			}
 			return nil, nil
 		case answer.Status != http.StatusOK:
-			f.not(shown, fmt.Errorf("%w: %s", fault.ErrRegistry, answer))
+			f.not(shown, fmt.Errorf("%w: %s", fault.ErrServer, answer))
 			return nil, nil
 		}
 		s, err := f.o.Verify(answer.Body, f.image)

@@ -1,0 +1,62 @@
+package ocmirror
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+
+	"github.com/blang/semver/v4"
+
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/cmd/internal/option"
+	"github.com/operator-bindery/bindery/cmd/internal/program"
+)
+
+// vendorCatalogs are the repositories of the catalogs of OpenShift, whose tags are versions vX.Y; marketplaceCatalog is
+// one until 4.22.
+var vendorCatalogs = []string{"registry.redhat.io/redhat/redhat-operator-index", "registry.redhat.io/redhat/certified-operator-index",
+	"registry.redhat.io/redhat/community-operator-index"}
+
+const marketplaceCatalog = "registry.redhat.io/redhat/redhat-marketplace-index"
+
+// listCatalogs lists the catalogs of a version of OpenShift, each as the registry has it. One that cannot be asked for is
+// an error, after the others.
+func (o *options) listCatalogs(ctx context.Context, p *option.Session) error {
+	of, err := semver.ParseTolerant(o.version)
+	if err != nil || strings.Count(o.version, ".") != 1 || of.Pre != nil {
+		return cmdline.Usagef("--version: %q is no version X.Y of OpenShift, such as 4.18", o.version)
+	}
+	version := fmt.Sprintf("%d.%d", of.Major, of.Minor)
+	names := vendorCatalogs
+	if of.LT(semver.Version{Major: 4, Minor: 22}) {
+		names = append(names[:len(names):len(names)], marketplaceCatalog)
+	}
+	remote, err := o.newRemote(ctx, p, program.Source, nil)
+	if err != nil {
+		return err
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "Available OpenShift OperatorHub catalogs:\nOpenShift %s:\n", version)
+	var failed []error
+	for _, name := range names {
+		at, err := remote.Repository(name)
+		if err == nil {
+			_, err = at.Head(ctx, "v"+version)
+		}
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			fmt.Fprintf(&b, "Invalid catalog reference %q, please check version\n", name+":v"+version)
+		case err != nil:
+			failed = append(failed, fmt.Errorf("%s: %w", name, err))
+		default:
+			fmt.Fprintf(&b, "%s:v%s\n", name, version)
+		}
+	}
+	if len(failed) < len(names) {
+		_, err = io.WriteString(p.Stdout, b.String())
+	}
+	return errors.Join(append(failed, err)...)
+}
