@@ -1,10 +1,10 @@
 // Package mirror copies operators across an air gap: the catalogs of an image set, filtered, with the bundles and
-// related images that they name, additional images, and the signatures and referrers of all of them.
+// related images that they name, the images of charts, additional images, and the signatures and referrers of all of them.
 //
 // There are three directions ([Mode]): from registries to a registry, from registries to a medium, and from a medium to
 // a registry. All follow the same steps, which run.go has one after the other, and each of which has a file:
 //
-//	collect       image set ──> collection: the catalogs, filtered, and a list of images  (collect.go, collectreleases.go)
+//	collect       image set ──> collection: the catalogs, filtered, and a list of images  (collect.go, collectreleases.go, collectcharts.go)
 //	check         collection ──> each image with its destination, or a conflict           (destinations.go)
 //	decide        image ──> it is there, or what is to be copied, or why it cannot be      (decide.go)
 //	transfer      images ──> what became of each                                          (transfer.go)

@@ -33,8 +33,8 @@ func mirrorRunCommand(p *option.Session) *cli.Command {
 		Usage:     "copy releases and operators to a registry or archive, or from an archive to a registry",
 		ArgsUsage: "DESTINATION",
 		Description: `Copies what an image set (--config) asks for: releases with their components, filtered
-catalogs, the bundles and related images that they name, additional images, and the signatures and referrers
-of all of them. The destination decides:
+catalogs, the bundles and related images that they name, the images of Helm charts, additional images, and the
+signatures and referrers of all of them. The destination decides:
 
   docker://REGISTRY[/PATH]             from registries to a registry; --workspace is needed
   file://DIR                           from registries to an archive in DIR
