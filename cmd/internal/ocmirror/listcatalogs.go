@@ -25,8 +25,8 @@ const marketplaceCatalog = "registry.redhat.io/redhat/redhat-marketplace-index"
 // listCatalogs lists the catalogs of a version of OpenShift, each as the registry has it. One that cannot be asked for is
 // an error, after the others.
 func (o *options) listCatalogs(ctx context.Context, p *option.Session) error {
-	of, err := semver.ParseTolerant(o.version)
-	if err != nil || strings.Count(o.version, ".") != 1 || of.Pre != nil {
+	of, err := semver.Parse(strings.TrimPrefix(o.version, "v") + ".0")
+	if err != nil || len(of.Pre)+len(of.Build) > 0 {
 		return cmdline.Usagef("--version: %q is no version X.Y of OpenShift, such as 4.18", o.version)
 	}
 	version := fmt.Sprintf("%d.%d", of.Major, of.Minor)
