@@ -8,8 +8,7 @@ import (
 	"io/fs"
 	"strings"
 
-	"github.com/blang/semver/v4"
-
+	"github.com/operator-bindery/bindery/check/openshift"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
@@ -25,13 +24,12 @@ const marketplaceCatalog = "registry.redhat.io/redhat/redhat-marketplace-index"
 // listCatalogs lists the catalogs of a version of OpenShift, each as the registry has it. One that cannot be asked for is
 // an error, after the others.
 func (o *options) listCatalogs(ctx context.Context, p *option.Session) error {
-	of, err := semver.Parse(strings.TrimPrefix(o.version, "v") + ".0")
-	if err != nil || len(of.Pre)+len(of.Build) > 0 {
-		return cmdline.Usagef("--version: %q is no version X.Y of OpenShift, such as 4.18", o.version)
+	version, err := openshift.Parse(o.version)
+	if err != nil {
+		return cmdline.Usagef("--version: %v", err)
 	}
-	version := fmt.Sprintf("%d.%d", of.Major, of.Minor)
 	names := vendorCatalogs
-	if of.LT(semver.Version{Major: 4, Minor: 22}) {
+	if version.Compare(openshift.Version{Major: 4, Minor: 22}) < 0 {
 		names = append(names[:len(names):len(names)], marketplaceCatalog)
 	}
 	remote, err := o.newRemote(ctx, p, program.Source, nil)
@@ -44,11 +42,11 @@ func (o *options) listCatalogs(ctx context.Context, p *option.Session) error {
 	for _, name := range names {
 		at, err := remote.Repository(name)
 		if err == nil {
-			_, err = at.Head(ctx, "v"+version)
+			_, err = at.Head(ctx, "v"+version.String())
 		}
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			fmt.Fprintf(&b, "Invalid catalog reference %q, please check version\n", name+":v"+version)
+			fmt.Fprintf(&b, "Invalid catalog reference %q, please check version\n", name+":v"+version.String())
 		case err != nil:
 			failed = append(failed, fmt.Errorf("%s: %w", name, err))
 		default:
