@@ -9,7 +9,6 @@ import (
 )
 
 var (
-	osArch          = shape.Strict[platformForm]()
 	operatorShape   = shape.Strict[operatorForm]()
 	additionalShape = shape.Strict[additionalForm]()
 	blockedShape    = shape.Strict[blockedForm]()

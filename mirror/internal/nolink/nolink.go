@@ -70,7 +70,11 @@ func (d FS) Open(name string) (fs.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if info, err := os.Lstat(path); err == nil && info.IsDir() {
+	info, err := os.Lstat(path)
+	switch {
+	case err != nil:
+		return nil, err // another run may just make it
+	case info.IsDir():
 		return os.Open(path)
 	}
 	return regularfile.Open(path)

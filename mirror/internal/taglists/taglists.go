@@ -41,7 +41,12 @@ func AtTarget(images map[string]int) *Lists { return &Lists{images: images} }
 // Lacks tells whether the target is known not to have a tag: it has no such repository, or lists others. Some registries
 // do not list the tags of attachments.
 func (t *Lists) Lacks(ctx context.Context, repository string, at store.Reader, tag string) bool {
-	is := t.get(ctx, repository, at)
+	is := list{}
+	if t.images[repository] > 0 {
+		is = t.get(ctx, repository, at)
+	} else { // it is asked for once
+		is, _ = t.read(ctx, repository, at)
+	}
 	return is.none || is.tags != nil && !is.tags[tag] && !strings.HasPrefix(tag, tagPrefix)
 }
 
@@ -58,26 +63,29 @@ const maxKept = 20_000
 
 // get returns what is known of a repository: no tags, where the list takes more requests than it saves, or is refused.
 func (t *Lists) get(ctx context.Context, name string, from store.Reader) list {
-	is, _ := t.lists.Get(ctx, name, func(ctx context.Context) (list, error) {
-		tags, all, err := from.Tags(ctx, max(t.images[name], 1))
-		if ctx.Err() != nil {
-			return list{}, context.Cause(ctx)
-		}
-		if err != nil || !all {
-			return list{none: errors.Is(err, store.ErrNoRepository)}, nil
-		}
-		out := map[string]bool{}
-		for _, tag := range tags {
-			if strings.HasPrefix(tag, t.prefix) {
-				out[tag] = true
-			}
-		}
-		if len(out) > maxKept {
-			return list{}, nil
-		}
-		return list{tags: out}, nil
-	})
+	is, _ := t.lists.Get(ctx, name, func(ctx context.Context) (list, error) { return t.read(ctx, name, from) })
 	return is
+}
+
+// read is like get, of a list that is not kept.
+func (t *Lists) read(ctx context.Context, name string, from store.Reader) (list, error) {
+	tags, all, err := from.Tags(ctx, max(t.images[name], 1))
+	if ctx.Err() != nil {
+		return list{}, context.Cause(ctx)
+	}
+	if err != nil || !all {
+		return list{none: errors.Is(err, store.ErrNoRepository)}, nil
+	}
+	out := map[string]bool{}
+	for _, tag := range tags {
+		if strings.HasPrefix(tag, t.prefix) {
+			out[tag] = true
+		}
+	}
+	if len(out) > maxKept {
+		return list{}, nil
+	}
+	return list{tags: out}, nil
 }
 
 // tagPrefix is what the tags of attachments begin with.
