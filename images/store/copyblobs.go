@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 
 	"github.com/opencontainers/go-digest"
@@ -77,23 +76,20 @@ func (c *imageCopy) blob(ctx context.Context, d v1.Descriptor) error {
 		if opened.CompareAndSwap(false, true) {
 			c.move(EventBlobStart, d, from)
 		}
-		done, err := c.startUpload(ctx)
-		if err != nil {
-			return nil, err
-		}
 		body, err := open(ctx, from)
-		if err != nil {
-			done()
-		}
 		if IsForeign(d) && errors.Is(err, fs.ErrNotExist) {
 			return nil, errForeign
 		}
 		if err != nil {
 			return nil, err
 		}
-		return &sentBody{ReadCloser: body, c: c, d: d, at: from, sent: &sent, done: done}, nil
+		return &sentBody{ReadCloser: body, c: c, d: d, at: from, sent: &sent}, nil
+	}
+	if err := c.startUpload(ctx); err != nil {
+		return err
 	}
 	from, err := c.to.WriteBlob(ctx, d, content)
+	c.endUpload()
 	c.mu.Lock()
 	c.account.Sent += sent.Load()
 	if errors.Is(err, errForeign) {
@@ -115,17 +111,23 @@ func (c *imageCopy) blob(ctx context.Context, d v1.Descriptor) error {
 	return nil
 }
 
-// startUpload waits until another blob may be sent: one that waits for the same blob of another image does not count. done
-// may be called again.
-func (c *imageCopy) startUpload(ctx context.Context) (done func(), err error) {
+// startUpload waits until another blob may be sent, which endUpload ends. One that waits for the same blob of another image
+// counts too: the other one has begun.
+func (c *imageCopy) startUpload(ctx context.Context) error {
 	if c.o.Uploads == nil || c.to.Can().Staged {
-		return func() {}, nil
+		return nil
 	}
 	select {
 	case c.o.Uploads <- struct{}{}:
-		return sync.OnceFunc(func() { <-c.o.Uploads }), nil
+		return nil
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		return context.Cause(ctx)
+	}
+}
+
+func (c *imageCopy) endUpload() {
+	if c.o.Uploads != nil && !c.to.Can().Staged {
+		<-c.o.Uploads
 	}
 }
 
@@ -220,13 +222,6 @@ type sentBody struct {
 	at   int64
 	told int64
 	sent *atomic.Int64
-	done func()
-}
-
-// Close ends the upload's part of [CopyOptions].Uploads.
-func (b *sentBody) Close() error {
-	b.done()
-	return b.ReadCloser.Close()
 }
 
 // tellEvery is after how many bytes the progress of a blob is reported.
