@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -234,10 +235,10 @@ func (r *run) chosenReleases() ([]namedText, error) {
 
 // writePinned writes the pinned configurations to the workspace: those of the run, or those that an archive has.
 func (r *run) writePinned() error {
-	files, err := r.pinnedFiles()
 	if r.o.Mode == FromDisk {
-		files, err = archivedPinned(r.places.input.reader.Files())
+		return r.copyPinned(r.places.input.reader.Files())
 	}
+	files, err := r.pinnedFiles()
 	if err != nil {
 		return err
 	}
@@ -250,17 +251,17 @@ func (r *run) writePinned() error {
 	return nil
 }
 
-// maxPinned is how many pinned configurations of an archive are read.
-const maxPinned = 1000
+// maxPinned is how many pinned configurations of an archive are copied to the workspace.
+const maxPinned = 200
 
-// archivedPinned returns the pinned configurations in an archive, which the run that wrote it has added.
-func archivedPinned(files fs.FS) (out []namedText, err error) {
+// copyPinned copies the pinned configurations in an archive to the workspace. A file that is there stays.
+func (r *run) copyPinned(files fs.FS) error {
 	names, err := fs.Glob(files, path.Join(workingDir, "*_pinned_*.yaml"))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if len(names) > maxPinned {
-		return nil, fmt.Errorf("the archive has %d pinned configurations, %w: more than %d", len(names), fault.ErrLimit, maxPinned)
+		return fmt.Errorf("the archive has %d pinned configurations, %w: more than %d", len(names), fault.ErrLimit, maxPinned)
 	}
 	for _, name := range names {
 		base := path.Base(name)
@@ -269,18 +270,30 @@ func archivedPinned(files fs.FS) (out []namedText, err error) {
 		}
 		info, err := fs.Stat(files, name)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if info.Size() > imageset.MaxConfig {
-			return nil, fmt.Errorf("%s in the archive: %w: more than %d bytes", name, fault.ErrLimit, imageset.MaxConfig)
+			return fmt.Errorf("%s in the archive: %w: more than %d bytes", name, fault.ErrLimit, imageset.MaxConfig)
 		}
 		text, err := fs.ReadFile(files, name)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		out = append(out, namedText{base, text})
+		there, err := r.o.Workspace.files().Read(base)
+		switch {
+		case err != nil:
+			return err
+		case there == nil:
+			err = r.writeFile(text, base)
+		case !bytes.Equal(there, text):
+			r.report.problem(filter.Warning, base, "", "it is in the workspace with other content than in the archive, and stays")
+		}
+		if err != nil {
+			return err
+		}
 	}
-	return out, nil
+	slices.Sort(r.report.account.Files)
+	return nil
 }
 
 // writeErrors writes the list of images that failed, if there are any, where oc-mirror writes it.

@@ -105,9 +105,9 @@ const maxImagesAtOnce = 40
 
 // imagesAtOnce is how many images are copied at once. What limits a copy to a registry is how many blobs are sent, those of
 // as many images as there may be at once: most images have few that are new, and wait for answers between them. As many
-// again may wait until their signatures have lasted.
+// again may wait until their signatures have lasted. Where an image has a limit of time, none waits for another.
 func (r *run) imagesAtOnce() int {
-	if r.writing() || r.o.ParallelImages == 1 {
+	if r.writing() || r.o.ParallelImages == 1 || r.o.Timeout > 0 {
 		return r.o.ParallelImages
 	}
 	return max(r.o.ParallelImages, min(2*cap(r.uploads), maxImagesAtOnce))

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -73,6 +75,51 @@ func nested(t testing.TB, s *source) (top, amd, arm, attestation, inner v1.Descr
 	inner = s.index(t, on(s.image(t, "inner amd"), "amd64"), on(s.image(t, "inner arm"), "arm64"))
 	onlyArm := s.index(t, on(s.image(t, "only arm"), "arm64"))
 	return s.index(t, amd, arm, attestation, other, inner, onlyArm, amd), amd, arm, attestation, inner
+}
+
+// slow is a place that answers to a blob after a while, when its content has been read and closed.
+type slow struct {
+	store.Writer
+	now, most atomic.Int32
+}
+
+func (s *slow) WriteBlob(ctx context.Context, d v1.Descriptor, c store.Content) (string, error) {
+	for n := s.now.Add(1); ; {
+		if most := s.most.Load(); n <= most || s.most.CompareAndSwap(most, n) {
+			break
+		}
+	}
+	defer s.now.Add(-1)
+	body, err := c.Open(ctx, 0)
+	if err != nil {
+		return "", err
+	}
+	_, err = io.Copy(io.Discard, body)
+	if err = errors.Join(err, body.Close()); err != nil {
+		return "", err
+	}
+	runtime.Gosched() // the others come here before the answer
+	return s.Writer.WriteBlob(ctx, d, c)
+}
+
+// Copies that share a limit of uploads send no more blobs at once than that, until the answer to each.
+func TestUploadsAreLimited(t *testing.T) {
+	from := newSource()
+	to := &slow{Writer: storetest.NewMemory()}
+	uploads := make(chan struct{}, 3)
+	var all sync.WaitGroup
+	for n := range 20 {
+		top := from.image(t, fmt.Sprintf("image %d", n))
+		all.Go(func() {
+			if _, err := store.CopyOne(t.Context(), from, top, to, fmt.Sprintf("v%d", n), store.CopyOptions{Jobs: 5, Uploads: uploads}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if most := to.most.Load(); most > 3 || most < 2 {
+		t.Errorf("%d uploads at once", most)
+	}
 }
 
 // Everything of indexes in indexes is copied, each blob once, and the tag at last.

@@ -48,7 +48,8 @@ const (
 
 var (
 	segmentExpr = lazyregexp.New(`^mirror_[0-9]{6}\.tar$`)
-	partialName = lazyregexp.New(`^\.mirror_[0-9]{6}\.partial$`)
+	// partialName matches the names of unfinished segments, also that of earlier versions, which oc-mirror takes for an archive.
+	partialName = lazyregexp.New(`^\.mirror_[0-9]{6}(\.tar)?\.partial$`)
 )
 
 // segmentName returns the name of a segment, which is counted from 1.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -217,6 +218,41 @@ func TestContentThatLies(t *testing.T) {
 			fs.ErrNotExist) {
 			t.Error(err)
 		}
+	}
+}
+
+// A blob among the files of oc-mirror's working directory counts where the storage of the registry has none, and must be
+// what its name says.
+func TestBlobsAmongFiles(t *testing.T) {
+	const stray = "working-dir/operator-catalogs/catalog/x/catalog-image/blobs/sha256/"
+	good := blobOf(layerType, []byte("test")).Descriptor
+	for name, c := range map[string]struct {
+		among, stored string
+		want          error
+	}{
+		"alone":            {"test", "", nil},
+		"alone, and other": {"tesu", "", fault.ErrIntegrity},
+		"other bytes":      {"tesu", "test", nil},
+		"other size":       {"tests", "test", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			hex := good.Digest.Encoded()
+			entries := []entry{{name: stray + hex, content: c.among}, {name: at, content: "sha256:" + hex1}}
+			if c.stored != "" {
+				entries = append(entries, entry{name: peer + "blobs/sha256/" + hex[:2] + "/" + hex + "/data", content: c.stored})
+			}
+			r, err := openBytes(t, archiveOf(t, entries...))
+			if err != nil {
+				t.Fatal(err)
+			}
+			f, err := r.Repository("acme/app").Blob(context.Background(), good, 0)
+			if err == nil {
+				_, err = io.ReadAll(f)
+			}
+			if !errors.Is(err, c.want) {
+				t.Errorf("%v instead of %v", err, c.want)
+			}
+		})
 	}
 }
 

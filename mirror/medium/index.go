@@ -81,9 +81,7 @@ func (x *indexer) add(name string, at, size int64, content io.Reader) error {
 	case checkFileName(name) == nil:
 		if m := unpackedBlob().FindStringSubmatch(name); m != nil {
 			if k, err := keyOf(digest.Digest("sha256:" + m[1])); err == nil {
-				if err := x.r.blobs.add(indexed{k, x.segment, at, size}); err != nil {
-					return err
-				}
+				x.r.unpacked[k] = indexed{k, x.segment, at, size}
 			}
 		}
 		return x.file(name, here)

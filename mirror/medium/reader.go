@@ -23,6 +23,7 @@ type Reader struct {
 	roots    []*os.Root
 	segments []segmentFile
 	blobs    blobIndex
+	unpacked map[key]indexed // blobs among the files, see unpackedBlob: no more than files
 	repos    map[string]*repositoryIndex
 	files    map[string]span // of the last archive
 	contents *Contents       // of the last archive; see join
@@ -50,7 +51,7 @@ type segmentFile struct {
 // the class [fault.ErrIntegrity] if a segment is missing, cut off, or not of this archive; of [fault.ErrInvalid] and
 // [fault.ErrLimit] for archives that break a rule: at most 1,000,000 blobs, 8,000,000 members, 500,000 tags.
 func Open(ctx context.Context, dir string, earlier ...string) (_ *Reader, err error) {
-	r := &Reader{repos: map[string]*repositoryIndex{}}
+	r := &Reader{repos: map[string]*repositoryIndex{}, unpacked: map[key]indexed{}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, r.Close())
@@ -241,7 +242,13 @@ func (r *Reader) Has(d digest.Digest) bool {
 	return has
 }
 
-func (r *Reader) find(k key) (indexed, bool) { return r.blobs.find(k) }
+func (r *Reader) find(k key) (indexed, bool) {
+	if found, ok := r.blobs.find(k); ok {
+		return found, true
+	}
+	found, ok := r.unpacked[k]
+	return found, ok
+}
 
 // openSpan opens a part of a segment.
 func (r *Reader) openSpan(s span) (section, error) {

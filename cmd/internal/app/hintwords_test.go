@@ -339,6 +339,8 @@ func TestUnsupportedByOCMirror(t *testing.T) {
 		"list operators --catalogs --version 4.14 --catalog x": "--catalog and --catalogs cannot be used together",
 		"init --registry example.com/x":                        `"init" is not supported`,
 		"describe archive.tar":                                 `"describe" is not supported`,
+		"-c x --v1=false --src-no-creds=false file://y":        "x: no such file",
+		"-c x --authfile -v file://y":                          "x: no such file",
 		"--v1 -c x file://y":                                   "--v1 is not supported",
 		"-c x --src-creds a:b file://y":                        `log in with "bindery login HOST", or name a file with --src-authfile`,
 		"delete --generate --dest-creds a:b docker://y":        "--dest-creds is not supported",

@@ -13,7 +13,7 @@ import (
 	"github.com/operator-bindery/bindery/mirror"
 )
 
-// refusedFlags are flags of oc-mirror that this program cannot heed, with the reason.
+// refusedFlags are flags of oc-mirror that this program refuses, with the reason.
 var refusedFlags = map[string]string{
 	"src-creds": inFiles, "dest-creds": inFiles, "src-username": inFiles, "src-password": inFiles, "dest-username": inFiles,
 	"dest-password": inFiles, "src-registry-token": inFiles, "dest-registry-token": inFiles,
@@ -47,6 +47,8 @@ type options struct {
 	logLevel, srcCertDir, destCertDir         string
 	srcTLSVerify, destTLSVerify, securePolicy bool
 
+	wanted map[string]*bool // of the boolean flags that are refused
+
 	since, account   string
 	removeSignatures bool
 
@@ -64,7 +66,7 @@ func (o *options) commonFlags() []cli.Flag {
 	for _, name := range slices.Sorted(maps.Keys(refusedFlags)) {
 		if slices.Contains([]string{"v1", "cpu-prof", "mem-prof", "src-no-creds", "dest-no-creds", "dest-compress", "dest-decompress",
 			"dest-oci-accept-uncompressed-layers"}, name) {
-			refused = append(refused, &cli.BoolFlag{Name: name, Hidden: true})
+			refused = append(refused, &cli.BoolFlag{Name: name, Hidden: true, Destination: o.wants(name)})
 		} else {
 			refused = append(refused, &cli.StringFlag{Name: name, Hidden: true})
 		}
@@ -98,10 +100,19 @@ func (o *options) commonFlags() []cli.Flag {
 	}, refused)
 }
 
-// checkFlags returns an error if a flag is given that cannot be heeded.
+// wants returns where the value of a boolean flag goes that is refused.
+func (o *options) wants(name string) *bool {
+	if o.wanted == nil {
+		o.wanted = map[string]*bool{}
+	}
+	o.wanted[name] = new(bool)
+	return o.wanted[name]
+}
+
+// checkFlags returns an error if a flag is given that is refused.
 func (o *options) checkFlags(p *option.Session) error {
 	for _, name := range slices.Sorted(maps.Keys(refusedFlags)) {
-		if p.Given(name) {
+		if on := o.wanted[name]; p.Given(name) && (on == nil || *on) {
 			return cmdline.Usagef("--%s is not supported: %s", name, refusedFlags[name])
 		}
 	}

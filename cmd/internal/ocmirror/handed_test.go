@@ -145,6 +145,19 @@ func TestPinnedConfigurationsTravel(t *testing.T) {
 			if there != 2 {
 				t.Errorf("%d pinned configurations at the other side", there)
 			}
+			if form == "oci" {
+				return
+			}
+			for name := range r.tree("ws", "isc_pinned_*.yaml") {
+				clitest.WriteFile(t, name, "edited")
+			}
+			got = r.execute(step{args: []string{"-c", "$W/isc.yaml", "--from", "file://$W/ws", "docker://127.0.0.1:5802/m", "--v2",
+				"--dest-tls-verify=false"}}, nil)
+			for name, text := range r.tree("ws", "isc_pinned_*.yaml") {
+				if text != "edited" || !strings.Contains(got.Stderr, filepath.Base(name)+": it is in the workspace with other content") {
+					t.Errorf("an edited file: %q, %s", text, got.Stderr)
+				}
+			}
 		})
 	}
 }

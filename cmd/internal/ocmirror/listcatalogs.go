@@ -5,13 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
+	"net/http"
 	"strings"
 
 	"github.com/operator-bindery/bindery/check/openshift"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
 	"github.com/operator-bindery/bindery/cmd/internal/program"
+	"github.com/operator-bindery/bindery/images/registries"
+	"github.com/operator-bindery/bindery/mirror"
 )
 
 // vendorCatalogs are the repositories of the catalogs of OpenShift, whose tags are versions vX.Y; marketplaceCatalog is
@@ -32,20 +34,18 @@ func (o *options) listCatalogs(ctx context.Context, p *option.Session) error {
 	if version.Compare(openshift.Version{Major: 4, Minor: 22}) < 0 {
 		names = append(names[:len(names):len(names)], marketplaceCatalog)
 	}
-	remote, err := o.newRemote(ctx, p, program.Source, nil)
-	if err != nil {
+	var with mirror.Options
+	if err := o.createClients(ctx, p, &with, program.Source); err != nil {
 		return err
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "Available OpenShift OperatorHub catalogs:\nOpenShift %s:\n", version)
 	var failed []error
 	for _, name := range names {
-		at, err := remote.Repository(name)
-		if err == nil {
-			_, err = at.Head(ctx, "v"+version.String())
-		}
+		_, err := with.Render.Images.UnverifiedHead(ctx, name+":v"+version.String())
+		var answer *registries.StatusError
 		switch {
-		case errors.Is(err, fs.ErrNotExist):
+		case errors.As(err, &answer) && answer.Status == http.StatusNotFound:
 			fmt.Fprintf(&b, "Invalid catalog reference %q, please check version\n", name+":v"+version.String())
 		case err != nil:
 			failed = append(failed, fmt.Errorf("%s: %w", name, err))

@@ -39,10 +39,10 @@ const compatible = "v2.0.0"
 // Args translates the arguments of oc-mirror to those of the hidden commands.
 func Args(args []string) []string {
 	for i, a := range args {
-		if a == "--version" || a == "-v" {
+		value := i > 0 && strings.HasPrefix(args[i-1], "-") // perhaps of that flag
+		if (a == "--version" || a == "-v") && (!value || isSwitch(args[i-1])) {
 			return []string{"oc-mirror-version"}
 		}
-		value := i > 0 && strings.HasPrefix(args[i-1], "-") // perhaps of that flag
 		if _, known := ocMirrorUnsupported[a]; known && !value {
 			return []string{"oc-mirror-unsupported", "--", a}
 		}
@@ -76,6 +76,21 @@ func Args(args []string) []string {
 	return append([]string{"oc-mirror-run"}, args...)
 }
 
+// isSwitch tells whether an argument is a flag of oc-mirror with its value, or one that needs none.
+func isSwitch(arg string) bool {
+	name := strings.TrimLeft(arg, "-")
+	if strings.Contains(name, "=") {
+		return true
+	}
+	var o options
+	for _, f := range append(o.commonFlags(), o.runFlags()...) {
+		if _, is := f.(*cli.BoolFlag); is && slices.Contains(f.Names(), name) {
+			return true
+		}
+	}
+	return false
+}
+
 // ocMirrorUnsupported are commands of oc-mirror that there are not, with what there is.
 var ocMirrorUnsupported = map[string]string{
 	"init":     "an image set is written by hand; \"bindery schema image-set\" describes its fields",
@@ -92,7 +107,7 @@ const ocMirrorHelp = "The destination decides:\n\n" +
 	"  oc-mirror delete --delete-yaml-file FILE docker://REGISTRY\n" +
 	"  oc-mirror list operators --catalog NAME [--package NAME [--channel NAME]] | --catalogs --version X.Y\n" +
 	"  oc-mirror list releases [--channel NAME | --version X.Y [--channels]] [--filter-by-archs amd64,arm64]\n\n" +
-	"The exit status is 0, or 1, or the sum of 2 (images of releases lack),\n" +
+	"The exit status is 0, or 1, or the sum of 2 (images of releases are missing),\n" +
 	"4 (images of operators), 8 (additional images) and 16 (images of charts). This is\n" +
 	"bindery under the name oc-mirror; \"bindery mirror --help\" has more."
 

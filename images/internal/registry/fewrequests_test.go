@@ -39,6 +39,19 @@ func content(size int, first byte) (v1.Descriptor, []byte) {
 	return v1.Descriptor{Digest: digest.FromBytes(text), Size: int64(size)}, text
 }
 
+// refusing has a registry answer to blobs in one request with a status.
+func refusing(status int) func(*testregistry.Registry) {
+	return func(r *testregistry.Registry) {
+		r.Interfere(func(w http.ResponseWriter, q *http.Request) bool {
+			refused := q.Method == http.MethodPost && q.URL.Query().Has("digest")
+			if refused {
+				w.WriteHeader(status)
+			}
+			return refused
+		})
+	}
+}
+
 // A blob below 1 MB is sent in the request that opens its upload, where the registry takes that. It is found out with
 // one small blob, which no registry loses, and not again for another repository of the host.
 func TestBlobsInOneRequest(t *testing.T) {
@@ -46,17 +59,10 @@ func TestBlobsInOneRequest(t *testing.T) {
 		set  func(r *testregistry.Registry)
 		want string
 	}{
-		"taken":                   {(*testregistry.Registry).OnePost, "2 HEAD, 5 POST, 1 PATCH, 1 PUT"},
+		"taken":                   {(*testregistry.Registry).OnePost, "3 HEAD, 5 POST, 1 PATCH, 1 PUT"},
 		"answered with a session": {func(*testregistry.Registry) {}, "2 HEAD, 5 POST, 1 PATCH, 5 PUT"},
-		"refused": {func(r *testregistry.Registry) {
-			r.Interfere(func(w http.ResponseWriter, q *http.Request) bool {
-				refused := q.Method == http.MethodPost && q.URL.Query().Has("digest")
-				if refused {
-					w.WriteHeader(http.StatusBadRequest)
-				}
-				return refused
-			})
-		}, "2 HEAD, 6 POST, 1 PATCH, 5 PUT"},
+		"refused":                 {refusing(http.StatusBadRequest), "2 HEAD, 6 POST, 1 PATCH, 5 PUT"},
+		"refused by a firewall":   {refusing(http.StatusForbidden), "2 HEAD, 6 POST, 1 PATCH, 5 PUT"},
 		"answered without an address": {func(r *testregistry.Registry) {
 			r.Interfere(func(w http.ResponseWriter, q *http.Request) bool {
 				lost := q.Method == http.MethodPost && q.URL.Query().Has("digest")
@@ -114,32 +120,50 @@ func TestBlobsInOneRequest(t *testing.T) {
 	}
 }
 
-// A registry that has answered success to such a request, and then lacks the blob, gets blobs in sessions.
+// A registry that answers success to such a request and lacks the blob gets blobs in sessions: the first answer is checked,
+// and if it is a later one, when the manifest is refused.
 func TestBlobInOneRequestIsMissing(t *testing.T) {
-	r := testregistry.New(t)
-	r.Separate(false)
-	lost := true
-	r.Interfere(func(w http.ResponseWriter, q *http.Request) bool {
-		if lost && q.Method == http.MethodPost && q.URL.Query().Has("digest") {
-			w.WriteHeader(http.StatusCreated)
-			return true
-		}
-		return false
-	})
-	w := writerTo(t, r, "acme/app")
-	d, text := content(100, 'x')
-	manifest := []byte(`{"schemaVersion":2,"config":{"digest":"` + d.Digest.String() + `","size":100},"layers":[]}`)
-	write := func() error {
-		if err := store.WriteBytes(t.Context(), w, d, text); err != nil {
-			t.Fatal(err)
-		}
-		return w.WriteManifest(t.Context(), manifest, v1.MediaTypeImageManifest, store.WriteOptions{Tag: "v1", Sparse: true})
-	}
-	if err := write(); !errors.Is(err, store.ErrIncomplete) {
-		t.Error(err)
-	}
-	if err := write(); err != nil {
-		t.Errorf("%v: %q", err, r.Requests())
+	for name, c := range map[string]struct {
+		from  int // the request whose blob is lost, as those after it
+		first error
+	}{"at once": {1, nil}, "later": {2, store.ErrIncomplete}} {
+		t.Run(name, func(t *testing.T) {
+			r := testregistry.New(t)
+			r.Separate(false)
+			r.OnePost()
+			n := 0
+			r.Interfere(func(w http.ResponseWriter, q *http.Request) bool {
+				if q.Method != http.MethodPost || !q.URL.Query().Has("digest") {
+					return false
+				}
+				if n++; n < c.from {
+					return false
+				}
+				w.WriteHeader(http.StatusCreated)
+				return true
+			})
+			w := writerTo(t, r, "acme/app")
+			one, first := content(100, 'x')
+			two, second := content(200, 'y')
+			manifest := []byte(`{"schemaVersion":2,"config":{"digest":"` + one.Digest.String() + `","size":100},"layers":[{"digest":"` +
+				two.Digest.String() + `","size":200}]}`)
+			write := func() error {
+				err := store.WriteBytes(t.Context(), w, one, first)
+				if err == nil {
+					err = store.WriteBytes(t.Context(), w, two, second)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				return w.WriteManifest(t.Context(), manifest, v1.MediaTypeImageManifest, store.WriteOptions{Tag: "v1", Sparse: true})
+			}
+			if err := write(); !errors.Is(err, c.first) {
+				t.Error(err)
+			}
+			if err := write(); err != nil {
+				t.Errorf("%v: %q", err, r.Requests())
+			}
+		})
 	}
 }
 

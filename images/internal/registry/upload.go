@@ -85,8 +85,8 @@ func (u *blobUpload) post(ctx context.Context) (done bool, err error) {
 	if takes.Load() != onePostTaken && (u.blob.Size > smallBlob || !takes.CompareAndSwap(onePostUnknown, onePostAsked)) {
 		return false, nil
 	}
-	learned := onePostRefused
-	if takes.Load() != onePostTaken {
+	learned, first := onePostRefused, takes.Load() != onePostTaken
+	if first {
 		defer func() { takes.CompareAndSwap(onePostAsked, learned) }()
 		content, err := u.readAll(ctx) // the source is read once, whatever the answer is
 		if err != nil {
@@ -100,8 +100,8 @@ func (u *blobUpload) post(ctx context.Context) (done bool, err error) {
 		header: http.Header{"Content-Type": {"application/octet-stream"}}}
 	resp, err := u.repo.try(ctx, q)
 	switch {
-	case refusesWhole(err):
-		return false, nil
+	case refusesWhole(err), first && !isUnopened(err) && hasStatus(err, http.StatusUnauthorized, http.StatusForbidden):
+		return false, nil // what is before the registry may refuse it
 	case err != nil:
 		return false, err
 	case resp.StatusCode == http.StatusAccepted:
@@ -112,6 +112,11 @@ func (u *blobUpload) post(ctx context.Context) (done bool, err error) {
 	}
 	if err := u.checkStored(resp); err != nil {
 		return false, err
+	}
+	if first {
+		if there, err := u.repo.hasBlob(ctx, u.blob); !there || err != nil {
+			return false, err // it has answered so, and kept nothing
+		}
 	}
 	learned = onePostTaken
 	return true, nil
