@@ -12,7 +12,7 @@ func (c *Chart) RenderFiles(ctx context.Context, o Options) (map[string]string, 
 	if err != nil {
 		return nil, nil, err
 	}
-	root, values, err := c.prepare(o)
+	root, values, err := c.prepare(ctx, o)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -38,6 +38,7 @@ type engine struct {
 	depth    int   // of templates
 	made     int   // bytes that functions have made
 	output   int   // bytes of manifests
+	parsed   load  // what templates are held in memory
 	err      error // the innermost error of templates in templates
 }
 

@@ -83,7 +83,7 @@ func (c *Chart) render(ctx context.Context, o Options) ([]Manifest, error) {
 	if err != nil {
 		return nil, err
 	}
-	root, values, err := c.prepare(o)
+	root, values, err := c.prepare(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -95,15 +95,19 @@ func (c *Chart) render(ctx context.Context, o Options) ([]Manifest, error) {
 }
 
 // prepare returns the chart with the subcharts that are on, and its values.
-func (c *Chart) prepare(o Options) (*chart.Chart, Values, error) {
+func (c *Chart) prepare(ctx context.Context, o Options) (*chart.Chart, Values, error) {
 	root, err := assemble(c.tree)
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := processDependencies(root, o.Values); err != nil {
+	t := &tally{ctx: ctx}
+	if err := t.processDependencies(root, o.Values); err != nil {
 		return nil, nil, err
 	}
-	values, err := coalesceValues(root, o.Values)
+	if err := t.addFiles(root); err != nil {
+		return nil, nil, err
+	}
+	values, err := t.coalesceValues(root, o.Values)
 	if err == nil {
 		err = checkSchemas(root, values)
 	}
@@ -121,7 +125,7 @@ func execute(ctx context.Context, root *chart.Chart, values Values, caps *Capabi
 	all := map[string]renderable{}
 	release := map[string]any{"Name": "", "Namespace": "", "IsUpgrade": false, "IsInstall": false, "Revision": 0,
 		"Service": "Helm"}
-	collect(root, all, map[string]any{"Values": values, "Release": release, "Capabilities": caps})
+	collect(root, all, map[*chart.File]string{}, map[string]any{"Values": values, "Release": release, "Capabilities": caps})
 	names := make([]string, 0, len(all))
 	for name := range all {
 		names = append(names, name)
@@ -137,6 +141,9 @@ func execute(ctx context.Context, root *chart.Chart, values Values, caps *Capabi
 	t := template.New("gotpl").Option("missingkey=zero").Funcs(e.funcs)
 	e.lateFuncs(t)
 	for _, name := range names {
+		if err := e.check(); err != nil {
+			return nil, err
+		}
 		if err := e.parse(t.New(name), all[name].text); err != nil {
 			return nil, fmt.Errorf("%w: %w", errInvalid, readable(name, err))
 		}
@@ -162,8 +169,9 @@ func execute(ctx context.Context, root *chart.Chart, values Values, caps *Capabi
 	return rendered, nil
 }
 
-// collect adds the templates of a chart and of its subcharts, and returns what its templates see.
-func collect(c *chart.Chart, all map[string]renderable, above Values) map[string]any {
+// collect adds the templates of a chart and of its subcharts, and returns what its templates see. Copies of a subchart share
+// texts.
+func collect(c *chart.Chart, all map[string]renderable, texts map[*chart.File]string, above Values) map[string]any {
 	subs := map[string]any{}
 	scope := map[string]any{
 		"Chart": struct {
@@ -182,14 +190,19 @@ func collect(c *chart.Chart, all map[string]renderable, above Values) map[string
 		scope["Values"] = v
 	}
 	for _, sub := range c.Dependencies() {
-		subs[sub.Name()] = collect(sub, all, scope)
+		subs[sub.Name()] = collect(sub, all, texts, scope)
 	}
 	at := c.ChartFullPath()
 	for _, t := range c.Templates {
 		if strings.EqualFold(c.Metadata.Type, "library") && !strings.HasPrefix(path.Base(t.Name), "_") {
 			continue
 		}
-		all[path.Join(at, t.Name)] = renderable{string(t.Data), path.Join(at, "templates"), scope}
+		text, ok := texts[t]
+		if !ok {
+			text = string(t.Data)
+			texts[t] = text
+		}
+		all[path.Join(at, t.Name)] = renderable{text, path.Join(at, "templates"), scope}
 	}
 	return scope
 }
@@ -220,6 +233,7 @@ func (e *engine) lateFuncs(t *template.Template) {
 			inner.Option("missingkey=zero")
 			e.lateFuncs(inner)
 			inner = inner.New(t.Name())
+			defer func(parsed load) { e.parsed = parsed }(e.parsed) // its trees end with it
 			if err := e.parse(inner, text); err != nil {
 				return "", fmt.Errorf("tpl cannot parse %s: %w", fault.Quote(text), err)
 			}
@@ -235,6 +249,9 @@ func (e *engine) lateFuncs(t *template.Template) {
 // parse parses a template as t.Parse does, with what bounds its execution.
 func (e *engine) parse(t *template.Template, text string) error {
 	if err := checkNesting(text); err != nil {
+		return err
+	}
+	if err := e.parsed.add(text); err != nil {
 		return err
 	}
 	trees, err := parse.Parse(t.Name(), text, "", "", e.known)

@@ -78,14 +78,18 @@ func deepCopied(v map[string]any) map[string]any {
 }
 
 // processDependencies drops subcharts that conditions and tags turn off, names those with aliases, and imports values.
-func processDependencies(c *chart.Chart, v map[string]any) error {
-	if err := enabledOnly(c, v, ""); err != nil {
+func (t *tally) processDependencies(c *chart.Chart, v map[string]any) error {
+	if err := t.enabledOnly(c, v, ""); err != nil {
 		return err
 	}
-	return importValues(c)
+	return t.importValues(c)
 }
 
-func enabledOnly(c *chart.Chart, v map[string]any, at string) error {
+func (t *tally) enabledOnly(c *chart.Chart, v map[string]any, at string) error {
+	// Each name is compared with each subchart, so either number counts first.
+	if err := t.add(&t.charts, max(len(c.Dependencies()), len(c.Metadata.Dependencies)), maxCharts, "subcharts"); err != nil {
+		return err
+	}
 	if c.Metadata.Dependencies == nil {
 		return nil
 	}
@@ -105,7 +109,7 @@ func enabledOnly(c *chart.Chart, v map[string]any, at string) error {
 		d.Enabled = true
 	}
 	c.SetDependencies(subs...)
-	values, err := coalesceValues(c, v)
+	values, err := t.coalesceValues(c, v)
 	if err != nil {
 		return err
 	}
@@ -130,7 +134,7 @@ func enabledOnly(c *chart.Chart, v map[string]any, at string) error {
 		}
 	}
 	for _, sub := range subs {
-		if err := enabledOnly(sub, values, at+sub.Name()+"."); err != nil {
+		if err := t.enabledOnly(sub, values, at+sub.Name()+"."); err != nil {
 			return err
 		}
 	}
@@ -205,16 +209,16 @@ func applyConditions(deps []*chart.Dependency, v Values, at string) {
 }
 
 // importValues merges what charts import of their subcharts into their values, the innermost first.
-func importValues(c *chart.Chart) error {
+func (t *tally) importValues(c *chart.Chart) error {
 	for _, sub := range c.Dependencies() {
-		if err := importValues(sub); err != nil {
+		if err := t.importValues(sub); err != nil {
 			return err
 		}
 	}
 	if c.Metadata.Dependencies == nil {
 		return nil
 	}
-	values, err := coalesceValues(c, nil)
+	values, err := t.coalesceValues(c, nil)
 	if err != nil {
 		return err
 	}
@@ -247,8 +251,14 @@ func importValues(c *chart.Chart) error {
 		}
 		d.ImportValues = done
 	}
-	c.Values = coalesceTables(withoutNulls(deepCopied(values)), imported, false)
-	return nil
+	n, err := sized(map[string]any{"values": map[string]any(values), "imported": imported}, written)
+	if err == nil {
+		err = t.add(&t.values, n, maxValues, "bytes of values")
+	}
+	if err == nil {
+		c.Values = coalesceTables(withoutNulls(deepCopied(values)), imported, false)
+	}
+	return err
 }
 
 func withoutNulls(v map[string]any) map[string]any {
@@ -264,12 +274,23 @@ func withoutNulls(v map[string]any) map[string]any {
 
 // coalesceValues returns v completed by the values of the chart and of its subcharts: v wins, and a null in it removes a
 // key.
-func coalesceValues(c *chart.Chart, v map[string]any) (Values, error) {
-	return coalesce(c, deepCopied(v))
+func (t *tally) coalesceValues(c *chart.Chart, v map[string]any) (Values, error) {
+	t.merged = 0
+	if err := t.addMerged(v); err != nil {
+		return nil, err
+	}
+	return t.coalesce(c, deepCopied(v))
 }
 
-func coalesce(c *chart.Chart, dst map[string]any) (map[string]any, error) {
+func (t *tally) coalesce(c *chart.Chart, dst map[string]any) (map[string]any, error) {
+	if err := t.addMerged(c.Values); err != nil {
+		return dst, err
+	}
 	coalesceChart(c, dst)
+	shared, err := sized(dst[globals], written)
+	if err != nil {
+		return dst, err
+	}
 	for _, sub := range c.Dependencies() {
 		if have, ok := dst[sub.Name()]; !ok {
 			dst[sub.Name()] = map[string]any{}
@@ -278,8 +299,11 @@ func coalesce(c *chart.Chart, dst map[string]any) (map[string]any, error) {
 				sub.Name(), c.Name())
 		}
 		of := dst[sub.Name()].(map[string]any)
+		if err := t.add(&t.merged, shared, maxValues, "bytes of values"); err != nil {
+			return dst, err
+		}
 		coalesceGlobals(of, dst)
-		done, err := coalesce(sub, of)
+		done, err := t.coalesce(sub, of)
 		dst[sub.Name()] = done
 		if err != nil {
 			return dst, err
