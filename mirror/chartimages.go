@@ -93,7 +93,7 @@ func (c *chart) find(ctx context.Context, what *helmtemplate.Chart, o helmtempla
 	if err != nil {
 		return nil, err
 	}
-	return chartimages.Find(what, manifests, chartimages.Options{ImagePaths: c.asked.ImagePaths, Narrow: narrow})
+	return chartimages.Find(ctx, what, manifests, chartimages.Options{ImagePaths: c.asked.ImagePaths, Narrow: narrow})
 }
 
 // addForOpenShift adds the images that a chart names on OpenShift alone. With oc-mirror's ways they are not mirrored.

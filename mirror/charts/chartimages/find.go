@@ -2,6 +2,7 @@ package chartimages
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -40,12 +41,18 @@ type Found struct {
 	Images []Image
 	// Others are images that are left out because of [Options].Narrow.
 	Others []Image
-	// Warnings are about images without a tag, and about paths at which nothing is.
+	// Warnings are about images without a tag, and about paths at which nothing is. Of more than 1,000 the last one says how
+	// many were left out.
 	Warnings []string
 }
 
-// maxImages is how many images a chart may have.
-const maxImages = 10_000
+// What a chart may have.
+const (
+	maxImages   = 10_000
+	maxWords    = 100_000 // at the places of images
+	maxObjects  = 100_000 // with the items of lists
+	maxWarnings = 1000    // that are kept
+)
 
 // narrow are the places of images that oc-mirror knows.
 var narrow = []string{
@@ -93,11 +100,15 @@ type finder struct {
 	wanted  []*place // of ImagePaths
 	seen    map[string]bool
 	found   Found
+
+	ctx            context.Context
+	words, objects int
+	warned         map[string]bool
 }
 
-// Find returns the images of the manifests of a chart. Errors name the chart, the file and the object.
-func Find(c *helmtemplate.Chart, manifests []helmtemplate.Manifest, o Options) (*Found, error) {
-	f := &finder{chart: c, options: o, seen: map[string]bool{}}
+// Find returns the images of the manifests of a chart. Errors name the chart, the file and the object, and that of ctx ends it.
+func Find(ctx context.Context, c *helmtemplate.Chart, manifests []helmtemplate.Manifest, o Options) (*Found, error) {
+	f := &finder{chart: c, options: o, seen: map[string]bool{}, ctx: ctx, warned: map[string]bool{}}
 	for _, text := range narrow {
 		if _, err := f.place(text, place{strict: true}); err != nil {
 			return nil, err
@@ -125,7 +136,9 @@ func Find(c *helmtemplate.Chart, manifests []helmtemplate.Manifest, o Options) (
 			return nil, err
 		}
 	}
-	f.annotated()
+	if err := f.annotated(); err != nil {
+		return nil, err
+	}
 	for _, p := range f.wanted {
 		if !p.found {
 			f.warn("chart %s: nothing is at %s of imagePaths", c.Name(), fault.Quote(p.text))
@@ -133,15 +146,33 @@ func Find(c *helmtemplate.Chart, manifests []helmtemplate.Manifest, o Options) (
 	}
 	// What is both found by oc-mirror and elsewhere is not left out.
 	f.found.Others = slices.DeleteFunc(f.found.Others, func(o Image) bool {
-		return slices.ContainsFunc(f.found.Images, func(i Image) bool { return i.Reference == o.Reference })
+		return f.seen[mirrored+o.Reference]
 	})
+	if n := len(f.warned) - maxWarnings; n > 0 {
+		f.found.Warnings = append(f.found.Warnings, fmt.Sprintf("chart %s: there are %d more warnings", c.Name(), n))
+	}
 	return &f.found, nil
 }
 
 func (f *finder) warn(format string, args ...any) {
-	if text := fmt.Sprintf(format, args...); !slices.Contains(f.found.Warnings, text) {
+	text := fmt.Sprintf(format, args...)
+	if f.warned[text] {
+		return
+	}
+	if f.warned[text] = true; len(f.warned) <= maxWarnings {
 		f.found.Warnings = append(f.found.Warnings, text)
 	}
+}
+
+// count counts what is looked at. It fails beyond most, and at the end of the context.
+func (f *finder) count(n *int, most int, what string) error {
+	if *n++; *n > most {
+		return fmt.Errorf("%w: chart %s has more %s (limit %d)", fault.ErrLimit, f.chart.Name(), what, most)
+	}
+	if f.ctx.Err() != nil {
+		return context.Cause(f.ctx)
+	}
+	return nil
 }
 
 // place parses a path and adds it to those that are looked at.
@@ -161,6 +192,9 @@ func (f *finder) place(text string, p place) (*place, error) {
 
 // object looks at an object; inList says that it is in a List.
 func (f *finder) object(m *helmtemplate.Manifest, object any, inList bool) error {
+	if err := f.count(&f.objects, maxObjects, "objects"); err != nil {
+		return err
+	}
 	for _, p := range f.places {
 		results, err := p.path.FindResults(object)
 		if err != nil {
@@ -218,7 +252,10 @@ func (f *finder) value(m *helmtemplate.Manifest, object any, p *place, v any, in
 // text takes the images in a text, which blanks separate.
 func (f *finder) text(m *helmtemplate.Manifest, object any, p *place, text string, inList bool) error {
 	kind, name := describe(object)
-	for _, word := range strings.Fields(text) {
+	for word := range strings.FieldsSeq(text) {
+		if err := f.count(&f.words, maxWords, "words at the places of images"); err != nil {
+			return err
+		}
 		p.found = true
 		if !p.strict && !p.others && !p.named && !hasHost(word) {
 			continue // a word beside images
@@ -239,6 +276,9 @@ func (f *finder) text(m *helmtemplate.Manifest, object any, p *place, text strin
 	return nil
 }
 
+// The keys of what is seen begin with these.
+const mirrored, leftOut = "0", "1"
+
 // add adds an image once. The error says why its reference is none.
 func (f *finder) add(i Image, where string, others bool) error {
 	ref, err := imageset.ParseRef(i.Reference)
@@ -252,9 +292,9 @@ func (f *finder) add(i Image, where string, others bool) error {
 		ref, i.Reference = tagged, i.Reference+":latest"
 	}
 	i.Ref = ref
-	list, key := &f.found.Images, "0"+i.Reference
+	list, key := &f.found.Images, mirrored+i.Reference
 	if others && f.options.Narrow {
-		list, key = &f.found.Others, "1"+i.Reference
+		list, key = &f.found.Others, leftOut+i.Reference
 	}
 	if !f.seen[key] {
 		f.seen[key] = true
@@ -264,26 +304,30 @@ func (f *finder) add(i Image, where string, others bool) error {
 }
 
 // annotated takes the images of the chart's annotation.
-func (f *finder) annotated() {
+func (f *finder) annotated() error {
 	text := f.chart.Annotations()[annotation]
 	if text == "" {
-		return
+		return nil
 	}
 	var list []struct{ Image string }
 	where := fmt.Sprintf("chart %s: Chart.yaml: annotation %s", f.chart.Name(), annotation)
 	if err := helmtemplate.Unmarshal([]byte(text), &list); err != nil {
-		f.warn("%s is no list of images: %s", where, err)
-		return
+		f.warn("%s is no list of images: %s", where, fault.Short(err.Error()))
+		return nil
 	}
 	for _, item := range list {
 		if len(f.seen) > maxImages {
-			return
+			return nil
+		}
+		if err := f.count(&f.words, maxWords, "words at the places of images"); err != nil {
+			return err
 		}
 		i := Image{Reference: item.Image, Source: "Chart.yaml", Kind: "Chart", Name: f.chart.Name(), Path: annotation}
 		if err := f.add(i, where, true); err != nil {
 			f.warn("%s: %s is no image and is left out", where, fault.Quote(item.Image))
 		}
 	}
+	return nil
 }
 
 // describe returns the kind and the name of an object.

@@ -4,6 +4,8 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -43,7 +45,7 @@ func find(t *testing.T, manifest, annotations string, o chartimages.Options) (*c
 	if err != nil {
 		t.Fatal(err)
 	}
-	return chartimages.Find(c, m, o)
+	return chartimages.Find(t.Context(), c, m, o)
 }
 
 const pod = "kind: Pod\nmetadata: {name: p}\nspec:\n  "
@@ -143,6 +145,35 @@ func TestFind(t *testing.T) {
 				t.Errorf("warnings %q, want %q", found.Warnings, c.warning)
 			}
 		})
+	}
+}
+
+// Warnings and what is looked at are bounded, and the end of the context ends the search.
+func TestBounds(t *testing.T) {
+	words := func(n string) string {
+		return pod + "containers: [{image: 'h.io/a:1', env: [{name: RELATED_IMAGE_X, value: '{{ range until " + n + " }} !{{ . }}{{ end }}'}]}]"
+	}
+	found, err := find(t, words("50000"), "", chartimages.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(found.Warnings); n != 1001 || found.Warnings[1000] != "chart c: there are 49000 more warnings" {
+		t.Errorf("%d warnings, the last is %q", n, found.Warnings[n-1])
+	}
+	for name, c := range map[string][2]string{
+		"words":   {words("200000"), "limit exceeded: chart c has more words at the places of images (limit 100000)"},
+		"objects": {"kind: List\nitems: [{{ range until 150000 }}a,{{ end }}]", "limit exceeded: chart c has more objects (limit 100000)"},
+	} {
+		if _, err := find(t, c[0], "", chartimages.Options{}); err == nil || err.Error() != c[1] {
+			t.Errorf("%s: %v, want %s", name, err, c[1])
+		}
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cause := errors.New("interrupted")
+	cancel(cause)
+	m := []helmtemplate.Manifest{{Content: pod + "containers: [{image: 'h.io/a:1'}]"}}
+	if _, err := chartimages.Find(ctx, &helmtemplate.Chart{}, m, chartimages.Options{}); !errors.Is(err, cause) {
+		t.Error(err)
 	}
 }
 

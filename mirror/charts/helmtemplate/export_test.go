@@ -20,7 +20,7 @@ func (c *Chart) RenderFiles(ctx context.Context, o Options) (map[string]string, 
 	if err != nil {
 		return nil, nil, err
 	}
-	m, err := manifests(root, files, o.Tests)
+	m, err := manifests(ctx, root, files, o.Tests)
 	return files, m, err
 }
 

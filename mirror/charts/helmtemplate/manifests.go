@@ -1,6 +1,7 @@
 package helmtemplate
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"path"
@@ -59,14 +60,30 @@ type head struct {
 var hookEvents = words("pre-install post-install pre-delete post-delete pre-upgrade post-upgrade pre-rollback post-rollback test")
 
 // manifests returns the documents of rendered files in the order of installation.
-func manifests(c *chart.Chart, rendered map[string]string, tests bool) ([]Manifest, error) {
-	out := crds(c)
+func manifests(ctx context.Context, c *chart.Chart, rendered map[string]string, tests bool) ([]Manifest, error) {
+	n := 0
+	count := func() error {
+		if n++; n > maxManifests {
+			return tooMuch("it has more manifests", maxManifests)
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return nil
+	}
+	out, err := crds(c, count)
+	if err != nil {
+		return nil, err
+	}
 	var objects, hooks []Manifest
 	for _, name := range slices.Sorted(maps.Keys(rendered)) {
 		if strings.HasSuffix(name, ".txt") || strings.HasPrefix(path.Base(name), "_") {
 			continue
 		}
 		for _, doc := range split(rendered[name]) {
+			if err := count(); err != nil {
+				return nil, err
+			}
 			var h head
 			if err := Unmarshal([]byte(doc), &h); err != nil {
 				return nil, fmt.Errorf("%w: template %s renders to what is no YAML of an object: %w", errInvalid, name, err)
@@ -101,7 +118,11 @@ func manifests(c *chart.Chart, rendered map[string]string, tests bool) ([]Manife
 	return slices.Concat(out, objects, hooks), nil
 }
 
-func crds(c *chart.Chart) []Manifest {
+// maxManifests is how many manifests a chart may have.
+const maxManifests = 100_000
+
+// crds returns the documents in the directories crds, and calls count before each.
+func crds(c *chart.Chart, count func() error) ([]Manifest, error) {
 	var out []Manifest
 	for _, f := range c.Files {
 		ext := strings.ToLower(path.Ext(f.Name))
@@ -109,6 +130,9 @@ func crds(c *chart.Chart) []Manifest {
 			continue
 		}
 		for _, doc := range split(string(f.Data)) {
+			if err := count(); err != nil {
+				return nil, err
+			}
 			m := Manifest{Source: path.Join(c.ChartFullPath(), f.Name), Content: doc, CRD: true}
 			var h head
 			if Unmarshal([]byte(doc), &h) == nil {
@@ -121,9 +145,13 @@ func crds(c *chart.Chart) []Manifest {
 		}
 	}
 	for _, sub := range c.Dependencies() {
-		out = append(out, crds(sub)...)
+		below, err := crds(sub, count)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, below...)
 	}
-	return out
+	return out, nil
 }
 
 // installOrder returns the places of kinds in the order of installation.

@@ -91,7 +91,7 @@ func (c *Chart) render(ctx context.Context, o Options) ([]Manifest, error) {
 	if err != nil {
 		return nil, err
 	}
-	return manifests(root, files, o.Tests)
+	return manifests(ctx, root, files, o.Tests)
 }
 
 // prepare returns the chart with the subcharts that are on, and its values.

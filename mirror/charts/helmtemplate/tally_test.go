@@ -66,6 +66,7 @@ func TestBoundsOfCopies(t *testing.T) {
 		"long actions":      {"", map[string]string{"templates/t.yaml": "{{ `" + strings.Repeat("x", 1<<22) + "` }}", "templates/u.yaml": "{{ `" + strings.Repeat("x", 1<<22) + "` }}"}, "the actions of its templates have more bytes (limit 8388608)"},
 		"actions of tpl":    {"", map[string]string{"templates/t.yaml": `{{ tpl (repeat 400000 "{{.}}") . }}`}, "its templates have more actions (limit 300000)"},
 		"tpl again":         {"", map[string]string{"templates/t.yaml": `{{ range until 10 }}{{ $x := tpl (repeat 40000 "{{1}}") . }}{{ end }}`}, ""},
+		"manifests":         {"", map[string]string{"templates/t.yaml": `{{ repeat 100001 "a: 1\n---\n" }}`}, "it has more manifests (limit 100000)"},
 		"a subchart, twice": {aliases(2, "s"), map[string]string{"charts/s/templates/t.yaml": "kind: A"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
