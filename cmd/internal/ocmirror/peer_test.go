@@ -144,11 +144,11 @@ var handedDifferences = map[string]handedDifference{
 	"this program r18b-helm-local/04-d2m-path-gone":           {withoutHooks, asUsual, []string{}},
 	"this program r18e-helm-whole-repo/04-d2m-airgap":         {withoutHooks, 16, []string{}},
 	"this program r18e-helm-whole-repo/05-broken":             {withoutHooks, asUsual, []string{}},
-	"this program r18f-helm-no-version/03-d2m-airgap":         {withoutHooks, 16, []string{}},
-	"this program r18f-helm-no-version/04-version-v":          {withoutHooks, asUsual, []string{}},
-	"this program r18f-helm-no-version/05-version-range":      {withoutHooks, asUsual, []string{}},
-	"this program r18f-helm-no-version/06-version-prerelease": {withoutHooks, asUsual, []string{}},
-	"this program r18f-helm-no-version/07-version-partial":    {withoutHooks, asUsual, []string{}},
+	"this program r18f-helm-no-version/03-d2m-airgap":         {withoutHooks, 16, withVersion},
+	"this program r18f-helm-no-version/04-version-v":          {withoutHooks, asUsual, withVersion},
+	"this program r18f-helm-no-version/05-version-range":      {withoutHooks, asUsual, withVersion},
+	"this program r18f-helm-no-version/06-version-prerelease": {withoutHooks, asUsual, withVersion},
+	"this program r18f-helm-no-version/07-version-partial":    {withoutHooks, asUsual, withVersion},
 
 	"oc-mirror 12-delete/04-delete":             {keptShared, 0, sharedByCatalogs},
 	"oc-mirror 12-delete/05-delete-again":       {keptShared, 1, sharedByCatalogs},
@@ -176,6 +176,8 @@ const keptShared = "others need them"
 
 var (
 	sharedByCatalogs = []string{"+ m.acme.common:*"}
+	// withVersion are the images of charts whose version this program takes from the archive, without the hook's.
+	withVersion      = []string{"+ m.charts.crd:*", "+ m.charts.init:*", "+ m.charts.web:*"}
 	sharedByReleases = []string{"+ m.openshift.release:*-installer *", "+ m.openshift.release:*-kube-virt-container *",
 		"+ m.openshift.release:*-pod *", "+ m.openshift.release:*-pod-alias *"}
 )
