@@ -44,7 +44,7 @@ SERVERS := $(foreach a,$(SERVER_ARCHES),build/internal/serverbin/bin/opm-server-
 FULL_TAGS := $(TAGS),netgo,osusergo,buildah,embedserver
 FULL_ENV := CGO_ENABLED=1 CGO_CFLAGS="-O0 -g0"
 
-.PHONY: help build build-full build-small servers server test test-all fips race lint bench fuzz fuzz-long demo acceptance cluster registries sigstore hostile cross image generate clean install release pin reproduce docs FORCE
+.PHONY: help build build-full build-small servers server test test-all fips race lint bench fuzz fuzz-long demo acceptance cluster registries ocmirror sigstore hostile cross image generate clean install release pin reproduce docs FORCE
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -125,6 +125,9 @@ cluster: build ## what the program writes for clusters, before a real API server
 
 registries: build ## the suite of places of images, and the program, against registries of others (docker-registry of Debian, the others from their modules)
 	hack/ci/registries.sh $(DIST)/bindery
+
+ocmirror: ## archives and workspaces between this program and oc-mirror v2, which OC_MIRROR names
+	hack/ci/ocmirror.sh
 
 sigstore: build ## signatures by identity with Fulcio, Rekor, a timestamp authority and cosign (all from their modules)
 	hack/ci/sigstore.sh $(DIST)/bindery
