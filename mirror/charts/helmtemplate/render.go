@@ -109,7 +109,7 @@ func (c *Chart) prepare(ctx context.Context, o Options) (*chart.Chart, Values, e
 	}
 	values, err := t.coalesceValues(root, o.Values)
 	if err == nil {
-		err = checkSchemas(root, values)
+		err = checkSchemas(ctx, root, values)
 	}
 	return root, values, err
 }
