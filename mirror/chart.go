@@ -51,21 +51,24 @@ func (c *chart) fail(err error) {
 	c.account.Error = err.Error()
 }
 
-// record is what is kept of a chart whose images are at the target; nil if none is.
+// record is what is kept of a chart: its images at the target, and those that it lacks there; nil if they are not known.
 func (c *chart) record() *workdir.RecordedChart {
-	out := &workdir.RecordedChart{Name: c.account.Name, Version: c.account.Version}
+	if c.failed != nil {
+		return nil
+	}
+	out := &workdir.RecordedChart{Name: c.account.Name, Version: c.account.Version, Images: []workdir.RecordedImage{}}
 	if c.repository == "" {
 		out.Path = c.asked.Path
 	} else {
 		out.Repository = charts.RepositoryName(c.repository)
 	}
 	for _, i := range c.images {
+		one := workdir.RecordedImage{Source: i.source, Destination: i.destination}
 		if i.isThere() {
-			out.Images = append(out.Images, workdir.RecordedImage{Source: i.source, Destination: i.destination})
+			out.Images = append(out.Images, one)
+		} else if i.account.Status != Blocked {
+			out.Missing = append(out.Missing, one)
 		}
-	}
-	if len(out.Images) == 0 {
-		return nil
 	}
 	return out
 }

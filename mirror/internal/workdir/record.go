@@ -44,14 +44,16 @@ type RecordedImage struct {
 	Destination imageset.Ref `json:"destination"`
 }
 
-// RecordedChart is a chart with its images that were copied.
+// RecordedChart is a chart with its images.
 type RecordedChart struct {
 	Name    string `json:"name"`
 	Version string `json:"version,omitempty"`
 	// Repository is the URL of its repository, without user and password; Path is that of a local chart.
-	Repository string          `json:"repository,omitempty"`
-	Path       string          `json:"path,omitempty"`
-	Images     []RecordedImage `json:"images"`
+	Repository string `json:"repository,omitempty"`
+	Path       string `json:"path,omitempty"`
+	// Images are those that were copied, Missing those that the last run has not copied.
+	Images  []RecordedImage `json:"images"`
+	Missing []RecordedImage `json:"missing,omitempty"`
 }
 
 // Is tells whether two are one chart, whatever their images are.
@@ -71,11 +73,15 @@ func PutChart(list []RecordedChart, one RecordedChart) []RecordedChart {
 		at, list = len(list), append(list, RecordedChart{Name: one.Name, Version: one.Version, Repository: one.Repository, Path: one.Path})
 	}
 	of := &list[at]
+	if of.Images == nil {
+		of.Images = []RecordedImage{}
+	}
 	for _, i := range one.Images {
 		if !slices.Contains(of.Images, i) {
 			of.Images = append(of.Images, i)
 		}
 	}
+	of.Missing = slices.DeleteFunc(slices.Clone(one.Missing), func(i RecordedImage) bool { return slices.Contains(of.Images, i) })
 	slices.SortFunc(of.Images, func(a, b RecordedImage) int {
 		return cmp.Or(strings.Compare(a.Destination.String(), b.Destination.String()), strings.Compare(a.Source.String(), b.Source.String()))
 	})
