@@ -3,5 +3,5 @@
 //
 // Kept are, below the working directory, as oc-mirror keeps them, the archives (helm/charts/NAME-VERSION.tgz) and the indexes
 // of repositories that are wanted whole (helm/indexes/HOST/PATH/index.yaml); and beside them which version a rule has chosen
-// (helm/resolved.json) and local charts (helm/local).
+// (helm/resolved.json), what charts were rendered with (helm/settings.json, helm/values) and local charts (helm/local).
 package charts

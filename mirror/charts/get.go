@@ -40,6 +40,11 @@ type Getter struct {
 	mu     sync.Mutex
 	chosen resolutions
 	taken  map[string]digest.Digest // the files of this run
+
+	settings     map[digest.Digest]Settings // of this run
+	readSettings sync.Once
+	kept         map[digest.Digest]Settings
+	keptError    error
 }
 
 // Wanted is one version of a chart that a repository is asked for.
@@ -95,6 +100,18 @@ func RepositoryName(address string) string {
 	u, err := baseURL(address)
 	if err != nil {
 		return redact.Text(address)
+	}
+	return plain(u)
+}
+
+// WithoutSecrets returns the address of a repository without user, password and query; it is as it was written if it has none.
+func WithoutSecrets(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return redact.Text(address)
+	}
+	if u.User == nil && u.RawQuery == "" && u.Fragment == "" {
+		return address
 	}
 	return plain(u)
 }
@@ -246,23 +263,24 @@ func (g *Getter) download(ctx context.Context, e *Entry, repository *url.URL, a 
 		return fmt.Errorf("%w: a chart without an entry", fault.ErrInvalid)
 	}
 	if e.Digest != "" {
-		if data, err := readStored(g.Stored, path.Join(archivesDir, FileName(e.Name, e.Version)), MaxArchive); err == nil &&
-			digest.FromBytes(data) == e.Digest {
-			a.Data, a.Digest = data, e.Digest
-			return nil
+		for _, file := range []string{archiveFile(e.Name, e.Version, ""), archiveFile(e.Name, e.Version, e.Digest)} {
+			if data, err := readStored(g.Stored, file, MaxArchive); err == nil && digest.FromBytes(data) == e.Digest {
+				a.Data, a.Digest = data, e.Digest
+				return nil
+			}
 		}
 	}
 	var errs []error
 	for _, written := range e.URLs {
 		at, err := address(repository, written)
+		if err == nil && e.Digest == "" && at.Scheme == "http" && repository.Scheme == "https" {
+			err = fmt.Errorf("%w: %s is not got without TLS, as the index has no digest of it", fault.ErrInvalid, plain(at))
+		}
 		if err == nil {
-			err = g.downloadFrom(ctx, at, a)
+			err = g.downloadFrom(ctx, at, at.Host == repository.Host, a)
 		}
 		if err == nil && e.Digest != "" && a.Digest != e.Digest {
 			err = fmt.Errorf("%w: %s has the digest %s, and the index says %s", fault.ErrIntegrity, plain(at), a.Digest, e.Digest)
-		}
-		if err == nil && e.Digest == "" && at.Scheme == "http" && repository.Scheme == "https" {
-			err = fmt.Errorf("%w: %s is not got without TLS, as the index has no digest of it", fault.ErrInvalid, plain(at))
 		}
 		if err == nil {
 			a.Source = plain(at)
@@ -276,31 +294,45 @@ func (g *Getter) download(ctx context.Context, e *Entry, repository *url.URL, a 
 	return errors.Join(errs...)
 }
 
-func (g *Getter) downloadFrom(ctx context.Context, at *url.URL, a *Archive) error {
+// downloadFrom gets an archive. Errors have what the repository answers, own; not what other hosts do, which may be for others.
+func (g *Getter) downloadFrom(ctx context.Context, at *url.URL, own bool, a *Archive) error {
 	answer, err := g.Client.Get(ctx, at.String(), "application/gzip,application/octet-stream", MaxArchive)
 	if err != nil {
 		return err
 	}
 	if answer.Status != http.StatusOK {
+		if !own {
+			answer.Body = nil
+		}
 		return fmt.Errorf("%w: %s answers with %s", errServer, plain(at), answer)
 	}
 	a.Data, a.Digest = answer.Body, digest.FromBytes(answer.Body)
 	return nil
 }
 
-// keep keeps an archive, and which one the rule has chosen. Charts of several repositories may have one name.
+// archiveFile returns where an archive is kept; with a digest where one is kept beside another one of the same name.
+func archiveFile(name, version string, of digest.Digest) string {
+	if of == "" {
+		return path.Join(archivesDir, FileName(name, version))
+	}
+	return path.Join(archivesDir, of.Encoded()[:12], FileName(name, version))
+}
+
+// keep keeps an archive, and which one the rule has chosen. Charts of several repositories, of this run or of an earlier one for
+// another image set, may have one name: the second one is kept beside the first.
 func (g *Getter) keep(w Wanted, repository string, a *Archive) error {
 	if g.Save == nil {
 		return nil
 	}
-	name := FileName(a.Name, a.Version)
-	file := path.Join(archivesDir, name)
+	file := archiveFile(a.Name, a.Version, "")
+	before, err := readStored(g.Stored, file, MaxArchive)
+	other := err == nil && digest.FromBytes(before) != a.Digest
 	g.mu.Lock()
 	if g.taken == nil {
 		g.taken, g.chosen = map[string]digest.Digest{}, resolutions{}
 	}
-	if was, taken := g.taken[file]; taken && was != a.Digest {
-		file = path.Join(archivesDir, a.Digest.Encoded()[:12], name)
+	if was, taken := g.taken[file]; other || taken && was != a.Digest {
+		file = archiveFile(a.Name, a.Version, a.Digest)
 	}
 	_, written := g.taken[file]
 	g.taken[file] = a.Digest
@@ -308,6 +340,7 @@ func (g *Getter) keep(w Wanted, repository string, a *Archive) error {
 		g.chosen[repository] = map[string]resolved{}
 	}
 	g.chosen[repository][ruleKey(w.Name, w.Rule)] = resolved{a.Version, file, a.Digest}
+	g.chosen[repository][strings.TrimSuffix(w.Name+" "+a.Version, " ")] = resolved{a.Version, file, a.Digest} // pinned image sets ask so
 	g.mu.Unlock()
 	if written {
 		return nil
@@ -315,12 +348,12 @@ func (g *Getter) keep(w Wanted, repository string, a *Archive) error {
 	return g.Save(file, a.Data)
 }
 
-// Finish keeps which versions the rules have chosen. own has what is kept already.
+// Finish keeps which versions the rules have chosen, and what charts were rendered with. own has what is kept already.
 func (g *Getter) Finish(own fs.FS) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.Save == nil || len(g.chosen) == 0 {
-		return nil
+	if err := g.finishSettings(own); err != nil || g.Save == nil || len(g.chosen) == 0 {
+		return err
 	}
 	all := readResolved(own)
 	for repository, of := range g.chosen {

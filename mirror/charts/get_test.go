@@ -266,6 +266,97 @@ func TestChartsOfOneName(t *testing.T) {
 	}
 }
 
+// An index leads neither to private addresses, nor without TLS to what has no digest: nothing is asked there, and messages have no
+// text of other hosts.
+func TestRefusedAddresses(t *testing.T) {
+	body := "entries: {web: [{name: web, version: 1.0.0, urls: ['%s']}]}"
+	x := func(url string) string { return strings.Replace(body, "%s", url, 1) }
+	for name, c := range map[string]struct{ repository, index, want string }{
+		"an address of this machine": {"http://charts.example.com", x("http://127.0.0.1:1/x.tgz"), "refusing the private address 127.0.0.1"},
+		"a name of this machine":     {"http://charts.example.com", x("http://localhost:1/x.tgz"), "refusing the private address localhost"},
+		"metadata of a cloud":        {"http://127.0.0.1", x("http://169.254.169.254/latest"), "refusing the private address 169.254.169.254"},
+		"without TLS":                {"https://charts.example.com", x("http://other.example.com/x.tgz"), "is not got without TLS"},
+	} {
+		list, err := charts.ParseIndex([]byte(c.index))
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := list.Find("web", rule(t, ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		g := getter(t, &kept{})
+		if err := charts.Download(t.Context(), g, &e, c.repository); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %s", name, err, c.want)
+		}
+	}
+	elsewhere := newRepository(t, map[string]string{})
+	elsewhere.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "inner secret", http.StatusForbidden) })
+	r := newRepository(t, map[string]string{"/index.yaml": x(elsewhere.URL + "/x.tgz")})
+	if _, err := get(t.Context(), getter(t, &kept{}), r.URL, "web", rule(t, "")); err == nil || !strings.Contains(err.Error(), "status 403") ||
+		strings.Contains(err.Error(), "secret") {
+		t.Errorf("%v", err)
+	}
+}
+
+// Another chart of the same name and version that an earlier run has kept stays, and each rule has its own, pinned or not.
+func TestChartsOfOneNameInTwoRuns(t *testing.T) {
+	a := newRepository(t, map[string]string{"/index.yaml": index, "/db.tgz": "a"})
+	b := newRepository(t, map[string]string{"/index.yaml": index, "/db.tgz": "b"})
+	k := &kept{}
+	for range 2 {
+		for _, r := range []*repository{a, b} {
+			g := getter(t, k)
+			if _, err := get(t.Context(), g, r.URL, "db", rule(t, "")); err != nil {
+				t.Fatal(err)
+			}
+			if err := g.Finish(k.files); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if got := k.names(); len(got) != 3 || !strings.HasPrefix(got[0], "helm/charts/"+digest.FromString("b").Encoded()[:12]+"/db-") {
+		t.Errorf("%q", got)
+	}
+	other := &charts.Getter{Stored: k.files}
+	for at, want := range map[string]string{a.URL: "a", b.URL: "b"} {
+		for _, asked := range []string{"", "0.2.0"} {
+			if got, err := get(t.Context(), other, at, "db", rule(t, asked)); err != nil || string(got.Data) != want {
+				t.Errorf("%q: %v, want %s", asked, err, want)
+			}
+		}
+	}
+}
+
+// Settings may be hostile: only values below helm/values count, with the digest of their name.
+func TestSettings(t *testing.T) {
+	k := &kept{}
+	g := getter(t, k)
+	g.SaveLocal = true
+	of, want := digest.FromString("web"), charts.Settings{KubeVersion: "v1.29.0", APIVersions: []string{"a/v1"}, Tests: true, Values: []byte("a: 1\n")}
+	if err := errors.Join(g.KeepSettings(of, want), g.Finish(k.files)); err != nil {
+		t.Fatal(err)
+	}
+	got, err := (&charts.Getter{Stored: k.files}).KeptSettings(of)
+	if err != nil || got.KubeVersion != want.KubeVersion || !slices.Equal(got.APIVersions, want.APIVersions) || !got.Tests || string(got.Values) != "a: 1\n" {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	if got, err := (&charts.Getter{Stored: k.files}).KeptSettings(digest.FromString("other")); got != nil || err != nil {
+		t.Errorf("%+v, %v", got, err)
+	}
+	values := got.File
+	for name, text := range map[string]string{"a file elsewhere": `{"` + of.String() + `": {"values": "signatures/secret"}}`, "a path that leads out": `{"` + of.String() +
+		`": {"values": "helm/values/../../signatures/secret"}}`, "no JSON": "{no", "changed values": ""} {
+		files := fstest.MapFS{"helm/settings.json": {Data: []byte(text)}, "signatures/secret": {Data: []byte("secret")}}
+		if text == "" {
+			files["helm/settings.json"], files[values] = k.files["helm/settings.json"], &fstest.MapFile{Data: []byte("a: 2\n")}
+		}
+		if got, err := (&charts.Getter{Stored: files}).KeptSettings(of); err == nil {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
 // The record of what was chosen may be hostile, and that of another program has none.
 func TestStoredCharts(t *testing.T) {
 	files := fstest.MapFS{"helm/charts/web-1.0.0.tgz": {Data: []byte("one")}, "helm/charts/db-v0.2.0.tgz": {Data: []byte("db")},
@@ -313,6 +404,18 @@ func TestLocalCharts(t *testing.T) {
 	other := &charts.Getter{Stored: k.files}
 	if a, err := other.Local(t.Context(), at); err != nil || string(a.Data) != "web" {
 		t.Errorf("%v", err)
+	}
+	if err := os.WriteFile(at, []byte("of this machine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if a, err := other.Local(t.Context(), at); err != nil || string(a.Data) != "web" {
+		t.Errorf("another one is at the path: %v, %s", err, a.Data)
+	}
+	if a, err := (&charts.Getter{Stored: fstest.MapFS{}}).Local(t.Context(), at); err != nil || string(a.Data) != "of this machine" {
+		t.Errorf("none was kept: %v", err)
+	}
+	if err := os.Remove(at); err != nil {
+		t.Fatal(err)
 	}
 	for _, g := range []*charts.Getter{g, {Stored: fstest.MapFS{}}, {}} {
 		if _, err := g.Local(t.Context(), at); !errors.Is(err, fs.ErrNotExist) {

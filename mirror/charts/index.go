@@ -15,6 +15,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/canon"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/nearest"
+	"github.com/operator-bindery/bindery/internal/webclient"
 )
 
 const (
@@ -179,6 +180,9 @@ func address(repository *url.URL, written string) (*url.URL, error) {
 	at := base.ResolveReference(ref)
 	if at.Scheme != "http" && at.Scheme != "https" || at.Host == "" || at.Opaque != "" {
 		return nil, fmt.Errorf("%w: the index names the archive %s, expected one of http or https", fault.ErrInvalid, fault.Quote(written))
+	}
+	if err := webclient.CheckAddress(repository.Hostname(), at.Hostname()); err != nil {
+		return nil, fmt.Errorf("%w: the index names the archive %s: %w", fault.ErrInvalid, fault.Quote(plain(at)), err)
 	}
 	if at.Host != repository.Host || at.Scheme != repository.Scheme {
 		at.User = nil

@@ -13,28 +13,22 @@ import (
 	"github.com/operator-bindery/bindery/internal/regularfile"
 )
 
-// Local reads a chart of a file or a directory, which is packed; or, where the path is not there, what the other side has kept of
-// it.
+// Local reads a chart of a file or a directory, which is packed; on the other side what was kept of it, whatever is at the path
+// there, unless nothing was.
 func (g *Getter) Local(ctx context.Context, at string) (*Archive, error) {
 	a := &Archive{Source: at}
-	info, err := os.Stat(at)
-	kept := false
-	switch {
-	case at == "":
+	if at == "" {
 		return nil, fmt.Errorf("%w: a local chart without a path", fault.ErrInvalid)
-	case errors.Is(err, fs.ErrNotExist) && g.Client == nil:
-		a.Data, err = readStored(g.Stored, localFile(at), MaxArchive)
-		if kept = err == nil; errors.Is(err, fs.ErrNotExist) {
-			err = absent(fmt.Sprintf("there is no chart %s here, and none was kept of it by the run that wrote the archive", fault.Quote(at)))
-		}
-	case err == nil && info.IsDir():
-		if g.Pack == nil {
-			return nil, fmt.Errorf("%w: %s is a directory", fault.ErrInvalid, fault.Quote(at))
-		}
-		a.Data, err = g.Pack(ctx, at)
-	case err == nil:
-		a.Data, err = regularfile.ReadNamed(ctx, at, MaxArchive)
 	}
+	data, err := []byte(nil), fs.ErrNotExist
+	if g.Client == nil {
+		data, err = readStored(g.Stored, localFile(at), MaxArchive)
+	}
+	kept := err == nil
+	if errors.Is(err, fs.ErrNotExist) {
+		data, err = g.readLocal(ctx, at)
+	}
+	a.Data = data
 	if err != nil {
 		return nil, err
 	}
@@ -43,4 +37,20 @@ func (g *Getter) Local(ctx context.Context, at string) (*Archive, error) {
 		err = g.Save(localFile(at), a.Data)
 	}
 	return a, err
+}
+
+// readLocal reads a chart at a path.
+func (g *Getter) readLocal(ctx context.Context, at string) ([]byte, error) {
+	info, err := os.Stat(at)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && g.Client == nil:
+		return nil, absent(fmt.Sprintf("there is no chart %s here, and none was kept of it by the run that wrote the archive", fault.Quote(at)))
+	case err != nil:
+		return nil, err
+	case !info.IsDir():
+		return regularfile.ReadNamed(ctx, at, MaxArchive)
+	case g.Pack == nil:
+		return nil, fmt.Errorf("%w: %s is a directory", fault.ErrInvalid, fault.Quote(at))
+	}
+	return g.Pack(ctx, at)
 }

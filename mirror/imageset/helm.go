@@ -73,7 +73,7 @@ type chartForm struct {
 }
 
 // form returns the written form; nil if nothing is wanted. pinned, unless nil, returns the version that a chart of a repository
-// is pinned to, or an empty text to leave it as it is.
+// is pinned to, or an empty text to leave it as it is. The form has no passwords: it is for archives and workspaces.
 func (h *Helm) form(pinned func(r *ChartRepository, c *Chart) string) *helmForm {
 	if len(h.Repositories)+len(h.Local) == 0 {
 		return nil
@@ -84,7 +84,7 @@ func (h *Helm) form(pinned func(r *ChartRepository, c *Chart) string) *helmForm 
 	f := &helmForm{}
 	for i := range h.Repositories {
 		r := &h.Repositories[i]
-		one := chartRepositoryForm{Name: r.Name, URL: r.URL}
+		one := chartRepositoryForm{Name: r.Name, URL: charts.WithoutSecrets(r.URL)}
 		if !r.All {
 			list := []chartForm{}
 			for n := range r.Charts {

@@ -50,6 +50,18 @@ func TestHelm(t *testing.T) {
 	}
 }
 
+// Pinned image sets, which go into archives, have neither passwords nor tokens.
+func TestPinnedHelmHasNoSecrets(t *testing.T) {
+	s, err := parseHelm("{repositories: [{url: 'https://user:secret@h.io/a?token=secret', charts: [{name: web}]}, {url: 'https://h.io/b/index.yaml', charts: [{name: web}]}]}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(s.Pinned(imageset.Image, none, nil, nil))
+	if strings.Contains(text, "secret") || !strings.Contains(text, "url: https://h.io/a\n") || !strings.Contains(text, "url: https://h.io/b/index.yaml\n") {
+		t.Errorf("%s", text)
+	}
+}
+
 // What oc-mirror takes and fails on later is an error that says what to write, and of the kind that has its exit status.
 func TestFaultyHelm(t *testing.T) {
 	for fields, want := range map[string]string{
