@@ -31,7 +31,7 @@ func packChart(ctx context.Context, dir string) ([]byte, error) {
 
 // findChartImages renders a chart, and returns the images that it names. It is rendered for a plain cluster and for one of
 // OpenShift, as charts keep parts for either; with Compat for a plain one alone, as oc-mirror does.
-func (o *Options) findChartImages(ctx context.Context, c *chart, a *charts.Archive, kube string, report *report) ([]chartImage, error) {
+func (o *Options) findChartImages(ctx context.Context, get *charts.Getter, c *chart, a *charts.Archive, kube string, report *report) ([]chartImage, error) {
 	what, err := helmtemplate.Parse(ctx, a.Data, a.Source, helmtemplate.Limits{})
 	if err != nil {
 		return nil, err
@@ -41,27 +41,20 @@ func (o *Options) findChartImages(ctx context.Context, c *chart, a *charts.Archi
 	} else if what.Name() != c.asked.Name {
 		return nil, fmt.Errorf("%w: the archive has the chart %s", fault.ErrInvalid, fault.Quote(what.Name()))
 	}
-	c.account.KubeVersion = kube
+	settings, err := o.Charts.settings(get, what.Name(), a.Digest, kube)
+	if err == nil {
+		err = get.KeepSettings(a.Digest, settings)
+	}
+	if err != nil {
+		return nil, err
+	}
+	c.account.KubeVersion = settings.KubeVersion
 	if what.Library() {
 		return nil, nil
 	}
-	values, err := o.chartValues(what.Name())
+	found, err := c.renderBoth(ctx, what, settings, report)
 	if err != nil {
 		return nil, err
-	}
-	with := helmtemplate.Options{KubeVersion: kube, APIVersions: o.Charts.APIVersions, Values: values, Tests: o.Charts.Tests}
-	found, err := c.find(ctx, what, with, o.Charts.Compat)
-	if err != nil {
-		return nil, err
-	}
-	var more *chartimages.Found
-	with.APIVersions = append(slices.Clone(openShiftAPIs), with.APIVersions...)
-	if more, err = c.find(ctx, what, with, o.Charts.Compat); err != nil && ctx.Err() != nil {
-		return nil, err
-	} else if err != nil {
-		report.problem(filter.Warning, c.account.Title(), "", "it cannot be rendered for OpenShift: %v", err)
-	} else {
-		c.addForOpenShift(found, more, o.Charts.Compat, report)
 	}
 	for _, text := range found.Warnings {
 		report.problem(filter.Warning, c.account.Title(), "", "%s", strings.TrimPrefix(text, "chart "+what.Name()+": "))
@@ -85,6 +78,36 @@ func (o *Options) findChartImages(ctx context.Context, c *chart, a *charts.Archi
 		out = append(out, image)
 	}
 	return out, nil
+}
+
+// renderBoth renders a chart for a plain cluster and for one of OpenShift. One of them is enough, but with oc-mirror's ways the
+// plain one is what counts.
+func (c *chart) renderBoth(ctx context.Context, what *helmtemplate.Chart, s charts.Settings, report *report) (*chartimages.Found, error) {
+	values, err := chartValues(what.Name(), s)
+	if err != nil {
+		return nil, err
+	}
+	with := helmtemplate.Options{KubeVersion: s.KubeVersion, APIVersions: s.APIVersions, Values: values, Tests: s.Tests}
+	found, err := c.find(ctx, what, with, s.Compat)
+	if err != nil && (s.Compat || ctx.Err() != nil) {
+		return nil, err
+	}
+	with.APIVersions = append(slices.Clone(openShiftAPIs), with.APIVersions...)
+	more, moreErr := c.find(ctx, what, with, s.Compat)
+	switch {
+	case moreErr != nil && ctx.Err() != nil:
+		return nil, moreErr
+	case err != nil && moreErr != nil:
+		return nil, err
+	case err != nil:
+		report.problem(filter.Warning, c.account.Title(), "", "it cannot be rendered for a cluster without the APIs of OpenShift: %v", err)
+		return more, nil
+	case moreErr != nil:
+		report.problem(filter.Warning, c.account.Title(), "", "it cannot be rendered for OpenShift: %v", moreErr)
+	default:
+		c.addForOpenShift(found, more, s.Compat, report)
+	}
+	return found, nil
 }
 
 // find renders a chart and finds its images.
@@ -128,14 +151,14 @@ func (c *chart) addForOpenShift(found, more *chartimages.Found, narrow bool, rep
 }
 
 // chartValues are the values that are given for a chart.
-func (o *Options) chartValues(name string) (map[string]any, error) {
-	text, ok := o.Charts.Values[name]
-	if !ok {
+func chartValues(name string, s charts.Settings) (map[string]any, error) {
+	if len(s.Values) == 0 {
 		return nil, nil
 	}
 	var out map[string]any
-	if err := helmtemplate.Unmarshal(text, &out); err != nil {
-		return nil, fmt.Errorf("%w: values of the chart %s: %w", fault.ErrInvalid, name, err)
+	if err := helmtemplate.Unmarshal(s.Values, &out); err != nil {
+		return nil, fault.Advise(fmt.Errorf("%w: values of the chart %s in %s: %w", fault.ErrInvalid, name, s.File, err),
+			"write fields, such as \"replicas: 2\"")
 	}
 	return out, nil
 }

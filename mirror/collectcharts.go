@@ -51,6 +51,9 @@ func (r *run) collectCharts(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := r.o.Charts.checkValues(list); err != nil {
+		return err
+	}
 	for n, c := range list {
 		for _, image := range found[n] {
 			to := r.o.destination().Image(image.named)
@@ -138,7 +141,7 @@ func (o *Options) readChart(ctx context.Context, get *charts.Getter, c *chart, k
 	if c.repository != "" {
 		c.account.Version, c.account.Source = archive.Version, archive.Source
 	}
-	return o.findChartImages(ctx, c, archive, kube, report)
+	return o.findChartImages(ctx, get, c, archive, kube, report)
 }
 
 // kubeVersion is the version of Kubernetes that charts are rendered for.
@@ -208,7 +211,11 @@ type chartImage struct {
 	named imageset.Ref
 }
 
-// parseChartImage reads the name of an image as a cluster does: without a registry it is one of Docker Hub.
+// dockerHub are the names of Docker Hub.
+var dockerHub = []string{"docker.io", "index.docker.io", "registry-1.docker.io"}
+
+// parseChartImage reads the name of an image as a cluster does: without a registry it is one of Docker Hub, where one without a
+// slash is in library.
 func parseChartImage(text string) (image chartImage, err error) {
 	ref, err := imageset.ParseRef(text)
 	if err == nil && !ref.InRegistry() {
@@ -218,6 +225,15 @@ func parseChartImage(text string) (image chartImage, err error) {
 		return chartImage{}, err
 	}
 	image = chartImage{ref, ref}
+	if slices.Contains(dockerHub, ref.Host) {
+		image.source.Host = "docker.io"
+		if !strings.Contains(ref.Path, "/") {
+			image.source.Path = "library/" + ref.Path
+		}
+		image.named = image.source
+		image.named.Path = ref.Path
+		return image, nil
+	}
 	var none *imageset.NoRegistryError
 	if !errors.As(ref.CheckRegistry(), &none) {
 		return image, nil

@@ -44,6 +44,9 @@ func (o *Options) planCharts(ctx context.Context, plan *Plan) (unread []error, e
 	if err != nil {
 		return nil, err
 	}
+	if err := o.Charts.checkValues(list); err != nil {
+		return nil, err
+	}
 	for n, c := range list {
 		if c.failed != nil {
 			unread = append(unread, fmt.Errorf("%s: %w", c.account.Title(), c.failed))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/cmd/internal/option"
+	"github.com/operator-bindery/bindery/internal/lazyregexp"
 	"github.com/operator-bindery/bindery/internal/regularfile"
 	"github.com/operator-bindery/bindery/mirror"
 	"github.com/operator-bindery/bindery/mirror/charts"
@@ -36,6 +37,9 @@ func SkipChartCertificates(ctx context.Context, at *option.Registry, with *mirro
 	return err
 }
 
+// apiVersion is the form of an API: a group, unless it is that of the core, a version, and perhaps a kind.
+var apiVersion = lazyregexp.New(`^([a-z0-9]([a-z0-9.-]*[a-z0-9])?/)?v[0-9]+[a-z0-9]*(/[A-Z][A-Za-z0-9]*)?$`)
+
 // maxChartValues is the size of a file with values in bytes.
 const maxChartValues = 1 << 20
 
@@ -50,6 +54,12 @@ func (o *SetOptions) charts(ctx context.Context) (out mirror.ChartOptions, err e
 		}
 		out.KubeVersion = "v" + full
 	}
+	for _, text := range out.APIVersions {
+		if !apiVersion().MatchString(text) {
+			return out, cmdline.Usagef("invalid --helm-api-versions value %q, expected GROUP/VERSION, GROUP/VERSION/KIND or VERSION, such as "+
+				"route.openshift.io/v1", text)
+		}
+	}
 	for _, text := range o.helmValues.Value() {
 		name, file, ok := strings.Cut(text, "=")
 		if !ok || file == "" || charts.CheckName(name) != nil {
@@ -63,9 +73,9 @@ func (o *SetOptions) charts(ctx context.Context) (out mirror.ChartOptions, err e
 			return out, &cmdline.Error{Class: cmdline.Classify(err), Object: file, Err: fmt.Errorf("--helm-values %s: %w", file, err)}
 		}
 		if out.Values == nil {
-			out.Values = map[string][]byte{}
+			out.Values = map[string]mirror.ChartValues{}
 		}
-		out.Values[name] = content
+		out.Values[name] = mirror.ChartValues{File: file, Text: content}
 	}
 	return out, nil
 }

@@ -133,6 +133,47 @@ func TestChartsThroughArchive(t *testing.T) {
 	}
 }
 
+// What charts were rendered with is in the archive: on the other side no flag is needed, and one that differs is an error.
+func TestSettingsOfChartsThroughArchive(t *testing.T) {
+	w := newChartWorld(t)
+	clitest.WriteFile(t, filepath.Join(w.Dir, "values.yaml"), "sidecar: true\nimage: {tag: 1.0.0}\n")
+	clitest.WriteFile(t, filepath.Join(w.Dir, "other.yaml"), "sidecar: false\n")
+	w.charts("set.yaml", "[{name: web}]", "umbrella")
+	w.Expect("mirror run -c set.yaml file://media --helm-values web=values.yaml --helm-tests --helm-kube-version 1.28 --helm-api-versions x.io/v1", 0)
+	w.Offline()
+	if err := os.RemoveAll(filepath.Join(w.Dir, "media", "working-dir")); err != nil {
+		t.Fatal(err)
+	}
+	w.Expect("mirror verify file://media", 0, "2 charts", "all is there")
+	for flag, want := range map[string]string{
+		"--helm-values web=other.yaml":       "and web=other.yaml with another text is given",
+		"--helm-values umbrella=values.yaml": "--helm-values umbrella=(none), and umbrella=values.yaml with another text is given",
+		"--helm-kube-version 1.29":           "--helm-kube-version v1.28.0, and v1.29.0 is given",
+		"--helm-api-versions x.io/v1beta":    "--helm-api-versions x.io/v1, and x.io/v1beta is given",
+	} {
+		if got := w.Run("mirror run -c set.yaml --from media --workspace odd TARGET --dry-run " + flag); got.Status == 0 || !strings.Contains(got.Stderr, want) {
+			t.Errorf("%s: %+v", flag, got)
+		}
+	}
+	w.Expect("mirror run -c set.yaml --from media --workspace other TARGET", 0)
+	w.has("crd:v1", "db:v1", "hook:v1", "init:v1", "sidecar:v1", "test:v1", "web:1.0.0")
+	w.Expect("mirror run -c set.yaml --from media --workspace other TARGET --helm-values web=values.yaml --helm-tests --helm-kube-version v1.28.0", 0)
+}
+
+// A chart that needs the APIs of OpenShift is rendered for it alone; one that can be rendered for neither is an error.
+func TestChartsForOpenShiftAlone(t *testing.T) {
+	w := newChartWorld(t)
+	clitest.WriteFile(t, filepath.Join(w.Dir, "fx/local/os/Chart.yaml"), `{"apiVersion":"v2","name":"os","version":"0.1.0"}`)
+	clitest.WriteFile(t, filepath.Join(w.Dir, "fx/local/os/templates/p.yaml"), `{{ if not (.Capabilities.APIVersions.Has "route.openshift.io/v1") }}{{ fail "needs routes" }}{{ end }}`+
+		"\napiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: a, image: '"+releasetest.Host+"/charts/web:1.0.0'}]}\n")
+	w.charts("set.yaml", "", "os")
+	w.Expect("mirror run -c set.yaml --workspace ws TARGET", 0, "cannot be rendered for a cluster without the APIs of OpenShift", "needs routes")
+	w.has("web:1.0.0")
+	w.Expect("mirror plan -c set.yaml --compat oc-mirror", 1, "needs routes")
+	w.charts("broken.yaml", "", "broken-0.3.0.tgz")
+	w.Expect("mirror plan -c broken.yaml", 1, "a value for host is needed")
+}
+
 // A whole repository is mirrored without a list, through an archive too.
 func TestWholeRepositoriesOfCharts(t *testing.T) {
 	w := newChartWorld(t)
@@ -160,7 +201,10 @@ func TestBadCharts(t *testing.T) {
 	w.Servers.Down(false)
 	// One image that is absent leaves the others.
 	w.Source.Untag("charts/hook", "v1")
-	w.Expect("mirror run -c web.yaml --workspace other TARGET", 4, "1 image of charts was not copied", "charts/hook:v1")
+	w.Expect("mirror run -c web.yaml --workspace other TARGET/new", 4, "1 image of charts was not copied", "charts/hook:v1")
+	for _, set := range []string{"", "-c web.yaml "} {
+		w.Expect("mirror verify "+set+"--workspace other TARGET/new", 1, "charts/hook:v1", "chart web 1.1.0: 4 images")
+	}
 }
 
 // Flags say what templates see.
@@ -172,9 +216,15 @@ func TestFlagsOfCharts(t *testing.T) {
 	w.has("crd:v1", "hook:v1", "init:v1", "sidecar:v1", "test:v1", "web:1.0.0")
 	w.Expect("mirror run -c set.yaml --workspace ws TARGET --helm-values web=nosuch.yaml", 1, "--helm-values nosuch.yaml")
 	w.Expect("mirror run -c set.yaml --workspace ws TARGET --helm-values values.yaml", 1, "expected CHART=FILE")
+	w.Expect("mirror run -c set.yaml --workspace ws TARGET --helm-values wep=values.yaml", 1, "the image set has no chart \"wep\"", "did you mean \"web\"")
+	w.Expect("mirror plan -c set.yaml --helm-values wep=values.yaml", 1, "the image set has no chart \"wep\"")
+	for _, odd := range []string{"a_b/v1", "route.openshift.io", "a/b/c/d", "apps/v1/"} {
+		w.Expect("mirror plan -c set.yaml --helm-api-versions "+odd, 1, "invalid --helm-api-versions value")
+	}
+	w.Expect("mirror plan -c set.yaml --helm-api-versions v1 --helm-api-versions apps/v1 --helm-api-versions apps/v1/Deployment", 0)
 	w.Expect("mirror run -c set.yaml --workspace ws TARGET --helm-kube-version next", 1, "invalid --helm-kube-version value")
 	clitest.WriteFile(t, filepath.Join(w.Dir, "values.yaml"), "- a\n")
-	w.Expect("mirror run -c set.yaml --workspace ws TARGET --helm-values web=values.yaml", 1, "values of the chart web")
+	w.Expect("mirror run -c set.yaml --workspace ws TARGET --helm-values web=values.yaml", 1, "values of the chart web in values.yaml", "write fields, such as")
 	w.charts("caps.yaml", "", "caps")
 	w.Expect("mirror plan -c caps.yaml", 0, "charts/web:1.0.0", "charts/kube:v1.33.0-")
 	w.Expect("mirror plan -c caps.yaml --helm-kube-version 1.28", 0, "charts/kube:v1.28.0-")
@@ -271,18 +321,19 @@ func TestImagesOfDockerHubInCharts(t *testing.T) {
 	w := newChartWorld(t)
 	clitest.WriteFile(t, filepath.Join(w.Dir, "fx/local/hub/Chart.yaml"), `{"apiVersion":"v2","name":"hub","version":"0.1.0"}`)
 	clitest.WriteFile(t, filepath.Join(w.Dir, "fx/local/hub/templates/p.yaml"), "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n"+
-		"  containers: [{name: a, image: 'nginx:1.27'}, {name: b, image: acme/tool}]\n")
+		"  containers: [{name: a, image: 'nginx:1.27'}, {name: b, image: acme/tool}, {name: c, image: 'docker.io/redis:7'}, {name: d, image: 'index.docker.io/mongo:8'}]\n")
 	w.charts("set.yaml", "", "hub")
 	w.Expect("mirror plan -c set.yaml", 0, "docker.io/library/nginx:1.27", "docker.io/acme/tool:latest", "has no tag: latest is taken")
 	w.Expect("mirror resources -c set.yaml --workspace ws --to resources TARGET", 0)
 	target := w.Target.Host() + "/m"
 	mapping := clitest.ReadFile(t, filepath.Join(w.Dir, "resources/mapping.txt"))
-	if want := "docker://docker.io/acme/tool:latest=docker://" + target + "/acme/tool:latest\ndocker://docker.io/library/nginx:1.27=docker://" +
-		target + "/nginx:1.27\n"; mapping != want {
+	if want := "docker://docker.io/acme/tool:latest=docker://" + target + "/acme/tool:latest\ndocker://docker.io/library/mongo:8=docker://" +
+		target + "/mongo:8\ndocker://docker.io/library/nginx:1.27=docker://" + target + "/nginx:1.27\ndocker://docker.io/library/redis:7=docker://" +
+		target + "/redis:7\n"; mapping != want {
 		t.Errorf("%s", mapping)
 	}
 	itms := clitest.ReadFile(t, filepath.Join(w.Dir, "resources/itms-oc-mirror.yaml"))
-	for _, want := range []string{"source: docker.io/library/nginx\n", "source: docker.io/acme\n", "- " + target + "/nginx\n"} {
+	for _, want := range []string{"source: docker.io/library/nginx\n", "source: docker.io/acme\n", "source: docker.io/library/redis\n", "source: docker.io/library/mongo\n", "- " + target + "/nginx\n"} {
 		if !strings.Contains(itms, want) {
 			t.Errorf("no %q in\n%s", want, itms)
 		}
