@@ -3,6 +3,7 @@ package chartimages
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -41,7 +42,7 @@ type Found struct {
 	Images []Image
 	// Others are images that are left out because of [Options].Narrow.
 	Others []Image
-	// Warnings are about images without a tag, and about paths at which nothing is. Of more than 1,000 the last one says how
+	// Warnings are about images without a tag, containers without an image, what is no image in other places, and paths at which nothing is. Of more than 1,000 the last one says how
 	// many were left out.
 	Warnings []string
 }
@@ -62,22 +63,20 @@ var narrow = []string{
 	"{.spec.containers[*].image}",
 }
 
-// wide are further places: other containers, jobs that are made by the clock, images that are volumes, operators.
-var wide = []string{
-	"{.spec.template.spec.ephemeralContainers[*].image}",
-	"{.spec.template.spec.volumes[*].image.reference}",
-	`{.spec.template.spec.containers[*].env[*]}`,
-	"{.spec.ephemeralContainers[*].image}",
-	"{.spec.volumes[*].image.reference}",
-	`{.spec.containers[*].env[*]}`,
-	"{.spec.jobTemplate.spec.template.spec.initContainers[*].image}",
-	"{.spec.jobTemplate.spec.template.spec.containers[*].image}",
-	"{.spec.jobTemplate.spec.template.spec.volumes[*].image.reference}",
-	`{.spec.jobTemplate.spec.template.spec.containers[*].env[*]}`,
-	"{.spec.relatedImages[*].image}",
-	"{.spec.install.spec.deployments[*].spec.template.spec.initContainers[*].image}",
-	"{.spec.install.spec.deployments[*].spec.template.spec.containers[*].image}",
-	`{.spec.install.spec.deployments[*].spec.template.spec.containers[*].env[*]}`,
+// wide returns further places: other containers, jobs that are made by the clock, templates of pods that stand alone, images that
+// are volumes, operators.
+func wide() []string {
+	var out []string
+	for _, pod := range []string{".spec.template.spec", ".spec", ".spec.jobTemplate.spec.template.spec", ".template.spec",
+		".spec.install.spec.deployments[*].spec.template.spec"} {
+		for _, rest := range []string{"initContainers[*].image", "containers[*].image", "ephemeralContainers[*].image",
+			"volumes[*].image.reference", "initContainers[*].env[*]", "containers[*].env[*]"} {
+			if text := "{" + pod + "." + rest + "}"; !slices.Contains(narrow, text) {
+				out = append(out, text)
+			}
+		}
+	}
+	return append(out, "{.spec.relatedImages[*].image}")
 }
 
 // annotation is the annotation of Chart.yaml that lists the images of a chart.
@@ -89,6 +88,7 @@ type place struct {
 	path   *jsonpath.JSONPath
 	strict bool // what is there and is no reference is an error
 	others bool // oc-mirror does not look there
+	holder bool // it has the containers themselves, which must have an image
 	named  bool // its last key is image: names without a registry are images, too
 	found  bool
 }
@@ -121,9 +121,16 @@ func Find(ctx context.Context, c *helmtemplate.Chart, manifests []helmtemplate.M
 		}
 		f.wanted = append(f.wanted, p)
 	}
-	for _, text := range wide {
+	for _, text := range wide() {
 		if _, err := f.place(text, place{others: true}); err != nil {
 			return nil, err
+		}
+	}
+	for _, text := range slices.Concat(narrow, wide()) {
+		if holder, ok := strings.CutSuffix(text, "ontainers[*].image}"); ok {
+			if _, err := f.place(holder+"ontainers[*]}", place{holder: true}); err != nil {
+				return nil, err
+			}
 		}
 	}
 	for i := range manifests {
@@ -227,9 +234,14 @@ func (f *finder) object(m *helmtemplate.Manifest, object any, inList bool) error
 }
 
 // value takes what is at a path: text, a list of texts, or a variable of an environment that names an image of an operator.
+// What lacks where an image must be is a warning.
 func (f *finder) value(m *helmtemplate.Manifest, object any, p *place, v any, inList bool) error {
+	must := p.named && (p.strict || p.others)
 	switch v := v.(type) {
 	case string:
+		if must && strings.TrimSpace(v) == "" {
+			f.warn("%s: the image is empty: a value of the chart may be missing", f.where(m, object, p))
+		}
 		return f.text(m, object, p, v, inList)
 	case []any:
 		for _, item := range v {
@@ -242,11 +254,31 @@ func (f *finder) value(m *helmtemplate.Manifest, object any, p *place, v any, in
 	case map[string]any:
 		name, _ := v["name"].(string)
 		value, _ := v["value"].(string)
+		if _, has := v["image"]; p.holder && !has {
+			// Other kinds have containers that change those of a controller.
+			if kind, _ := describe(object); workloads[cmp.Or(kind, m.Kind)] {
+				f.warn("%s: the container %s has no image", f.where(m, object, p), fault.Quote(name))
+			}
+		}
 		if p.others && strings.HasPrefix(name, "RELATED_IMAGE_") {
 			return f.text(m, object, p, value, inList)
 		}
+		return nil
+	}
+	if must {
+		f.warn("%s: the image is no text: %s", f.where(m, object, p), fault.Short(fmt.Sprint(v)))
 	}
 	return nil
+}
+
+// workloads are the kinds of Kubernetes that have containers.
+var workloads = map[string]bool{"Pod": true, "PodTemplate": true, "Deployment": true, "StatefulSet": true, "DaemonSet": true,
+	"ReplicaSet": true, "ReplicationController": true, "Job": true, "CronJob": true}
+
+// where names a path in an object for messages.
+func (f *finder) where(m *helmtemplate.Manifest, object any, p *place) string {
+	kind, name := describe(object)
+	return fmt.Sprintf("chart %s: %s: %s %s: %s", f.chart.Name(), m.Source, cmp.Or(kind, m.Kind), cmp.Or(name, m.Name), p.text)
 }
 
 // text takes the images in a text, which blanks separate.
@@ -262,7 +294,7 @@ func (f *finder) text(m *helmtemplate.Manifest, object any, p *place, text strin
 		}
 		i := Image{Reference: word, Source: m.Source, Kind: cmp.Or(kind, m.Kind), Name: cmp.Or(name, m.Name), Path: p.text,
 			Hooks: m.Hooks}
-		where := fmt.Sprintf("chart %s: %s: %s %s: %s", f.chart.Name(), m.Source, i.Kind, i.Name, p.text)
+		where := f.where(m, object, p)
 		if err := f.add(i, where, p.others || inList); err != nil {
 			if p.strict && !inList {
 				return fmt.Errorf("%w: %s: %s is no image: %w", fault.ErrInvalid, where, fault.Quote(word), err)
@@ -290,6 +322,9 @@ func (f *finder) add(i Image, where string, others bool) error {
 		}
 		f.warn("%s: the image %s has no tag: latest is taken", where, fault.Quote(i.Reference))
 		ref, i.Reference = tagged, i.Reference+":latest"
+	}
+	if !ref.InRegistry() {
+		return errors.New("it is in no registry")
 	}
 	i.Ref = ref
 	list, key := &f.found.Images, mirrored+i.Reference

@@ -117,6 +117,50 @@ func TestFind(t *testing.T) {
 			images:   "h.io/a:1",
 			warning:  `chart c: nothing is at "{.no.where}" of imagePaths`,
 		},
+		"other containers, templates of pods and variables": {
+			manifest: "kind: CronJob\nspec: {jobTemplate: {spec: {template: {spec: {ephemeralContainers: [{image: 'h.io/e:1'}]}}}}}\n---\n" +
+				"kind: PodTemplate\ntemplate: {spec: {containers: [{image: 'h.io/t:1'}], initContainers: [{image: 'h.io/s:1'}]}}\n---\n" +
+				"kind: Deployment\nspec: {template: {spec: {initContainers: [{image: 'h.io/i:1', env: [{name: RELATED_IMAGE_X, value: 'h.io/r:1'}]}]}}}",
+			images: "h.io/i:1 h.io/r:1 h.io/e:1 h.io/s:1 h.io/t:1",
+		},
+		"other containers, which oc-mirror does not look for": {
+			manifest: "kind: PodTemplate\ntemplate: {spec: {containers: [{image: 'h.io/t:1'}]}}\n---\n" +
+				"kind: Deployment\nspec: {template: {spec: {initContainers: [{image: 'h.io/i:1', env: [{name: RELATED_IMAGE_X, value: 'h.io/r:1'}]}]}}}",
+			options: chartimages.Options{Narrow: true},
+			images:  "h.io/i:1",
+			others:  "h.io/r:1 h.io/t:1",
+		},
+		"an empty image": {
+			manifest: pod + "containers: [{image: ''}]",
+			warning:  "chart c: c/templates/m.yaml: Pod p: {.spec.containers[*].image}: the image is empty",
+		},
+		"an image that is a number": {
+			manifest: pod + "containers: [{image: 123}]",
+			warning:  "chart c: c/templates/m.yaml: Pod p: {.spec.containers[*].image}: the image is no text: 123",
+		},
+		"an image that is null": {
+			manifest: pod + "containers: [{image: }]",
+			warning:  "{.spec.containers[*].image}: the image is no text: ",
+		},
+		"a container without image": {
+			manifest: "kind: CronJob\nmetadata: {name: j}\nspec: {jobTemplate: {spec: {template: {spec: {containers: [{name: x}]}}}}}",
+			warning:  `CronJob j: {.spec.jobTemplate.spec.template.spec.containers[*]}: the container "x" has no image`,
+		},
+		"a container of another kind, which changes one": {
+			manifest: "kind: Prometheus\nspec: {containers: [{name: x}]}",
+		},
+		"an annotation with a chart": {
+			manifest:    pod + "containers: [{image: 'h.io/a:1'}]",
+			annotations: "annotations:\n  artifacthub.io/images: |\n    - image: oci://h.io/chart:1\n    - image: h.io/y:1\n",
+			images:      "h.io/a:1 h.io/y:1",
+			warning:     `chart c: Chart.yaml: annotation artifacthub.io/images: "oci://h.io/chart:1" is no image and is left out`,
+		},
+		"imagePaths with a chart": {
+			manifest: pod + "containers: [{image: 'h.io/a:1', args: ['oci://h.io/chart:1', 'h.io/b:1']}]",
+			options:  chartimages.Options{ImagePaths: []string{"{.spec.containers[*].args[*]}"}},
+			images:   "h.io/a:1 h.io/b:1",
+			warning:  `"oci://h.io/chart:1" is no image and is left out`,
+		},
 		"a further place that has no image": {
 			manifest: "kind: ClusterServiceVersion\nspec: {relatedImages: [{image: 'a:b:c'}]}",
 			warning:  `"a:b:c" is no image and is left out`,
@@ -186,6 +230,9 @@ func TestErrors(t *testing.T) {
 		"an image of a pod that is none": {
 			pod + "containers: [{image: 'h.io/A:1'}]", nil,
 			`invalid: chart c: c/templates/m.yaml: Pod p: {.spec.containers[*].image}: "h.io/A:1" is no image: `},
+		"an image of a pod in no registry": {
+			pod + "containers: [{image: 'oci://h.io/a:1'}]", nil,
+			`invalid: chart c: c/templates/m.yaml: Pod p: {.spec.containers[*].image}: "oci://h.io/a:1" is no image: it is in no registry`},
 		"a path that is none": {pod, []string{"{.spec[}"}, `invalid: imagePaths of chart c: "{.spec[}": `},
 	} {
 		t.Run(name, func(t *testing.T) {
