@@ -52,6 +52,10 @@ func (o *Options) findChartImages(ctx context.Context, get *charts.Getter, c *ch
 	if what.Library() {
 		return nil, nil
 	}
+	if !settings.Compat && !what.Supports(settings.KubeVersion) {
+		report.problem(filter.Warning, c.account.Title(), "name the version of the cluster with --helm-kube-version",
+			"it wants Kubernetes %s and is rendered for %s", fault.Short(what.KubeVersion()), settings.KubeVersion)
+	}
 	found, err := c.renderBoth(ctx, what, settings, report)
 	if err != nil {
 		return nil, err

@@ -238,6 +238,21 @@ func TestFlagsOfCharts(t *testing.T) {
 	w.Expect("mirror plan -c release.yaml", 0, "charts/kube:v1.29.0-")
 }
 
+// A chart that wants another Kubernetes than it is rendered for gets a warning that names the flag, but not as oc-mirror.
+func TestKubernetesThatChartsWant(t *testing.T) {
+	w := newChartWorld(t)
+	clitest.WriteFile(t, filepath.Join(w.Dir, "fx/local/next/Chart.yaml"), "apiVersion: v2\nname: next\nversion: 1.0.0\nkubeVersion: '>=1.40'\n")
+	clitest.WriteFile(t, filepath.Join(w.Dir, "fx/local/next/templates/p.yaml"),
+		"kind: Pod\nspec: {containers: [{image: '"+releasetest.Host+"/charts/web:1.0.0'}]}\n")
+	w.charts("next.yaml", "", "next")
+	w.Expect("mirror plan -c next.yaml", 0, "it wants Kubernetes >=1.40 and is rendered for v1.33.0", "--helm-kube-version", "charts/web:1.0.0")
+	for _, more := range []string{"--helm-kube-version 1.41", "--compat oc-mirror"} {
+		if got := w.Run("mirror plan -c next.yaml " + more); got.Status != 0 || strings.Contains(got.Stderr, "wants Kubernetes") {
+			t.Errorf("%s: %+v", more, got)
+		}
+	}
+}
+
 // Of an index the platforms are copied that any of the charts with the image asks for.
 func TestPlatformsOfCharts(t *testing.T) {
 	w := newChartWorld(t)

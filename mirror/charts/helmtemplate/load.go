@@ -77,6 +77,11 @@ func (c *Chart) AppVersion() string { return c.meta.AppVersion }
 // KubeVersion returns the versions of Kubernetes that the chart says it supports.
 func (c *Chart) KubeVersion() string { return c.meta.KubeVersion }
 
+// Supports reports whether the chart says that it supports a version of Kubernetes, or says nothing.
+func (c *Chart) Supports(version string) bool {
+	return c.meta.KubeVersion == "" || compatible(c.meta.KubeVersion, version)
+}
+
 // Library reports whether the chart only has templates for other charts.
 func (c *Chart) Library() bool { return strings.EqualFold(c.meta.Type, "library") }
 
