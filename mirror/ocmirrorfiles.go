@@ -30,7 +30,7 @@ func (r *run) addOCMirrorFiles(ctx context.Context) error {
 	if err := r.addFile(ctx, "working-dir/internal/oc-mirror-version.json", append(about, '\n')); err != nil {
 		return err
 	}
-	return r.addFile(ctx, "isc_"+fileTime(r.o.Now), r.o.Set.Text)
+	return r.addFile(ctx, "isc_"+fileTime(r.o.Now), r.o.Set.PublicText())
 }
 
 // addFilteredCatalog adds the result of a filter where oc-mirror looks for that of an earlier run: the catalog, and the

@@ -212,7 +212,7 @@ func (m *mediumCheck) checkRun(ctx context.Context, o VerifyOptions) (err error)
 			return err
 		}
 	}
-	if o.Set == nil || text != nil && bytes.Equal(text, o.Set.Text) {
+	if o.Set == nil || text != nil && bytes.Equal(text, o.Set.PublicText()) {
 		return nil
 	}
 	return m.checkSet(ctx, o, o.Set, "the image set")

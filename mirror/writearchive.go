@@ -70,7 +70,7 @@ func (r *run) finishArchive(ctx context.Context) error {
 }
 
 func (r *run) describeArchive() (*medium.Contents, error) {
-	about := &medium.Contents{Program: version.Program(), ImageSet: string(r.o.Set.Text), Created: &r.o.Now,
+	about := &medium.Contents{Program: version.Program(), ImageSet: string(r.o.Set.PublicText()), Created: &r.o.Now,
 		Parts: r.o.PublishOnly, TrustedRoot: string(r.o.TrustedRoot)}
 	if r.o.Shard.Count > 0 {
 		about.Part = r.o.Shard.String()

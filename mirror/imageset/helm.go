@@ -1,10 +1,12 @@
 package imageset
 
 import (
+	"bytes"
 	"errors"
 	"net/url"
 	"strings"
 
+	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/internal/fault"
@@ -104,6 +106,40 @@ func (h *Helm) form(pinned func(r *ChartRepository, c *Chart) string) *helmForm 
 		f.Local = append(f.Local, form(&h.Local[i]))
 	}
 	return f
+}
+
+// PublicText returns the text of the configuration without the users, passwords and queries of repositories of charts: what goes
+// into archives. Where they are not in the text as such, as YAML has several ways to write a text, it is written newly.
+func (s *Set) PublicText() []byte {
+	text := s.Text
+	for i := range s.Helm.Repositories {
+		if at := s.Helm.Repositories[i].URL; at != charts.WithoutSecrets(at) {
+			text = bytes.ReplaceAll(text, []byte(at), []byte(charts.WithoutSecrets(at)))
+		}
+	}
+	if len(text) == len(s.Text) && !s.hasSecrets(s) {
+		return s.Text
+	}
+	again, err := Parse(text, "", s.Kind, Options{Compat: true})
+	if err != nil || again.hasSecrets(s) {
+		return s.Pinned(s.Kind, func(Operator) digest.Digest { return "" }, nil, nil)
+	}
+	return text
+}
+
+// hasSecrets tells whether the URL of a repository has a user, a password or a query, or the text has those of another set.
+func (s *Set) hasSecrets(of *Set) bool {
+	for i := range s.Helm.Repositories {
+		if at := s.Helm.Repositories[i].URL; at != charts.WithoutSecrets(at) {
+			return true
+		}
+	}
+	for i := range of.Helm.Repositories {
+		if u, err := url.Parse(of.Helm.Repositories[i].URL); err == nil && u.User != nil && bytes.Contains(s.Text, []byte(u.User.String()+"@")) {
+			return true
+		}
+	}
+	return false
 }
 
 // errChart is in problems of charts, which oc-mirror finds while it collects images.

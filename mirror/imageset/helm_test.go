@@ -62,6 +62,29 @@ func TestPinnedHelmHasNoSecrets(t *testing.T) {
 	}
 }
 
+// The text for archives has no secrets however YAML writes them, and is else as it was written.
+func TestPublicText(t *testing.T) {
+	for written, want := range map[string]string{
+		"'https://user:secret@h.io/a' # https://user:secret@h.io/a":     "  helm: {repositories: [{charts: [], url: 'https://h.io/a' # https://h.io/a\n}]}\n",
+		`"https://user:\x73ecret@h.io/a"`:                               "url: https://h.io/a\n",
+		"'https://h.io/a?token=secret'":                                 "url: 'https://h.io/a'\n}]}\n",
+		"'https://user:secret@h.io/a' # was https://user:secret@h.io/b": "url: https://h.io/a\n",
+		"'https://h.io/a' # as it was":                                  "  helm: {repositories: [{charts: [], url: 'https://h.io/a' # as it was\n}]}\n",
+	} {
+		s, err := parseHelm("{repositories: [{charts: [], url: " + written + "\n}]}")
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := string(s.PublicText())
+		if strings.Contains(text, "secret") || strings.Contains(text, "x73") || !strings.Contains(text, want) {
+			t.Errorf("%s:\n%s", written, text)
+		}
+		if again, err := imageset.Parse([]byte(text), "again", imageset.Image, imageset.Options{}); err != nil || again.Helm.Repositories[0].URL != "https://h.io/a" {
+			t.Errorf("%s: %v", written, err)
+		}
+	}
+}
+
 // What oc-mirror takes and fails on later is an error that says what to write, and of the kind that has its exit status.
 func TestFaultyHelm(t *testing.T) {
 	for fields, want := range map[string]string{
