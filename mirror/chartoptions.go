@@ -92,6 +92,9 @@ func (o *ChartOptions) checkValues(list []*chart) error {
 			continue
 		}
 		err := fault.New(fault.Usage, fmt.Sprintf("--helm-values %s=%s: the image set has no chart %s", name, o.Values[name].File, fault.Quote(name)))
+		if len(names) == 0 {
+			return fault.Advise(err, "it names no chart: leave the flag out")
+		}
 		if near, ok := nearest.Name(name, names); ok {
 			return fault.Advise(err, "did you mean "+fault.Quote(near)+"?")
 		}

@@ -25,7 +25,7 @@ const maxCharts = 20_000
 // collectCharts gets the charts, renders them, and lists their images. What is wrong with one is in it.
 func (r *run) collectCharts(ctx context.Context) error {
 	if r.o.Set.Helm.IsZero() {
-		return nil
+		return r.o.Charts.checkValues(nil)
 	}
 	files := r.found.files
 	get := &charts.Getter{Client: r.o.Charts.Client, Registry: chartRegistry{cmp.Or(r.o.Images, r.o.Render.Images)},

@@ -19,7 +19,7 @@ type PlannedChart struct {
 // planCharts adds the charts with their images. Nothing is kept of them. unread are the errors of the charts that cannot be had.
 func (o *Options) planCharts(ctx context.Context, plan *Plan) (unread []error, err error) {
 	if o.Set.Helm.IsZero() {
-		return nil, nil
+		return nil, o.Charts.checkValues(nil)
 	}
 	report := newReport(o)
 	get := &charts.Getter{Client: o.Charts.Client, Registry: chartRegistry{cmp.Or(o.Images, o.Render.Images)}, Pack: packChart}

@@ -160,6 +160,29 @@ func TestSettingsOfChartsThroughArchive(t *testing.T) {
 	w.Expect("mirror run -c set.yaml --from media --workspace other TARGET --helm-values web=values.yaml --helm-tests --helm-kube-version v1.28.0", 0)
 }
 
+// Neither an archive nor a workspace, an account or a message has the password of a repository.
+func TestPasswordsOfChartRepositories(t *testing.T) {
+	w := newChartWorld(t)
+	w.charts("set.yaml", "[{name: web}, {name: nosuch}]")
+	text := clitest.ReadFile(t, filepath.Join(w.Dir, "set.yaml"))
+	clitest.WriteFile(t, filepath.Join(w.Dir, "set.yaml"), strings.Replace(text, "http://", "http://user:hunter2@", 1))
+	for _, line := range []string{"file://media", "file://other --archive-format oc-mirror", "--workspace ws TARGET", "--from media --workspace ws2 TARGET"} {
+		got := w.Run("mirror run -c set.yaml " + line + " --account account.json")
+		if got.Status != 4 || strings.Contains(got.Stdout+got.Stderr, "hunter2") {
+			t.Errorf("%s: %+v", line, got)
+		}
+	}
+	err := filepath.WalkDir(w.Dir, func(at string, d os.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() && filepath.Base(at) != "set.yaml" && strings.Contains(clitest.ReadFile(t, at), "hunter2") {
+			t.Errorf("%s has the password", at)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // A chart that needs the APIs of OpenShift is rendered for it alone; one that can be rendered for neither is an error.
 func TestChartsForOpenShiftAlone(t *testing.T) {
 	w := newChartWorld(t)
@@ -218,6 +241,9 @@ func TestFlagsOfCharts(t *testing.T) {
 	w.Expect("mirror run -c set.yaml --workspace ws TARGET --helm-values values.yaml", 1, "expected CHART=FILE")
 	w.Expect("mirror run -c set.yaml --workspace ws TARGET --helm-values wep=values.yaml", 1, "the image set has no chart \"wep\"", "did you mean \"web\"")
 	w.Expect("mirror plan -c set.yaml --helm-values wep=values.yaml", 1, "the image set has no chart \"wep\"")
+	w.Set("none.yaml", "", "  additionalImages: [{name: '"+releasetest.Host+"/charts/web:1.0.0'}]\n")
+	w.Expect("mirror plan -c none.yaml --helm-values web=values.yaml", 1, "the image set has no chart \"web\"", "leave the flag out")
+	w.Expect("mirror run -c none.yaml --workspace ws TARGET --helm-values web=values.yaml", 1, "the image set has no chart \"web\"", "leave the flag out")
 	for _, odd := range []string{"a_b/v1", "route.openshift.io", "a/b/c/d", "apps/v1/"} {
 		w.Expect("mirror plan -c set.yaml --helm-api-versions "+odd, 1, "invalid --helm-api-versions value")
 	}
