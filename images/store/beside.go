@@ -51,6 +51,15 @@ func (b *beside) Can() Abilities {
 	return can
 }
 
+// WriteBlob counts as one of the uploads.
+func (b *beside) WriteBlob(ctx context.Context, d v1.Descriptor, c Content) (string, error) {
+	if err := b.c.startUpload(ctx); err != nil {
+		return "", err
+	}
+	defer b.c.endUpload()
+	return b.Writer.WriteBlob(ctx, d, c)
+}
+
 func (b *beside) Manifest(ctx context.Context, name string) ([]byte, string, error) {
 	if name == b.top {
 		if err := b.c.ensureTop(ctx); err != nil {

@@ -102,7 +102,8 @@ func (s *slow) WriteBlob(ctx context.Context, d v1.Descriptor, c store.Content) 
 	return s.Writer.WriteBlob(ctx, d, c)
 }
 
-// Copies that share a limit of uploads send no more blobs at once than that, until the answer to each.
+// Copies that share a limit of uploads send no more blobs at once than that, those of attachments among them, until the
+// answer to each.
 func TestUploadsAreLimited(t *testing.T) {
 	from := newSource()
 	to := &slow{Writer: storetest.NewMemory()}
@@ -111,7 +112,11 @@ func TestUploadsAreLimited(t *testing.T) {
 	for n := range 20 {
 		top := from.image(t, fmt.Sprintf("image %d", n))
 		all.Go(func() {
-			if _, err := store.CopyOne(t.Context(), from, top, to, fmt.Sprintf("v%d", n), store.CopyOptions{Jobs: 5, Uploads: uploads}); err != nil {
+			if _, err := store.CopyOne(t.Context(), from, top, to, fmt.Sprintf("v%d", n), store.CopyOptions{Jobs: 5, Uploads: uploads,
+				Attach: func(ctx context.Context, w store.Writer, _ store.Image) error {
+					text := []byte(fmt.Sprintf("signature %d", n))
+					return store.WriteBytes(ctx, w, v1.Descriptor{Digest: digest.FromBytes(text), Size: int64(len(text))}, text)
+				}}); err != nil {
 				t.Error(err)
 			}
 		})
