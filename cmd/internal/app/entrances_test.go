@@ -79,6 +79,7 @@ var unverifiedUses = map[string]string{
 	"mirror/collect.go":                     "a tag is resolved, and the image is opened by its digest",
 	"mirror/collectreleases.go":             "a tag is resolved, and the release is opened by its digest",
 	"mirror/collectcharts.go":               "the versions of a chart are listed, and one is opened by its tag",
+	"cmd/internal/ocmirror/listcatalogs.go": "whether the vendor has a catalog of a version",
 	"mirror/places.go":                      "a tag is compared with what is there",
 	"images/repository.go":                  "an image that is signed or attached to",
 	"images/open.go":                        "", "images/unverified.go": "", "images/candidate.go": "", "images/source.go": "", "images/doc.go": "",

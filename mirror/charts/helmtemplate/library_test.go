@@ -56,7 +56,8 @@ func library(load func() (*chart.Chart, error), o helmtemplate.Options) (a answe
 	if err := chartutil.ProcessDependencies(c, values); err != nil {
 		return answer{err: err}
 	}
-	top, err := chartutil.ToRenderValues(c, values, chartutil.ReleaseOptions{}, caps)
+	const skipSchema = true // it says nothing of what is rendered
+	top, err := chartutil.ToRenderValuesWithSchemaValidation(c, values, chartutil.ReleaseOptions{}, caps, skipSchema)
 	if err != nil {
 		return answer{err: err}
 	}

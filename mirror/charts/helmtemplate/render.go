@@ -108,9 +108,6 @@ func (c *Chart) prepare(ctx context.Context, o Options) (*chart.Chart, Values, e
 		return nil, nil, err
 	}
 	values, err := t.coalesceValues(root, o.Values)
-	if err == nil {
-		err = checkSchemas(ctx, root, values)
-	}
 	return root, values, err
 }
 
