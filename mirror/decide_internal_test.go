@@ -29,7 +29,7 @@ func TestImagesAtOnce(t *testing.T) {
 		mode           Mode
 		want           int
 	}{
-		{4, 5, 0, ToMirror, 100}, {2, 1, 0, FromDisk, 10}, {1, 5, 0, ToMirror, 1}, {4, 5, time.Minute, ToMirror, 4},
+		{4, 5, 0, ToMirror, 40}, {2, 1, 0, FromDisk, 4}, {1, 5, 0, ToMirror, 1}, {4, 5, time.Minute, ToMirror, 4},
 	} {
 		o := &Options{ParallelImages: c.images, Timeout: c.timeout, Mode: c.mode}
 		r := &run{o: o, uploads: make(chan struct{}, c.images*c.layers)}

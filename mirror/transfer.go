@@ -101,7 +101,7 @@ func (r *run) copyKind(ctx context.Context, list []*item) error {
 }
 
 // maxImagesAtOnce bounds how many images are begun to keep the uploads going.
-const maxImagesAtOnce = 100
+const maxImagesAtOnce = 40
 
 // imagesAtOnce is how many images are copied at once. What limits a copy to a registry is how many blobs are sent, those of
 // as many images as there may be at once: most images have few that are new, wait for answers between them, and in the end
@@ -110,7 +110,7 @@ func (r *run) imagesAtOnce() int {
 	if r.writing() || r.o.ParallelImages == 1 || r.o.Timeout > 0 {
 		return r.o.ParallelImages
 	}
-	return max(r.o.ParallelImages, min(5*cap(r.uploads), maxImagesAtOnce))
+	return max(r.o.ParallelImages, min(2*cap(r.uploads), maxImagesAtOnce))
 }
 
 // copyOne copies an image and notes what became of it. The error is one that ends the run; run is the context of the run,
