@@ -21,7 +21,9 @@ func (o *Options) planCharts(ctx context.Context, plan *Plan) (unread []error, e
 	if o.Set.Helm.IsZero() {
 		return nil, o.Charts.checkValues(nil)
 	}
-	report := newReport(o)
+	quiet := *o
+	quiet.Log = nil // what is found is in the plan, whose problems the caller logs
+	report := newReport(&quiet)
 	get := &charts.Getter{Client: o.Charts.Client, Registry: chartRegistry{cmp.Or(o.Images, o.Render.Images)}, Pack: packChart}
 	list, err := o.listCharts(ctx, get, report)
 	if err != nil {
