@@ -40,7 +40,7 @@ func machineHint(p *program.Program, err error) string {
 	case errors.Is(err, medium.ErrTooLarge):
 		return "without --strict-archive such a blob gets a segment of its own, which is larger than the others"
 	case class == cmdline.ClassLimit:
-		return "the limit keeps hostile input from filling memory and disk; docs/explain/security.md lists all limits"
+		return "the limit keeps hostile input from filling memory and disk; docs/explain/security.md lists all limits, docs/reference/charts.md those of charts"
 	case errors.As(err, &invalid) && ofFiles(invalid) && p.Line.Leaf() != nil && p.Line.Leaf().Name != "validate":
 		return "\"validate -o json\" prints every problem of a catalog directory with its file and line"
 	}

@@ -1,4 +1,4 @@
-// Package firstgc delays the first garbage collection of a process until its heap has 12 MiB. It acts when it is
+// Package firstgc delays the first garbage collection of a process until its heap has 14 MiB. It acts when it is
 // imported. The heap of a large program's package initialization lives as long as the program, and marking it twice
 // takes a quarter of the time of a short command.
 package firstgc
@@ -10,8 +10,8 @@ import (
 	"sync/atomic"
 )
 
-// percent puts the first collection at 12 MiB; Go's default of 100 puts it at 4 MiB.
-const percent = 300
+// percent puts the first collection at 14 MiB; Go's default of 100 puts it at 4 MiB.
+const percent = 350
 
 // then is the percentage after the first collection.
 var then atomic.Int32

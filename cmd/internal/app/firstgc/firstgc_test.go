@@ -34,8 +34,8 @@ func TestFirst(t *testing.T) {
 		os.Exit(0)
 	}
 	for _, c := range []struct{ name, how, gogc, want string }{
-		{"a percentage", "50", "", "^300 50\n"},
-		{"none", "default", "", "^300 100\n"},
+		{"a percentage", "50", "", "^350 50\n"},
+		{"none", "default", "", "^350 100\n"},
 		{"what the user says counts", "50", "70", "^70 70\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
